@@ -1,0 +1,105 @@
+use serde::Serialize;
+use std::fmt;
+
+/// Input that could not be understood: where it stands, what was expected there, what was found.
+///
+/// Shared by every parser, so that a malformed crontab and a malformed trace read alike.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+pub struct InputError {
+    /// The file, URL or option that the text came from.
+    pub source_name: String,
+    /// 1-based line, where the input has lines.
+    pub line: Option<u64>,
+    /// 1-based column in characters, where it is known.
+    pub column: Option<u64>,
+    /// 0-based offset in bytes, where it is known.
+    pub byte: Option<u64>,
+    /// What would have been right.
+    pub expected: String,
+    /// What stood there; long input is cut.
+    pub found: String,
+}
+
+/// The longest piece of foreign input that an error message repeats, in characters.
+const FOUND_CHARS_MAX: usize = 60;
+
+impl InputError {
+    /// An error in `source_name`, without a position yet. `found` is cut to a readable length, and
+    /// control characters in it are escaped, since it comes from outside.
+    pub fn new(source_name: impl Into<String>, expected: impl Into<String>, found: &str) -> Self {
+        let mut shown: String = found
+            .chars()
+            .take(FOUND_CHARS_MAX)
+            .flat_map(|c| {
+                let keep = !c.is_control();
+                let escaped = (!keep).then(|| c.escape_default());
+                keep.then_some(c)
+                    .into_iter()
+                    .chain(escaped.into_iter().flatten())
+            })
+            .collect();
+        if found.chars().nth(FOUND_CHARS_MAX).is_some() {
+            shown.push('…');
+        }
+        Self {
+            source_name: source_name.into(),
+            line: None,
+            column: None,
+            byte: None,
+            expected: expected.into(),
+            found: shown,
+        }
+    }
+
+    /// The same error at a 1-based line.
+    #[must_use]
+    pub fn at_line(mut self, line: usize) -> Self {
+        self.line = u64::try_from(line).ok();
+        self
+    }
+
+    /// The same error at a 1-based column.
+    #[must_use]
+    pub fn at_column(mut self, column: usize) -> Self {
+        self.column = u64::try_from(column).ok();
+        self
+    }
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.source_name)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+            if let Some(column) = self.column {
+                write!(f, ":{column}")?;
+            }
+        } else if let Some(byte) = self.byte {
+            write!(f, " at byte {byte}")?;
+        }
+        write!(f, ": expected {}, found {:?}", self.expected, self.found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_names_place_expectation_and_find() {
+        let error = InputError::new("etc/crontab", "a minute from 0 to 59", "61")
+            .at_line(3)
+            .at_column(1);
+        assert_eq!(
+            error.to_string(),
+            "etc/crontab:3:1: expected a minute from 0 to 59, found \"61\""
+        );
+    }
+
+    #[test]
+    fn foreign_text_is_cut_and_escaped() {
+        let error = InputError::new("x", "y", &"\u{1b}[31m".repeat(40));
+        assert!(!error.to_string().contains('\u{1b}'));
+        assert!(error.found.ends_with('…'));
+    }
+}

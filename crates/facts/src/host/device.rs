@@ -1,0 +1,291 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Major and minor number.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+pub struct DeviceNumber {
+    /// Major number.
+    pub major: u32,
+    /// Minor number.
+    pub minor: u32,
+}
+
+impl fmt::Display for DeviceNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.major, self.minor)
+    }
+}
+
+/// One block device of sysfs: a drive, a partition, or a layer above them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BlockDevice {
+    /// Kernel name: `nvme0n1`, `sda1`, `dm-0`, `md127`.
+    pub name: String,
+    /// Device number.
+    pub number: DeviceNumber,
+    /// Where its attributes stand, without leading slash: `sys/block/dm-0`, and for a partition
+    /// `sys/class/block/sda1`. Evidence is named relative to it.
+    pub sysfs_path: String,
+    /// Size in bytes.
+    pub size_bytes: Option<u64>,
+    /// What it is.
+    pub kind: DeviceKind,
+    /// Kernel names of the devices directly below: `slaves`, or the disk of a partition. Sorted.
+    pub below: Vec<String>,
+    /// Discard limits of its request queue; `None` for a partition, which has its disk's.
+    pub discard: Option<DiscardLimits>,
+    /// Block sizes and stripe hints of its queue; `None` for a partition.
+    pub io_limits: Option<IoLimits>,
+    /// `queue/rotational`. Loop, virtio and SCSI disks say 1 whatever they are made of.
+    pub rotational: Option<bool>,
+    /// Read-only.
+    pub read_only: Option<bool>,
+    /// Counters since boot (or since the device appeared).
+    pub counters: Option<IoCounters>,
+}
+
+impl BlockDevice {
+    /// The path that people type.
+    pub fn dev_path(&self) -> String {
+        match &self.kind {
+            DeviceKind::DeviceMapper {
+                name: Some(name), ..
+            } => format!("/dev/mapper/{name}"),
+            _ => format!("/dev/{}", self.name.replace('!', "/")),
+        }
+    }
+
+    /// Model name as the drive states it, where the kind has one.
+    pub fn model(&self) -> Option<&str> {
+        match &self.kind {
+            DeviceKind::Nvme { model, .. } | DeviceKind::Scsi { model, .. } => model.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Device-mapper uuid, whose prefix names the owner (`CRYPT-`, `LVM-`, `mpath-`).
+    pub fn dm_uuid(&self) -> Option<&str> {
+        match &self.kind {
+            DeviceKind::DeviceMapper { uuid, .. } => uuid.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Device-mapper targets, where the table could be read.
+    pub fn dm_targets(&self) -> Option<&[DmTarget]> {
+        match &self.kind {
+            DeviceKind::DeviceMapper { targets, .. } => targets.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+/// What a block device is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum DeviceKind {
+    /// A partition of the disk below.
+    Partition {
+        /// First byte on the disk.
+        start_bytes: Option<u64>,
+    },
+    /// An NVMe namespace.
+    Nvme {
+        /// Model of the controller, trimmed.
+        model: Option<String>,
+        /// Firmware revision.
+        firmware: Option<String>,
+        /// Serial number.
+        serial: Option<String>,
+        /// `pcie`, `tcp`, `rdma`, `fc`, `loop`.
+        transport: Option<String>,
+    },
+    /// A disk behind the SCSI layer: SAS, SATA, USB, virtio-scsi, iSCSI.
+    Scsi {
+        /// Vendor, trimmed (`ATA` for SATA drives).
+        vendor: Option<String>,
+        /// Model, trimmed; the SCSI layer cuts it to 16 characters.
+        model: Option<String>,
+        /// Firmware revision.
+        revision: Option<String>,
+        /// How discards are sent.
+        provisioning_mode: Option<ProvisioningMode>,
+        /// What it hangs on.
+        transport: ScsiTransport,
+        /// What libata says of TRIM, for SATA drives.
+        ata_trim: Option<AtaTrim>,
+    },
+    /// A virtio-blk disk.
+    VirtioBlk {
+        /// Serial number given by the host.
+        serial: Option<String>,
+    },
+    /// A Xen virtual disk (`xvda`).
+    Xen,
+    /// An MMC or SD card, eMMC.
+    Mmc,
+    /// A network block device with a driver of its own (`nbd`, `rbd`, `drbd`).
+    Network {
+        /// Name of the driver.
+        driver: String,
+    },
+    /// A loop device.
+    Loop {
+        /// The file behind it.
+        backing_file: Option<String>,
+    },
+    /// A software RAID.
+    Md {
+        /// `raid0`, `raid1`, `raid5`, `linear`, ...
+        level: Option<String>,
+        /// Chunk size in bytes; `None` where the level has none.
+        chunk_bytes: Option<u64>,
+        /// Number of devices in the array, spares left out.
+        raid_disks: Option<u32>,
+        /// `clean`, `active`, `inactive`, ...
+        array_state: Option<String>,
+        /// `idle`, `check`, `resync`, `recover`, ...
+        sync_action: Option<String>,
+    },
+    /// A device-mapper device: dm-crypt, LVM, multipath, VDO.
+    DeviceMapper {
+        /// Name below /dev/mapper.
+        name: Option<String>,
+        /// Uuid; its prefix names the owner.
+        uuid: Option<String>,
+        /// Table, keys left out; `None` where it needs root.
+        targets: Option<Vec<DmTarget>>,
+    },
+    /// Compressed memory.
+    Zram,
+    /// A bcache device.
+    Bcache,
+    /// An old-style VDO or any driver this tool knows nothing of.
+    Other,
+}
+
+/// One line of a device-mapper table. What a key stood in is not kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DmTarget {
+    /// First 512-byte sector.
+    pub start_sectors: u64,
+    /// Length in 512-byte sectors.
+    pub len_sectors: u64,
+    /// `linear`, `striped`, `crypt`, `thin`, `thin-pool`, `vdo`, `raid`, ...
+    pub target_type: String,
+    /// Devices that the target names, as `major:minor`.
+    pub devices: Vec<DeviceNumber>,
+    /// Optional words that matter here: `allow_discards`, `ignore_discard`,
+    /// `no_discard_passdown`, `raid5_ls`, `writethrough`.
+    pub options: Vec<String>,
+    /// Cipher of a crypt target.
+    pub cipher: Option<String>,
+    /// Stripe or chunk size in bytes, of striped and raid targets.
+    pub chunk_bytes: Option<u64>,
+    /// Number of stripes, of striped targets.
+    pub stripes: Option<u32>,
+}
+
+impl DmTarget {
+    /// Whether an optional word is set.
+    pub fn has(&self, option: &str) -> bool {
+        self.options.iter().any(|word| word == option)
+    }
+}
+
+/// What a request queue takes for discards. Granularity alone is no evidence of support.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct DiscardLimits {
+    /// `discard_granularity`.
+    pub granularity_bytes: Option<u64>,
+    /// `discard_max_bytes`; 0 means that discards are refused. Writable by root.
+    pub max_bytes: Option<u64>,
+    /// `discard_max_hw_bytes`; missing before kernel 4.3.
+    pub max_hw_bytes: Option<u64>,
+}
+
+impl DiscardLimits {
+    /// Whether the queue takes discards at all; `None` where that is unknown.
+    pub fn accepts(self) -> Option<bool> {
+        self.max_bytes.map(|max| max > 0)
+    }
+}
+
+/// Block sizes and stripe hints of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct IoLimits {
+    /// `logical_block_size`.
+    pub logical_block_bytes: Option<u64>,
+    /// `minimum_io_size`: the chunk of a striped device.
+    pub minimum_bytes: Option<u64>,
+    /// `optimal_io_size`: the full stripe; 0 where there is none.
+    pub optimal_bytes: Option<u64>,
+}
+
+/// Counters of `stat`, in bytes and requests since boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct IoCounters {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written; before kernel 4.18 discards are counted here too.
+    pub written_bytes: u64,
+    /// Discards completed; `None` before kernel 4.18.
+    pub discards: Option<u64>,
+    /// Bytes discarded; `None` before kernel 4.18.
+    pub discarded_bytes: Option<u64>,
+}
+
+/// How the SCSI layer sends a discard (`scsi_disk/*/provisioning_mode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProvisioningMode {
+    /// The device is fully provisioned: it takes no discards.
+    Full,
+    /// UNMAP.
+    Unmap,
+    /// WRITE SAME (16) with the unmap bit.
+    Writesame16,
+    /// WRITE SAME (10) with the unmap bit.
+    Writesame10,
+    /// WRITE SAME of zeros.
+    WritesameZero,
+    /// Switched off, by a quirk or by hand.
+    Disabled,
+}
+
+/// What a SCSI disk hangs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScsiTransport {
+    /// libata.
+    Ata,
+    /// usb-storage or UAS.
+    Usb,
+    /// virtio-scsi.
+    Virtio,
+    /// iSCSI, Fibre Channel, SRP.
+    Network,
+    /// `storvsc` of Hyper-V, `pvscsi` of VMware.
+    Hypervisor,
+    /// A SAS or RAID adapter, or nothing that the device path tells.
+    Other,
+}
+
+/// libata's word on TRIM (`ata_device/*/trim`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AtaTrim {
+    /// The drive knows no TRIM.
+    Unsupported,
+    /// TRIM waits until the drive's queue is empty.
+    Unqueued,
+    /// TRIM is queued like any other command (SATA 3.1).
+    Queued,
+    /// The drive claims queued TRIM, and libata's list knows better.
+    ForcedUnqueued,
+    /// The drive claims TRIM, and libata's list forbids it.
+    ForcedUnsupported,
+}

@@ -1,0 +1,112 @@
+//! What a Linux host is made of, as far as it concerns the speed of its stores.
+
+mod device;
+mod job;
+mod mount;
+mod platform;
+mod store;
+
+pub use device::{
+    AtaTrim, BlockDevice, DeviceKind, DeviceNumber, DiscardLimits, DmTarget, IoCounters, IoLimits,
+    ProvisioningMode, ScsiTransport,
+};
+pub use job::{Calendars, EnabledState, Job, JobCommand, TimerState, Trigger};
+pub use mount::{Crypttab, FsGeometry, FsUsage, FstabEntry, Mount};
+pub use platform::{Cloud, Platform};
+pub use store::{Store, StoreEngine, StoreState};
+
+use crate::Skipped;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The facts of one host, as of one moment.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Host {
+    /// When the facts were read: rules take this as their "now".
+    pub read_at: Timestamp,
+    /// IANA name of the host's time zone, where it could be told.
+    pub time_zone: Option<String>,
+    /// Distribution, kernel, cloud, container.
+    pub platform: Platform,
+    /// Mounts in mountinfo's order, pseudo filesystems left out.
+    pub mounts: Vec<Mount>,
+    /// `/etc/fstab`; `None` where it was not there or could not be read.
+    pub fstab: Option<Vec<FstabEntry>>,
+    /// `/etc/crypttab`; empty where there is none.
+    pub crypttab: Vec<Crypttab>,
+    /// Every block device that sysfs shows, partitions included, sorted by name.
+    pub devices: Vec<BlockDevice>,
+    /// Everything scheduled; `None` where nothing on this host says what is scheduled (a tree that
+    /// holds neither cron's nor systemd's files).
+    pub jobs: Option<Vec<Job>>,
+    /// Stores found on the host, and data paths added by hand.
+    pub stores: Vec<Store>,
+    /// LVM's `devices/issue_discards` as configured; `None` where LVM is not configured here.
+    pub lvm_issue_discards: Option<bool>,
+    /// raid456's `devices_handle_discard_safely`; `None` where the module is not loaded.
+    pub raid456_discards_safe: Option<bool>,
+    /// What could not be read, and why.
+    pub skipped: Vec<Skipped>,
+}
+
+impl Host {
+    /// The device with this kernel name.
+    pub fn device(&self, name: &str) -> Option<&BlockDevice> {
+        // Sorted by name, see `devices`.
+        self.devices
+            .binary_search_by(|device| device.name.as_str().cmp(name))
+            .ok()
+            .map(|index| &self.devices[index])
+    }
+
+    /// The device with this number.
+    pub fn device_by_number(&self, number: DeviceNumber) -> Option<&BlockDevice> {
+        self.devices.iter().find(|device| device.number == number)
+    }
+
+    /// The device below a mount. Btrfs mounts carry an anonymous number, so its source path counts.
+    pub fn device_of(&self, mount: &Mount) -> Option<&BlockDevice> {
+        self.device_by_number(mount.device_number)
+            .or_else(|| self.device_by_path(&mount.source))
+    }
+
+    /// The device that a path such as `/dev/md0`, `/dev/mapper/vg-data` or `/dev/vg/data` names.
+    pub fn device_by_path(&self, path: &str) -> Option<&BlockDevice> {
+        let rest = path.strip_prefix("/dev/")?;
+        // sysfs writes the slash of `cciss/c0d0` as `!`.
+        if let Some(device) = self.device(&rest.replace('/', "!")) {
+            return Some(device);
+        }
+        let mapper_name = match rest.strip_prefix("mapper/") {
+            Some(name) => name.to_owned(),
+            // LVM writes VG-LV and doubles the hyphens inside either name.
+            None => {
+                let (group, volume) = rest.split_once('/')?;
+                format!("{}-{}", group.replace('-', "--"), volume.replace('-', "--"))
+            }
+        };
+        self.devices.iter().find(|device| {
+            matches!(&device.kind, DeviceKind::DeviceMapper { name: Some(name), .. } if *name == mapper_name)
+        })
+    }
+
+    /// The mount that a path lies on: the longest mount point that is a prefix of it; of several
+    /// mounts over the same point the last one, which hides the others.
+    pub fn mount_of_path(&self, path: &str) -> Option<&Mount> {
+        self.mounts
+            .iter()
+            .filter(|mount| mount.contains(path))
+            .max_by_key(|mount| mount.mount_point.len())
+    }
+
+    /// Stores whose data lies on this mount.
+    pub fn stores_on<'a>(&'a self, mount: &'a Mount) -> impl Iterator<Item = &'a Store> {
+        self.stores.iter().filter(move |store| {
+            store
+                .data_paths
+                .iter()
+                .filter_map(|path| self.mount_of_path(path))
+                .any(|found| found.id == mount.id)
+        })
+    }
+}

@@ -1,0 +1,125 @@
+use super::DeviceNumber;
+use serde::{Deserialize, Serialize};
+
+/// One line of mountinfo with what was asked of the filesystem.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Mount {
+    /// Mount id.
+    pub id: u64,
+    /// Device number of the filesystem; anonymous (major 0) for Btrfs and network filesystems.
+    pub device_number: DeviceNumber,
+    /// Root of the mount within the filesystem; `/` unless bind-mounted or a Btrfs subvolume.
+    pub root: String,
+    /// Where it is mounted, escapes undone.
+    pub mount_point: String,
+    /// Filesystem type: `xfs`, `ext4`, `btrfs`, `nfs4`, `fuse.sshfs`.
+    pub fs_type: String,
+    /// Source as mounted: `/dev/md0`, `server:/export`.
+    pub source: String,
+    /// Options of the mount and of the superblock together, in their order, no duplicates.
+    pub options: Vec<String>,
+    /// Sizes; `None` where statfs was not asked or did not answer.
+    pub usage: Option<FsUsage>,
+    /// Geometry, where the filesystem tells it.
+    pub geometry: Option<FsGeometry>,
+}
+
+impl Mount {
+    /// Whether an option is set, with or without a value: `option("discard")`.
+    pub fn has_option(&self, name: &str) -> bool {
+        self.options
+            .iter()
+            .any(|option| option.split('=').next() == Some(name))
+    }
+
+    /// The value of `name=value`; of several the last, which is in force.
+    pub fn option_value(&self, name: &str) -> Option<&str> {
+        self.options.iter().rev().find_map(|option| {
+            option
+                .split_once('=')
+                .filter(|(key, _)| *key == name)
+                .map(|(_, value)| value)
+        })
+    }
+
+    /// Mounted read-only.
+    pub fn is_read_only(&self) -> bool {
+        self.has_option("ro")
+    }
+
+    /// Whether an absolute path lies at or below the mount point.
+    pub fn contains(&self, path: &str) -> bool {
+        if self.mount_point == "/" {
+            return path.starts_with('/');
+        }
+        path.strip_prefix(self.mount_point.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+}
+
+/// What statfs says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FsUsage {
+    /// Block size in bytes.
+    pub block_bytes: u64,
+    /// Size in bytes.
+    pub size_bytes: u64,
+    /// Free, root's reserve included.
+    pub free_bytes: u64,
+    /// Free for anybody.
+    pub available_bytes: u64,
+}
+
+/// How a filesystem divides its space, as far as a trim is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum FsGeometry {
+    /// XFS allocation groups, from `XFS_IOC_FSGEOMETRY_V1`.
+    Xfs {
+        /// Block size in bytes.
+        block_bytes: u64,
+        /// Blocks per allocation group; the last may be shorter.
+        group_blocks: u64,
+        /// Number of allocation groups.
+        groups: u64,
+        /// Stripe unit in bytes; 0 where none.
+        stripe_unit_bytes: u64,
+        /// Stripe width in bytes; 0 where none.
+        stripe_width_bytes: u64,
+    },
+    /// ext4 block groups: 8 x `block_bytes`^2 unless made otherwise.
+    Ext4 {
+        /// Block size in bytes.
+        block_bytes: u64,
+        /// Bytes per block group.
+        group_bytes: u64,
+    },
+}
+
+/// One line of `/etc/fstab`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FstabEntry {
+    /// 1-based line.
+    pub line: u64,
+    /// `/dev/sda1`, `UUID=...`, `LABEL=...`.
+    pub spec: String,
+    /// Mount point, escapes undone.
+    pub mount_point: String,
+    /// Filesystem type.
+    pub fs_type: String,
+    /// Options; values that may be secret are left out.
+    pub options: Vec<String>,
+}
+
+/// One line of `/etc/crypttab`; the key file is left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Crypttab {
+    /// 1-based line.
+    pub line: u64,
+    /// Name below /dev/mapper.
+    pub name: String,
+    /// Encrypted device.
+    pub device: String,
+    /// Options.
+    pub options: Vec<String>,
+}

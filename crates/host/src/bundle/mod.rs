@@ -1,0 +1,1 @@
+//! Bundles: writing and anonymising them.

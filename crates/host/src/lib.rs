@@ -1,0 +1,47 @@
+//! Reads a Linux host into [`facts::Host`]: live, from a directory tree, or from a bundle.
+//!
+//! Everything goes through a [`Reader`], which filters what it reads (no secrets) and records every
+//! read, so that a bundle made from the recording repeats the live result. Nothing here judges.
+
+pub mod bundle;
+pub mod filter;
+pub mod jobs;
+mod platform;
+pub mod source;
+pub mod storage;
+pub mod stores;
+
+pub use source::{Command, Reader, Recording, Source, Stat, Unread};
+
+use facts::{Host, Skipped};
+use jiff::Timestamp;
+
+/// What to read beside what is found.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Data paths given by hand, absolute.
+    pub data_paths: Vec<String>,
+}
+
+/// Reads the facts of a host. `read_at` becomes the facts' "now".
+///
+/// Never fails: what cannot be read is `None` in the facts and listed in `skipped`.
+pub fn read_host(reader: &Reader<'_>, options: &Options, read_at: Timestamp) -> Host {
+    let mut host = Host {
+        read_at,
+        ..Host::default()
+    };
+    platform::read(reader, &mut host);
+    storage::read(reader, &mut host);
+    jobs::read(reader, &mut host);
+    // After storage: symbolic links in data paths are followed only on mounts known to answer.
+    stores::read(reader, options, &mut host);
+    // After stores: which filesystems are asked for their size depends on nothing else, but a hung
+    // one must not keep the rest from being known.
+    storage::read_usage(reader, &mut host);
+    for path in reader.denied() {
+        host.skipped
+            .push(Skipped::new(path, "permission denied", Some("root")));
+    }
+    host
+}

@@ -1,0 +1,135 @@
+//! Where facts are read from. Paths have no leading slash and are relative to the host's root.
+
+mod bundle;
+mod directory;
+mod live;
+mod reader;
+
+pub use bundle::{Bundle, BundleError, Limits};
+pub use directory::Directory;
+pub use live::Live;
+pub use reader::{Reader, Recording};
+
+use serde::{Deserialize, Serialize};
+
+/// A host's files and the few commands whose answers no file holds.
+pub trait Source {
+    /// The content of a file, symbolic links followed.
+    ///
+    /// # Errors
+    /// Why it could not be read; [`Unread::TooLarge`] above `max_bytes`.
+    fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, Unread>;
+
+    /// The names in a directory, sorted, without `.` and `..`.
+    ///
+    /// # Errors
+    /// Why it could not be read.
+    fn list(&self, path: &str) -> Result<Vec<String>, Unread>;
+
+    /// The text of a symbolic link, as it stands; the links on the way to it are followed.
+    ///
+    /// # Errors
+    /// [`Unread::NotFound`] also where `path` is no link.
+    fn link(&self, path: &str) -> Result<String, Unread>;
+
+    /// Kind, mode and time of change, symbolic links followed.
+    ///
+    /// # Errors
+    /// Why it could not be read.
+    fn stat(&self, path: &str) -> Result<Stat, Unread>;
+
+    /// The answer of a command.
+    ///
+    /// # Errors
+    /// [`Unread::NotFound`] where the command has nothing to say on this host.
+    fn command(&self, command: &Command) -> Result<Vec<u8>, Unread>;
+}
+
+/// Why something could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum Unread {
+    /// Not there.
+    #[error("not found")]
+    NotFound,
+    /// Permission denied.
+    #[error("permission denied")]
+    Denied,
+    /// No answer within the deadline.
+    #[error("no answer within {0} ms")]
+    Timeout(u64),
+    /// Larger than the limit.
+    #[error("larger than {0} bytes")]
+    TooLarge(usize),
+    /// Not looked at when the bundle was made.
+    #[error("not in this bundle")]
+    NotRecorded,
+    /// There, but not of the form that the filter for secrets can take apart.
+    #[error("{0}")]
+    Malformed(String),
+    /// Any other failure.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl Unread {
+    /// Whether it is known that nothing is there.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::NotFound)
+    }
+}
+
+/// What `stat` tells that matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stat {
+    /// Regular file, directory, or anything else.
+    pub kind: Kind,
+    /// Permission bits.
+    pub mode: u32,
+    /// Last change of the content, seconds since 1970.
+    pub mtime_s: i64,
+    /// Size in bytes.
+    pub size_bytes: u64,
+}
+
+/// File kinds that are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Regular file.
+    File,
+    /// Directory.
+    Directory,
+    /// Device, socket, pipe.
+    Other,
+}
+
+/// A question that is not answered by a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// `systemctl show` of the named units, with a fixed list of properties
+    /// ([`crate::jobs::SYSTEMCTL_PROPERTIES`]); answers one block a unit, blank line between.
+    SystemctlShow {
+        /// Unit names, sorted.
+        units: Vec<String>,
+    },
+    /// The device-mapper tables in the form of `dmsetup table`, keys replaced by `-`.
+    DmTable,
+    /// statfs and geometry of the given mount points: one JSON object a line
+    /// ([`crate::storage::usage::Answer`]).
+    Statfs {
+        /// Absolute mount points.
+        mount_points: Vec<String>,
+    },
+}
+
+impl Command {
+    /// Name of the file below `cmd/` in a bundle.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::SystemctlShow { .. } => "systemctl_show",
+            Self::DmTable => "dmsetup_table",
+            Self::Statfs { .. } => "statfs",
+        }
+    }
+}

@@ -1,0 +1,181 @@
+use super::{Command, Source, Stat, Unread};
+use crate::filter;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// Largest file that is read, unless a caller says otherwise.
+const FILE_BYTES_MAX: usize = 4 << 20;
+
+/// Reads through a [`Source`]: filters, and records every read with its outcome, not-found and
+/// denied included.
+pub struct Reader<'s> {
+    source: &'s dyn Source,
+    recording: RefCell<Recording>,
+}
+
+/// Everything that was read, after the filter; what a bundle is made of.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Recording {
+    /// Contents by path.
+    pub files: BTreeMap<String, Result<Vec<u8>, Unread>>,
+    /// Directory listings by path.
+    pub lists: BTreeMap<String, Result<Vec<String>, Unread>>,
+    /// Link texts by path.
+    pub links: BTreeMap<String, Result<String, Unread>>,
+    /// Stats by path.
+    pub stats: BTreeMap<String, Result<Stat, Unread>>,
+    /// Answers by command name.
+    pub commands: BTreeMap<String, Result<Vec<u8>, Unread>>,
+}
+
+impl<'s> Reader<'s> {
+    /// A reader with an empty recording.
+    pub fn new(source: &'s dyn Source) -> Self {
+        Self {
+            source,
+            recording: RefCell::default(),
+        }
+    }
+
+    /// Ends the reading.
+    pub fn into_recording(self) -> Recording {
+        self.recording.into_inner()
+    }
+
+    /// The content of a file after the filter.
+    ///
+    /// # Errors
+    /// Why it could not be read; [`Unread::Failed`] for a path that the filter does not know, which
+    /// is a mistake in this crate.
+    pub fn bytes(&self, path: &str) -> Result<Vec<u8>, Unread> {
+        if let Some(known) = self.recording.borrow().files.get(path) {
+            return known.clone();
+        }
+        let outcome = self
+            .source
+            .read(path, FILE_BYTES_MAX)
+            .and_then(|bytes| filter::keep_file(path, bytes));
+        self.recording
+            .borrow_mut()
+            .files
+            .insert(path.to_owned(), outcome.clone());
+        outcome
+    }
+
+    /// The content of a file as text; bytes that are not UTF-8 become U+FFFD, since comments in old
+    /// configuration files are often Latin-1.
+    ///
+    /// # Errors
+    /// As [`Self::bytes`].
+    pub fn text(&self, path: &str) -> Result<String, Unread> {
+        let bytes = self.bytes(path)?;
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+
+    /// A one-value file such as a sysfs attribute, trimmed; `None` where it cannot be read or is
+    /// empty.
+    pub fn attribute(&self, path: &str) -> Option<String> {
+        let text = self.text(path).ok()?;
+        let value = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+        (!value.is_empty()).then(|| value.to_owned())
+    }
+
+    /// A one-value file that holds a decimal number.
+    pub fn number(&self, path: &str) -> Option<u64> {
+        self.attribute(path)?.parse().ok()
+    }
+
+    /// The names in a directory, sorted.
+    ///
+    /// # Errors
+    /// Why it could not be read.
+    pub fn list(&self, path: &str) -> Result<Vec<String>, Unread> {
+        if let Some(known) = self.recording.borrow().lists.get(path) {
+            return known.clone();
+        }
+        let outcome = self.source.list(path);
+        self.recording
+            .borrow_mut()
+            .lists
+            .insert(path.to_owned(), outcome.clone());
+        outcome
+    }
+
+    /// The text of a symbolic link.
+    ///
+    /// # Errors
+    /// Why it could not be read.
+    pub fn link(&self, path: &str) -> Result<String, Unread> {
+        if let Some(known) = self.recording.borrow().links.get(path) {
+            return known.clone();
+        }
+        let outcome = self.source.link(path);
+        self.recording
+            .borrow_mut()
+            .links
+            .insert(path.to_owned(), outcome.clone());
+        outcome
+    }
+
+    /// Kind, mode and time of change.
+    ///
+    /// # Errors
+    /// Why it could not be read.
+    pub fn stat(&self, path: &str) -> Result<Stat, Unread> {
+        if let Some(known) = self.recording.borrow().stats.get(path) {
+            return known.clone();
+        }
+        let outcome = self.source.stat(path);
+        self.recording
+            .borrow_mut()
+            .stats
+            .insert(path.to_owned(), outcome.clone());
+        outcome
+    }
+
+    /// Whether something is at this path; `None` where that cannot be told.
+    pub fn exists(&self, path: &str) -> Option<bool> {
+        match self.stat(path) {
+            Ok(_) => Some(true),
+            Err(unread) if unread.is_absent() => Some(false),
+            Err(_) => None,
+        }
+    }
+
+    /// The answer of a command after the filter. Each command is asked once.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn command(&self, command: &Command) -> Result<Vec<u8>, Unread> {
+        let outcome = self
+            .source
+            .command(command)
+            .and_then(|bytes| filter::keep_command(command, bytes));
+        self.recording
+            .borrow_mut()
+            .commands
+            .insert(command.name().to_owned(), outcome.clone());
+        outcome
+    }
+
+    /// Paths whose reading was denied, sorted.
+    pub fn denied(&self) -> Vec<String> {
+        let recording = self.recording.borrow();
+        let files = recording
+            .files
+            .iter()
+            .filter(|(_, o)| matches!(o, Err(Unread::Denied)));
+        let lists = recording
+            .lists
+            .iter()
+            .filter(|(_, o)| matches!(o, Err(Unread::Denied)));
+        let mut paths: Vec<String> = files
+            .map(|(path, _)| path.clone())
+            .chain(lists.map(|(path, _)| path.clone()))
+            .collect();
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+}

@@ -1,0 +1,1 @@
+//! statfs and geometry, asked in a child process so that a hung mount cannot hang the audit.

@@ -1,0 +1,1 @@
+//! Renders findings: text, JSON, Markdown, SARIF, Nagios.

@@ -1,0 +1,44 @@
+//! Facts in, findings out; one file per rule. A rule never reads the host.
+
+mod catalogue;
+mod context;
+
+pub use catalogue::{Rule, all, find};
+pub use context::{Context, Outcome};
+
+use facts::Host;
+
+/// Which rules run.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Rule ids or prefixes (`TRIM`); empty selects all.
+    pub select: Vec<String>,
+    /// Rule ids or prefixes left out.
+    pub ignore: Vec<String>,
+}
+
+impl Selection {
+    /// Whether a rule runs.
+    pub fn includes(&self, id: &str) -> bool {
+        let named = |patterns: &[String]| {
+            patterns
+                .iter()
+                .any(|pattern| id.starts_with(pattern.as_str()))
+        };
+        (self.select.is_empty() || named(&self.select)) && !named(&self.ignore)
+    }
+}
+
+/// Runs the selected rules over a host. Findings come most severe first, then by rule and subject.
+pub fn run(host: &Host, selection: &Selection) -> Outcome {
+    let context = Context::new(host);
+    let mut outcome = Outcome::default();
+    for rule in all().iter().filter(|rule| selection.includes(rule.id)) {
+        outcome.rules_run.push(rule.id);
+        (rule.check)(&context, &mut outcome);
+    }
+    outcome
+        .findings
+        .sort_by(|a, b| (b.severity, &a.rule, &a.subject).cmp(&(a.severity, &b.rule, &b.subject)));
+    outcome
+}
