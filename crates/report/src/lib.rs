@@ -1,1 +1,34 @@
-//! Renders findings: text, JSON, Markdown, SARIF, Nagios.
+//! Renders what `trimtab check` found: text for a terminal, a JSON document, Markdown for a ticket,
+//! SARIF 2.1.0 and Nagios' plugin output.
+//!
+//! Everything here is a pure function of a [`CheckReport`]: no file, clock, environment or terminal
+//! is looked at. Width, colour and the choice of tree characters are handed in.
+//!
+//! Names, models and paths come from the host that was checked, or from a bundle that anybody may
+//! have written. The formats for people show control characters and bidirectional overrides as
+//! `\u{1b}`, so that no output can steer a terminal or disguise a command; the JSON formats write
+//! them as `\u001b`, which means the same string.
+
+mod check;
+mod document;
+mod escape;
+mod groups;
+mod markdown;
+mod nagios;
+mod sarif;
+mod text;
+mod tree;
+mod units;
+mod wrap;
+
+pub use check::{CheckReport, Counts, RuleInfo, Suppressed};
+pub use document::{
+    CheckDocument, CheckResult, DiscardRow, LayerRow, MountRow, SCHEMA, StoreRow, SuppressedRow,
+    json, json_schema,
+};
+pub use escape::escape;
+pub use markdown::markdown;
+pub use nagios::{NagiosStatus, nagios, nagios_status};
+pub use sarif::sarif;
+pub use text::{TextOptions, text};
+pub use units::{human_bytes, human_duration};

@@ -77,13 +77,12 @@ impl Host {
         if let Some(device) = self.device(&rest.replace('/', "!")) {
             return Some(device);
         }
-        let mapper_name = match rest.strip_prefix("mapper/") {
-            Some(name) => name.to_owned(),
+        let mapper_name = if let Some(name) = rest.strip_prefix("mapper/") {
+            name.to_owned()
+        } else {
             // LVM writes VG-LV and doubles the hyphens inside either name.
-            None => {
-                let (group, volume) = rest.split_once('/')?;
-                format!("{}-{}", group.replace('-', "--"), volume.replace('-', "--"))
-            }
+            let (group, volume) = rest.split_once('/')?;
+            format!("{}-{}", group.replace('-', "--"), volume.replace('-', "--"))
         };
         self.devices.iter().find(|device| {
             matches!(&device.kind, DeviceKind::DeviceMapper { name: Some(name), .. } if *name == mapper_name)

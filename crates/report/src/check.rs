@@ -1,0 +1,309 @@
+use crate::units::{count, listed};
+use facts::host::{DeviceKind, Platform};
+use facts::{Finding, Host, Severity, Skipped};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::cmp::Ordering;
+use std::collections::HashSet;
+
+/// Everything that a rendering of `trimtab check` is made of.
+#[derive(Debug, Clone)]
+pub struct CheckReport<'a> {
+    /// The host that was checked.
+    pub host: &'a Host,
+    /// What was found, without what is suppressed.
+    pub findings: &'a [Finding],
+    /// What was found and is accepted, with the reason given.
+    pub suppressed: &'a [Suppressed],
+    /// What was not looked at: the host's and the rules' together.
+    pub skipped: &'a [Skipped],
+    /// Ids of the rules that ran.
+    pub rules_run: &'a [&'a str],
+    /// Documentation of the rules; SARIF carries it along.
+    pub rule_docs: &'a [RuleInfo],
+    /// Where the facts came from: `live`, `bundle host.tar.zst`, `directory /mnt/root`.
+    pub source: String,
+    /// Version of trimtab.
+    pub tool_version: String,
+    /// When the report was made.
+    pub generated_at: Timestamp,
+    /// What the user should know of this run: an old bundle, an unknown suppression.
+    pub warnings: &'a [String],
+}
+
+/// What a report says of a rule itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleInfo {
+    /// Stable id.
+    pub id: String,
+    /// What it finds, in one line.
+    pub title: String,
+    /// Its documentation in Markdown.
+    pub help_markdown: String,
+}
+
+/// A finding that the configuration accepts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suppressed {
+    /// What was found.
+    pub finding: Finding,
+    /// Why that is accepted here.
+    pub reason: String,
+}
+
+/// Findings by severity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub struct Counts {
+    /// Findings of severity `error`.
+    pub error: u64,
+    /// Findings of severity `warning`.
+    pub warning: u64,
+    /// Findings of severity `info`.
+    pub info: u64,
+}
+
+impl CheckReport<'_> {
+    /// Findings by severity; suppressed ones do not count.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for finding in self.findings {
+            match finding.severity {
+                Severity::Error => counts.error += 1,
+                Severity::Warning => counts.warning += 1,
+                Severity::Info => counts.info += 1,
+            }
+        }
+        counts
+    }
+
+    /// Whether the answer is empty because no rule could decide anything: none ran, or each one
+    /// that ran was skipped, and nothing was found. Silence then does not mean health.
+    pub fn nothing_checked(&self) -> bool {
+        let skipped: HashSet<&str> = self.skipped.iter().map(|skip| skip.what.as_str()).collect();
+        self.findings.is_empty()
+            && self.suppressed.is_empty()
+            && self.rules_run.iter().all(|rule| skipped.contains(rule))
+    }
+
+    /// The answer in one line: `2 errors, 1 note on db1 (Debian 12, 4 drives); 3 checks skipped`.
+    pub(crate) fn verdict(&self) -> String {
+        let counts = self.counts();
+        let found: Vec<String> = [
+            (counts.error, "error"),
+            (counts.warning, "warning"),
+            (counts.info, "note"),
+        ]
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, noun)| count(number, noun))
+        .collect();
+        let found = if self.nothing_checked() {
+            "Nothing could be checked".to_owned()
+        } else if found.is_empty() {
+            "Nothing found".to_owned()
+        } else {
+            found.join(", ")
+        };
+        let mut verdict = format!("{found} on {}", self.host_words());
+        let mut aside = Vec::new();
+        if !self.skipped.is_empty() {
+            aside.push(format!("{} skipped", count(self.skipped.len(), "check")));
+        }
+        if !self.suppressed.is_empty() {
+            aside.push(format!(
+                "{} suppressed",
+                count(self.suppressed.len(), "finding")
+            ));
+        }
+        if !aside.is_empty() {
+            verdict.push_str("; ");
+            verdict.push_str(&aside.join(", "));
+        }
+        verdict
+    }
+
+    /// `db1 (Debian 12, kernel 6.1.0-13-amd64, 4 drives)`.
+    fn host_words(&self) -> String {
+        let platform = &self.host.platform;
+        let mut words = Vec::new();
+        words.extend(distribution(platform));
+        if let Some(release) = &platform.kernel_release {
+            words.push(format!("kernel {release}"));
+        }
+        words.extend(platform.container.iter().map(|kind| format!("in {kind}")));
+        words.push(count(self.drives(), "drive"));
+        let name = platform.host_name.as_deref().unwrap_or("this host");
+        format!("{name} ({})", words.join(", "))
+    }
+
+    /// What was looked at: `27 rules on 4 drives, 6 mounts, 1 store and 12 jobs`.
+    pub(crate) fn scope(&self) -> String {
+        let host = self.host;
+        let mut seen = vec![
+            count(self.drives(), "drive"),
+            count(host.mounts.len(), "mount"),
+            count(host.stores.len(), "store"),
+        ];
+        if let Some(jobs) = &host.jobs {
+            seen.push(count(jobs.len(), "job"));
+        }
+        let mut scope = format!(
+            "{} on {}",
+            count(self.rules_run.len(), "rule"),
+            listed(&seen)
+        );
+        if host.jobs.is_none() {
+            scope.push_str("; jobs are not known");
+        }
+        scope
+    }
+
+    /// Number of drives that this kernel sees; loop devices and zram are none.
+    fn drives(&self) -> usize {
+        let drives = self.host.devices.iter().filter(|device| {
+            matches!(
+                device.kind,
+                DeviceKind::Nvme { .. }
+                    | DeviceKind::Scsi { .. }
+                    | DeviceKind::VirtioBlk { .. }
+                    | DeviceKind::Xen
+                    | DeviceKind::Mmc
+                    | DeviceKind::Network { .. }
+            )
+        });
+        drives.count()
+    }
+
+    /// When and from what this was made: `live, 2026-11-03 07:12:00 UTC, trimtab 0.1.0`.
+    pub(crate) fn origin(&self) -> String {
+        format!(
+            "{}, {}, trimtab {}",
+            self.source,
+            self.generated_at.strftime("%Y-%m-%d %H:%M:%S UTC"),
+            self.tool_version
+        )
+    }
+}
+
+/// `Debian 12`: the name people use, for the distributions whose id does not tell it; else
+/// `PRETTY_NAME`, without the code name in parentheses.
+fn distribution(platform: &Platform) -> Option<String> {
+    let known = match platform.distribution.as_deref() {
+        Some("debian") => Some("Debian"),
+        Some("ubuntu") => Some("Ubuntu"),
+        Some("centos") => Some("CentOS"),
+        Some("rhel") => Some("RHEL"),
+        Some("rocky") => Some("Rocky Linux"),
+        Some("almalinux") => Some("AlmaLinux"),
+        Some("fedora") => Some("Fedora"),
+        Some("amzn") => Some("Amazon Linux"),
+        Some("ol") => Some("Oracle Linux"),
+        Some("sles") => Some("SLES"),
+        _ => None,
+    };
+    match (known, &platform.distribution_version) {
+        (Some(name), Some(version)) => Some(format!("{name} {version}")),
+        (Some(name), None) => Some(name.to_owned()),
+        (None, version) => platform
+            .distribution_name
+            .as_deref()
+            .map(|name| name.split(" (").next().unwrap_or(name).to_owned())
+            .or_else(|| {
+                let id = platform.distribution.as_ref()?;
+                Some(match version {
+                    Some(version) => format!("{id} {version}"),
+                    None => id.clone(),
+                })
+            }),
+    }
+}
+
+/// The order of findings in every format: most severe first, then by rule and subject.
+pub(crate) fn by_severity(a: &Finding, b: &Finding) -> Ordering {
+    (b.severity, &a.rule, &a.subject).cmp(&(a.severity, &b.rule, &b.subject))
+}
+
+/// The word for a severity in the formats for people: an `info` is a note.
+pub(crate) fn severity_word(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "note",
+    }
+}
+
+/// Whether an undo is a bare command, which must not be broken: prose starts with a capital letter
+/// or ends with a full stop.
+pub(crate) fn is_command(undo: &str) -> bool {
+    !undo.contains('\n') && !undo.ends_with('.') && !undo.starts_with(char::is_uppercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report<'a>(
+        host: &'a Host,
+        skipped: &'a [Skipped],
+        rules_run: &'a [&'a str],
+    ) -> CheckReport<'a> {
+        CheckReport {
+            host,
+            findings: &[],
+            suppressed: &[],
+            skipped,
+            rules_run,
+            rule_docs: &[],
+            source: "live".to_owned(),
+            tool_version: "0.1.0".to_owned(),
+            generated_at: Timestamp::UNIX_EPOCH,
+            warnings: &[],
+        }
+    }
+
+    #[test]
+    fn silence_is_health_only_if_a_rule_was_decided() {
+        let host = Host::default();
+        let skipped = [
+            Skipped::new("TRIM001", "no sysfs", None),
+            Skipped::new("dm table of dm-0", "not root", Some("root")),
+        ];
+        assert!(report(&host, &[], &[]).nothing_checked());
+        assert!(report(&host, &skipped, &["TRIM001"]).nothing_checked());
+        let partly = report(&host, &skipped, &["TRIM001", "TRIM002"]);
+        assert!(!partly.nothing_checked());
+        assert_eq!(
+            partly.verdict(),
+            "Nothing found on this host (0 drives); 2 checks skipped"
+        );
+    }
+
+    #[test]
+    fn distributions_have_their_names() {
+        let named = |id: &str, version: Option<&str>, pretty: Option<&str>| {
+            distribution(&Platform {
+                distribution: Some(id.to_owned()),
+                distribution_version: version.map(str::to_owned),
+                distribution_name: pretty.map(str::to_owned),
+                ..Platform::default()
+            })
+            .unwrap()
+        };
+        assert_eq!(
+            named("debian", Some("12"), Some("Debian GNU/Linux 12 (bookworm)")),
+            "Debian 12"
+        );
+        assert_eq!(named("arch", None, Some("Arch Linux")), "Arch Linux");
+        assert_eq!(named("nixos", Some("23.11"), None), "nixos 23.11");
+        assert_eq!(distribution(&Platform::default()), None);
+    }
+
+    #[test]
+    fn prose_and_commands_are_told_apart() {
+        assert!(is_command("cryptsetup refresh --persistent c0"));
+        assert!(is_command("/sbin/fstrim -v /"));
+        assert!(!is_command("Remove the line again"));
+        assert!(!is_command("remove the line again."));
+    }
+}

@@ -1,0 +1,364 @@
+//! The JSON document, schema `trimtab.check/1`. Fields may be added without a new version; what is
+//! unknown is null, never 0.
+
+use crate::check::{CheckReport, Counts, by_severity};
+use crate::escape::escape_json;
+use crate::groups::{Filesystems, Key, stores_by_mount};
+use crate::tree::dm_types;
+use facts::host::{BlockDevice, DeviceKind, Mount, Platform, Store, StoreEngine, StoreState};
+use facts::{Finding, Host, Layer, Skipped};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+
+/// Name and version of the document's schema.
+pub const SCHEMA: &str = "trimtab.check/1";
+
+/// Layers in one document; a hostile bundle may mount a deep stack thousands of times. Mounts
+/// beyond it have an unknown stack, and a warning says so.
+const LAYERS_MAX: usize = 65_536;
+
+/// What `trimtab check --format json` prints.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(title = "trimtab check")]
+pub struct CheckDocument<'a> {
+    /// `trimtab.check/1`. Fields may be added under the same version.
+    #[schemars(extend("const" = SCHEMA))]
+    pub schema: &'static str,
+    /// Version of trimtab.
+    pub tool_version: &'a str,
+    /// When the document was made, RFC 3339 in UTC.
+    pub generated_at: Timestamp,
+    /// Where the facts came from: `live`, `bundle FILE`, `directory DIR`.
+    pub source: &'a str,
+    /// The answer.
+    pub result: CheckResult<'a>,
+    /// What was not looked at. Skipped is not passed.
+    pub skipped: &'a [Skipped],
+    /// What the user should know of this run.
+    pub warnings: Vec<String>,
+}
+
+/// The answer of a check.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CheckResult<'a> {
+    /// What was found, most severe first.
+    pub findings: Vec<&'a Finding>,
+    /// What was found and is accepted by the configuration.
+    pub suppressed: Vec<SuppressedRow<'a>>,
+    /// Findings by severity; suppressed ones do not count.
+    pub counts: Counts,
+    /// Ids of the rules that ran.
+    pub rules_run: &'a [&'a str],
+    /// What the host runs on.
+    pub platform: &'a Platform,
+    /// When the facts were read, RFC 3339 in UTC.
+    pub read_at: Timestamp,
+    /// Stores found on the host, and data paths given by hand.
+    pub stores: Vec<StoreRow<'a>>,
+    /// Mounts, pseudo filesystems left out, each with its stack.
+    pub mounts: Vec<MountRow<'a>>,
+}
+
+/// A finding that the configuration accepts.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct SuppressedRow<'a> {
+    /// What was found.
+    pub finding: &'a Finding,
+    /// Why that is accepted.
+    pub reason: &'a str,
+}
+
+/// A store.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct StoreRow<'a> {
+    /// `elasticsearch`, `opensearch`, `mongodb`, `data_path`, or `other`.
+    pub engine: &'static str,
+    /// Its name for people.
+    pub name: &'a str,
+    /// Version, where files tell it.
+    pub version: Option<&'a str>,
+    /// Whether it runs.
+    pub state: StoreState,
+    /// Process id, if running.
+    pub pid: Option<u32>,
+    /// Absolute paths of its data.
+    pub data_paths: &'a [String],
+    /// Where the data paths were read.
+    pub paths_from: &'a str,
+    /// Settings that rules look at, as written.
+    pub settings: BTreeMap<&'a str, &'a str>,
+}
+
+/// A mount and what is below it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct MountRow<'a> {
+    /// Where it is mounted.
+    pub mount_point: &'a str,
+    /// Filesystem type.
+    pub fs_type: &'a str,
+    /// Source as mounted.
+    pub source: &'a str,
+    /// Size in bytes; null where statfs was not asked or did not answer.
+    pub size_bytes: Option<u64>,
+    /// Free bytes, root's reserve included.
+    pub free_bytes: Option<u64>,
+    /// Options of mount and superblock.
+    pub options: &'a [String],
+    /// Stores whose data lies on it: 0-based indices into `result.stores`.
+    pub stores: Vec<usize>,
+    /// Its layers in the order in which a tree is drawn; null where no block device is known.
+    pub stack: Option<Vec<LayerRow<'a>>>,
+}
+
+/// One layer of a stack.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct LayerRow<'a> {
+    /// Kernel name.
+    pub device: &'a str,
+    /// The path that people type.
+    pub dev_path: String,
+    /// `partition`, `nvme`, `scsi`, `virtio_blk`, `xen`, `mmc`, `network`, `loop`, `md`,
+    /// `device_mapper`, `zram`, `bcache`, or `other`.
+    pub kind: &'static str,
+    /// What the kind leaves open: a RAID level, target types of device-mapper, a driver, a loop
+    /// device's file.
+    pub detail: Option<String>,
+    /// 0 for the device that is mounted.
+    pub depth: usize,
+    /// The layer was listed before in this stack; what is below it stands there.
+    pub repeated: bool,
+    /// Model as the drive states it.
+    pub model: Option<&'a str>,
+    /// Size in bytes.
+    pub size_bytes: Option<u64>,
+    /// `queue/rotational`; says 1 on loop, virtio and SCSI disks whatever they are made of.
+    pub rotational: Option<bool>,
+    /// Discard limits of its queue; null for a partition, which has its disk's.
+    pub discard: Option<DiscardRow>,
+    /// Rules whose findings blame this layer.
+    pub at_fault: Vec<&'a str>,
+}
+
+/// What a request queue takes for discards.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+pub struct DiscardRow {
+    /// `discard_granularity`; no evidence of support.
+    pub granularity_bytes: Option<u64>,
+    /// `discard_max_bytes`; 0 means that discards are refused.
+    pub max_bytes: Option<u64>,
+    /// `discard_max_hw_bytes`.
+    pub max_hw_bytes: Option<u64>,
+}
+
+/// Renders a report as an indented JSON document with a line break at its end.
+pub fn json(report: &CheckReport<'_>) -> String {
+    to_json(&CheckDocument::of(report))
+}
+
+/// The JSON Schema (2020-12) of what [`json`] prints.
+pub fn json_schema() -> serde_json::Value {
+    let generator = SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator();
+    generator
+        .into_root_schema_for::<CheckDocument<'_>>()
+        .to_value()
+}
+
+/// Serialises without control characters in the text, see [`escape_json`].
+pub(crate) fn to_json(document: &impl Serialize) -> String {
+    // Only maps with keys that are no strings and failing writers make serde_json fail; these
+    // documents have neither.
+    let text = serde_json::to_string_pretty(document).expect("string keys, written to memory");
+    let mut text = escape_json(&text);
+    text.push('\n');
+    text
+}
+
+impl<'a> CheckDocument<'a> {
+    /// Arranges a report as a document.
+    pub fn of(report: &'a CheckReport<'a>) -> Self {
+        let host = report.host;
+        let mut findings: Vec<&Finding> = report.findings.iter().collect();
+        findings.sort_by(|a, b| by_severity(a, b));
+        let (mounts, without_stack) = mounts(host, &findings);
+        let mut warnings = report.warnings.to_vec();
+        if without_stack > 0 {
+            warnings.push(format!(
+                "the stacks of {without_stack} mounts are left out: more than {LAYERS_MAX} layers"
+            ));
+        }
+        Self {
+            schema: SCHEMA,
+            tool_version: &report.tool_version,
+            generated_at: report.generated_at,
+            source: &report.source,
+            result: CheckResult {
+                findings,
+                suppressed: report
+                    .suppressed
+                    .iter()
+                    .map(|suppressed| SuppressedRow {
+                        finding: &suppressed.finding,
+                        reason: &suppressed.reason,
+                    })
+                    .collect(),
+                counts: report.counts(),
+                rules_run: report.rules_run,
+                platform: &host.platform,
+                read_at: host.read_at,
+                stores: host.stores.iter().map(StoreRow::of).collect(),
+                mounts,
+            },
+            skipped: report.skipped,
+            warnings,
+        }
+    }
+}
+
+impl<'a> StoreRow<'a> {
+    fn of(store: &'a Store) -> Self {
+        let engine = match store.engine {
+            StoreEngine::Elasticsearch => "elasticsearch",
+            StoreEngine::Opensearch => "opensearch",
+            StoreEngine::Mongodb => "mongodb",
+            StoreEngine::Other(_) => "other",
+            StoreEngine::DataPath => "data_path",
+        };
+        Self {
+            engine,
+            name: store.engine.label(),
+            version: store.version.as_deref(),
+            state: store.state,
+            pid: store.pid,
+            data_paths: &store.data_paths,
+            paths_from: &store.paths_from,
+            settings: store
+                .settings
+                .iter()
+                .map(|(key, value)| (key.as_str(), value.as_str()))
+                .collect(),
+        }
+    }
+}
+
+/// Every mount, and the number of those whose stack found no place.
+fn mounts<'a>(host: &'a Host, findings: &[&'a Finding]) -> (Vec<MountRow<'a>>, usize) {
+    let filesystems = Filesystems::of(host);
+    let mut stores = stores_by_mount(host);
+    let mut blame = Blame::default();
+    for finding in findings {
+        if let Some(device) = finding.device.as_deref() {
+            let mount_point = finding.mount_point.as_deref();
+            let key = mount_point.map(|point| filesystems.key_of_mount_point(point));
+            let rules = blame.0.entry((key, device)).or_default();
+            if !rules.contains(&finding.rule.as_str()) {
+                rules.push(&finding.rule);
+            }
+        }
+    }
+    let mut layers = 0;
+    let mut without_stack = 0;
+    let rows = host.mounts.iter().map(|mount| {
+        let key = filesystems.key_of(mount);
+        let mut stack = None;
+        if let Some(device) = filesystems.device_of(mount) {
+            let found = host.stack_below(device).layers;
+            if layers + found.len() <= LAYERS_MAX {
+                layers += found.len();
+                stack = Some(found.iter().map(|layer| blame.layer(layer, key)).collect());
+            } else {
+                without_stack += 1;
+            }
+        }
+        let stores = stores.remove(&mount.id).unwrap_or_default();
+        mount_row(mount, stores.into_iter().collect(), stack)
+    });
+    let rows = rows.collect();
+    (rows, without_stack)
+}
+
+fn mount_row<'a>(
+    mount: &'a Mount,
+    stores: Vec<usize>,
+    stack: Option<Vec<LayerRow<'a>>>,
+) -> MountRow<'a> {
+    MountRow {
+        mount_point: &mount.mount_point,
+        fs_type: &mount.fs_type,
+        source: &mount.source,
+        size_bytes: mount.usage.map(|usage| usage.size_bytes),
+        free_bytes: mount.usage.map(|usage| usage.free_bytes),
+        options: &mount.options,
+        stores,
+        stack,
+    }
+}
+
+/// The rules that blame a device: below one filesystem, or, with `None`, wherever it stands.
+#[derive(Default)]
+struct Blame<'a>(HashMap<(Option<Key<'a>>, &'a str), Vec<&'a str>>);
+
+impl<'a> Blame<'a> {
+    fn layer(&self, layer: &Layer<'a>, key: Key<'a>) -> LayerRow<'a> {
+        let device = layer.device;
+        let mut at_fault: Vec<&str> = Vec::new();
+        for place in [Some(key), None] {
+            for rule in self
+                .0
+                .get(&(place, device.name.as_str()))
+                .into_iter()
+                .flatten()
+            {
+                if !at_fault.contains(rule) {
+                    at_fault.push(rule);
+                }
+            }
+        }
+        let (kind, detail) = kind(device);
+        LayerRow {
+            device: &device.name,
+            dev_path: device.dev_path(),
+            kind,
+            detail,
+            depth: layer.depth,
+            repeated: layer.repeated,
+            model: device.model(),
+            size_bytes: device.size_bytes,
+            rotational: device.rotational,
+            discard: device.discard.map(|limits| DiscardRow {
+                granularity_bytes: limits.granularity_bytes,
+                max_bytes: limits.max_bytes,
+                max_hw_bytes: limits.max_hw_bytes,
+            }),
+            at_fault,
+        }
+    }
+}
+
+/// The word for a kind, and what it leaves open.
+fn kind(device: &BlockDevice) -> (&'static str, Option<String>) {
+    match &device.kind {
+        DeviceKind::Partition { .. } => ("partition", None),
+        DeviceKind::Nvme { transport, .. } => ("nvme", transport.clone()),
+        DeviceKind::Scsi { transport, .. } => (
+            "scsi",
+            serde_json::to_value(transport)
+                .ok()
+                .and_then(|word| word.as_str().map(str::to_owned)),
+        ),
+        DeviceKind::VirtioBlk { .. } => ("virtio_blk", None),
+        DeviceKind::Xen => ("xen", None),
+        DeviceKind::Mmc => ("mmc", None),
+        DeviceKind::Network { driver } => ("network", Some(driver.clone())),
+        DeviceKind::Loop { backing_file } => ("loop", backing_file.clone()),
+        DeviceKind::Md { level, .. } => ("md", level.clone()),
+        DeviceKind::DeviceMapper { .. } => ("device_mapper", dm_types(device)),
+        DeviceKind::Zram => ("zram", None),
+        DeviceKind::Bcache => ("bcache", None),
+        DeviceKind::Other => ("other", None),
+    }
+}

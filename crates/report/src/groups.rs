@@ -1,0 +1,285 @@
+//! Findings by the filesystem that they concern: how text and Markdown are laid out.
+
+use crate::check::{CheckReport, by_severity};
+use crate::units::human_bytes;
+use facts::host::{BlockDevice, DeviceNumber, Mount, Store, StoreEngine, StoreState};
+use facts::{Finding, Host, Stack};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fmt::Write as _;
+
+/// A filesystem, with all that is said of it.
+#[derive(Default)]
+pub(crate) struct Group<'a> {
+    /// Its mounts that findings or stores name, in mountinfo's order; empty where a finding names a
+    /// mount point that is not mounted.
+    pub mounts: Vec<&'a Mount>,
+    /// Mount points that findings name and that are not mounted.
+    pub unmounted: Vec<&'a str>,
+    /// The layers below it.
+    pub stack: Option<Stack<'a>>,
+    /// Stores whose data lies on it.
+    pub stores: Vec<&'a Store>,
+    /// Findings, most severe first.
+    pub findings: Vec<&'a Finding>,
+}
+
+/// A report, cut into its parts.
+pub(crate) struct Groups<'a> {
+    /// Filesystems with findings, most severe first.
+    pub troubled: Vec<Group<'a>>,
+    /// Findings that concern no mount.
+    pub host_wide: Vec<&'a Finding>,
+    /// Filesystems below stores without findings; with `all`, every other filesystem, too.
+    pub clean: Vec<Group<'a>>,
+    /// Stores that belong to none of the groups: their data lies on no mount that is known.
+    pub unplaced: Vec<&'a Store>,
+    /// Mounts that belong to none of the groups.
+    pub others: usize,
+}
+
+impl<'a> Groups<'a> {
+    /// Sorts the findings of a report; `all` asks for groups of the other mounts as well.
+    pub fn of(report: &CheckReport<'a>, all: bool) -> Self {
+        let host = report.host;
+        let filesystems = Filesystems::of(host);
+        let stores = stores_by_mount(host);
+        let mut groups: BTreeMap<Key<'a>, Group<'a>> = BTreeMap::new();
+        let mut host_wide: Vec<&Finding> = Vec::new();
+        let mut named: HashSet<u64> = stores.keys().copied().collect();
+
+        for finding in report.findings {
+            let Some(mount_point) = finding.mount_point.as_deref() else {
+                host_wide.push(finding);
+                continue;
+            };
+            let key = filesystems.key_of_mount_point(mount_point);
+            if let Some(mount) = filesystems.last_at.get(mount_point) {
+                named.insert(mount.id);
+            }
+            let group = groups.entry(key).or_default();
+            group.findings.push(finding);
+            if matches!(key, Key::Unmounted(_)) && !group.unmounted.contains(&mount_point) {
+                group.unmounted.push(mount_point);
+            }
+        }
+        for mount in &host.mounts {
+            if !all && !named.contains(&mount.id) {
+                continue;
+            }
+            let group = groups.entry(filesystems.key_of(mount)).or_default();
+            if all || named.contains(&mount.id) {
+                group.mounts.push(mount);
+            }
+            for index in stores.get(&mount.id).into_iter().flatten() {
+                let store = &host.stores[*index];
+                if !group.stores.contains(&store) {
+                    group.stores.push(store);
+                }
+            }
+            if group.stack.is_none() {
+                group.stack = filesystems
+                    .device_of(mount)
+                    .map(|device| host.stack_below(device));
+            }
+        }
+        let others = host
+            .mounts
+            .iter()
+            .filter(|mount| !groups.contains_key(&filesystems.key_of(mount)))
+            .count();
+
+        let placed: BTreeSet<usize> = stores.into_values().flatten().collect();
+        let unplaced = host.stores.iter().enumerate();
+        let unplaced = unplaced.filter(|(index, _)| !placed.contains(index));
+
+        let (mut troubled, mut clean): (Vec<_>, Vec<_>) = groups
+            .into_values()
+            .partition(|group| !group.findings.is_empty());
+        for group in &mut troubled {
+            group.findings.sort_by(|a, b| by_severity(a, b));
+        }
+        host_wide.sort_by(|a, b| by_severity(a, b));
+        troubled.sort_by(|a, b| a.order().cmp(&b.order()));
+        clean.sort_by(|a, b| a.order().cmp(&b.order()));
+        Self {
+            troubled,
+            host_wide,
+            clean,
+            unplaced: unplaced.map(|(_, store)| store).collect(),
+            others,
+        }
+    }
+}
+
+impl<'a> Group<'a> {
+    /// Most severe first, then those with stores, then by mount point.
+    fn order(&self) -> impl Ord + use<'a> {
+        (
+            Reverse(self.findings.first().map(|finding| finding.severity)),
+            self.stores.is_empty(),
+            self.mount_points(),
+        )
+    }
+
+    /// Every mount point of the group, each once.
+    pub fn mount_points(&self) -> Vec<&'a str> {
+        let mut points: Vec<&str> = Vec::new();
+        let all = self.mounts.iter().map(|mount| mount.mount_point.as_str());
+        for point in all.chain(self.unmounted.iter().copied()) {
+            if !points.contains(&point) {
+                points.push(point);
+            }
+        }
+        points
+    }
+
+    /// Heading: the mount points, the first three of them by name.
+    pub fn title(&self) -> String {
+        let points = self.mount_points();
+        let mut title = points
+            .iter()
+            .take(3)
+            .copied()
+            .collect::<Vec<_>>()
+            .join(", ");
+        if points.len() > 3 {
+            let _ = write!(title, " and {} more", points.len() - 3);
+        }
+        title
+    }
+
+    /// `xfs, 1.8 TiB, 62 % full`; empty where nothing is mounted.
+    pub fn filesystem(&self) -> String {
+        let Some(mount) = self.mounts.first() else {
+            return "not mounted".to_owned();
+        };
+        let mut words = vec![mount.fs_type.clone()];
+        if let Some(usage) = mount.usage {
+            words.push(human_bytes(usage.size_bytes));
+            // As df counts: the share of what a user may fill, rounded up.
+            let used = u128::from(usage.size_bytes.saturating_sub(usage.free_bytes));
+            let fillable = used + u128::from(usage.available_bytes);
+            if fillable > 0 {
+                words.push(format!("{} % full", (used * 100).div_ceil(fillable)));
+            }
+        }
+        if mount.is_read_only() {
+            words.push("read-only".to_owned());
+        }
+        words.join(", ")
+    }
+
+    /// Rules that blame this device, each once, most severe first. Host-wide findings count as well:
+    /// they concern the device wherever it is drawn.
+    pub fn blamed_by(&self, device: &str, host_wide: &[&'a Finding]) -> Vec<&'a str> {
+        let mut rules: Vec<&str> = Vec::new();
+        for finding in self.findings.iter().chain(host_wide) {
+            if finding.device.as_deref() == Some(device) && !rules.contains(&finding.rule.as_str())
+            {
+                rules.push(&finding.rule);
+            }
+        }
+        rules
+    }
+}
+
+/// `Elasticsearch 7.4.2, running, data in /mnt/data/es`.
+pub(crate) fn store_words(store: &Store) -> String {
+    let mut words = store.engine.label().to_owned();
+    if let Some(version) = &store.version {
+        words.push(' ');
+        words.push_str(version);
+    }
+    let state = match store.state {
+        StoreState::Running => ", running",
+        StoreState::Configured => ", configured but not running",
+        StoreState::Given if store.engine == StoreEngine::DataPath => "",
+        StoreState::Given => ", given by hand",
+    };
+    words.push_str(state);
+    let verb = if store.engine == StoreEngine::DataPath {
+        " "
+    } else {
+        ", data in "
+    };
+    if !store.data_paths.is_empty() {
+        words.push_str(verb);
+        words.push_str(&store.data_paths.join(", "));
+    }
+    words
+}
+
+/// Indices of the stores whose data lies on each mount, by mount id.
+pub(crate) fn stores_by_mount(host: &Host) -> HashMap<u64, BTreeSet<usize>> {
+    let mut stores: HashMap<u64, BTreeSet<usize>> = HashMap::new();
+    for (index, store) in host.stores.iter().enumerate() {
+        for mount in store
+            .data_paths
+            .iter()
+            .filter_map(|path| host.mount_of_path(path))
+        {
+            stores.entry(mount.id).or_default().insert(index);
+        }
+    }
+    stores
+}
+
+/// What tells two filesystems apart. Mounts of the same device are the same filesystem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Key<'a> {
+    /// The device at the top of its stack.
+    Device(&'a str),
+    /// No block device below, as far as sysfs shows: its number and source.
+    NoDevice(DeviceNumber, &'a str),
+    /// A mount point that only a finding names.
+    Unmounted(&'a str),
+}
+
+/// The host's mounts, indexed once.
+pub(crate) struct Filesystems<'a> {
+    host: &'a Host,
+    by_number: HashMap<DeviceNumber, &'a BlockDevice>,
+    /// The last mount at each mount point, which hides the others.
+    last_at: HashMap<&'a str, &'a Mount>,
+}
+
+impl<'a> Filesystems<'a> {
+    pub fn of(host: &'a Host) -> Self {
+        Self {
+            host,
+            by_number: host
+                .devices
+                .iter()
+                .map(|device| (device.number, device))
+                .collect(),
+            last_at: host
+                .mounts
+                .iter()
+                .map(|mount| (mount.mount_point.as_str(), mount))
+                .collect(),
+        }
+    }
+
+    /// The device that is mounted; the same as [`Host::device_of`], by an index.
+    pub fn device_of(&self, mount: &Mount) -> Option<&'a BlockDevice> {
+        self.by_number
+            .get(&mount.device_number)
+            .copied()
+            .or_else(|| self.host.device_by_path(&mount.source))
+    }
+
+    pub fn key_of(&self, mount: &'a Mount) -> Key<'a> {
+        match self.device_of(mount) {
+            Some(device) => Key::Device(&device.name),
+            None => Key::NoDevice(mount.device_number, &mount.source),
+        }
+    }
+
+    pub fn key_of_mount_point(&self, mount_point: &'a str) -> Key<'a> {
+        match self.last_at.get(mount_point) {
+            Some(mount) => self.key_of(mount),
+            None => Key::Unmounted(mount_point),
+        }
+    }
+}

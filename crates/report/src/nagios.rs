@@ -1,0 +1,132 @@
+//! Nagios' plugin output: one line with performance data, then long output. The format:
+//! Monitoring Plugins Development Guidelines, "Plugin Output for Nagios".
+
+use crate::check::{CheckReport, by_severity, severity_word};
+use crate::escape::{cut, escape};
+use crate::units::count;
+use facts::{Finding, Severity};
+use std::fmt::Write as _;
+
+/// Findings named in the first line.
+const NAMED_MAX: usize = 4;
+/// Lines of long output; Nagios Core keeps 8 KiB in all.
+const LINES_MAX: usize = 40;
+/// Characters of a line.
+const LINE_CHARS_MAX: usize = 160;
+
+/// A plugin's state; its number is the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum NagiosStatus {
+    /// No finding above `info`.
+    Ok = 0,
+    /// Warnings, no errors.
+    Warning = 1,
+    /// At least one error.
+    Critical = 2,
+    /// Nothing could be checked.
+    Unknown = 3,
+}
+
+impl NagiosStatus {
+    /// The exit code: 0 to 3.
+    pub fn exit_code(self) -> u8 {
+        self as u8
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "OK",
+            Self::Warning => "WARNING",
+            Self::Critical => "CRITICAL",
+            Self::Unknown => "UNKNOWN",
+        }
+    }
+}
+
+/// The state that a report means for Nagios.
+pub fn nagios_status(report: &CheckReport<'_>) -> NagiosStatus {
+    let worst = report.findings.iter().map(|finding| finding.severity).max();
+    match worst {
+        _ if report.nothing_checked() => NagiosStatus::Unknown,
+        Some(Severity::Error) => NagiosStatus::Critical,
+        Some(Severity::Warning) => NagiosStatus::Warning,
+        Some(Severity::Info) | None => NagiosStatus::Ok,
+    }
+}
+
+/// Renders a report as plugin output; the exit code is [`nagios_status`]'s.
+pub fn nagios(report: &CheckReport<'_>) -> String {
+    let status = nagios_status(report);
+    let counts = report.counts();
+    let mut findings: Vec<&Finding> = report.findings.iter().collect();
+    findings.sort_by(|a, b| by_severity(a, b));
+
+    let mut said: Vec<String> = [(counts.error, "error"), (counts.warning, "warning")]
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, noun)| count(number, noun))
+        .collect();
+    if said.is_empty() {
+        said.push(match (status, counts.info) {
+            (NagiosStatus::Unknown, _) => "nothing could be checked".to_owned(),
+            (_, 0) => "nothing found".to_owned(),
+            (_, notes) => count(notes, "note"),
+        });
+    }
+    let mut out = format!("TRIMTAB {} - {}", status.word(), said.join(", "));
+    // Notes do not make an alarm, so they do not fill its line.
+    let mut named: Vec<String> = findings
+        .iter()
+        .filter(|finding| finding.severity > Severity::Info)
+        .map(|finding| shown(&format!("{} {}", finding.rule, finding.subject)))
+        .collect();
+    if named.len() > NAMED_MAX {
+        let more = named.len() - NAMED_MAX;
+        named.truncate(NAMED_MAX);
+        named.push(format!("and {more} more"));
+    }
+    if !named.is_empty() {
+        let _ = write!(out, ": {}", named.join(", "));
+    }
+    // label=value;warn;crit: an alarm above 0.
+    let _ = writeln!(
+        out,
+        " | errors={};;0 warnings={};0 notes={} skipped={}",
+        counts.error,
+        counts.warning,
+        counts.info,
+        report.skipped.len()
+    );
+
+    let found = findings.iter().map(|finding| {
+        format!(
+            "{} {} {}: {}",
+            severity_word(finding.severity),
+            finding.rule,
+            finding.subject,
+            finding.title
+        )
+    });
+    let skipped = report
+        .skipped
+        .iter()
+        .map(|skip| format!("skipped {}: {}", skip.what, skip.why));
+    let warnings = report
+        .warnings
+        .iter()
+        .map(|warning| format!("caution: {warning}"));
+    let lines: Vec<String> = found.chain(skipped).chain(warnings).collect();
+    for line in lines.iter().take(LINES_MAX) {
+        let _ = writeln!(out, "{}", shown(line));
+    }
+    if lines.len() > LINES_MAX {
+        let _ = writeln!(out, "... and {} more lines", lines.len() - LINES_MAX);
+    }
+    out
+}
+
+/// One line without the bar, which would start performance data.
+fn shown(text: &str) -> String {
+    cut(&escape(text).replace('|', "\\u{7c}"), LINE_CHARS_MAX).into_owned()
+}

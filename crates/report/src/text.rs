@@ -1,0 +1,479 @@
+//! The report as it stands on a terminal: a verdict, the filesystems with their stacks and findings,
+//! what was skipped. Three columns, at 0, 9 and 18, carry severity, rule and everything else.
+
+use crate::check::{CheckReport, is_command, severity_word};
+use crate::escape::{cut, display_width, escape};
+use crate::groups::{Group, Groups, store_words};
+use crate::tree;
+use crate::units::{count, human_duration, listed};
+use crate::wrap::wrap;
+use facts::{Evidence, Finding, Remedy, Severity, Skipped};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+/// How the text is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Columns to fill; less than 40 counts as 40. Commands and the paths of evidence are never
+    /// broken and may exceed it.
+    pub width: usize,
+    /// Colours, by ANSI SGR sequences.
+    pub color: bool,
+    /// Every mount with its stack, every skipped check by itself, the rules that ran.
+    pub verbose: bool,
+    /// Box-drawing characters; otherwise trees and rules are ASCII.
+    pub unicode: bool,
+}
+
+impl Default for TextOptions {
+    fn default() -> Self {
+        Self {
+            width: 80,
+            color: false,
+            verbose: false,
+            unicode: true,
+        }
+    }
+}
+
+const WIDTH_MIN: usize = 40;
+/// Where rule ids, stacks and labels start.
+const MIDDLE: usize = 9;
+/// Where titles and labelled text start.
+const RIGHT: usize = 18;
+/// Columns of a rule's id; the longest of today take 8.
+const RULE_COLUMNS_MAX: usize = 16;
+/// Columns of an evidence's value; JSON has all of it.
+const VALUE_COLUMNS_MAX: usize = 240;
+/// Skipped checks that one line names when they share their reason.
+const WHATS_MAX: usize = 6;
+
+/// Renders a report for a terminal.
+pub fn text(report: &CheckReport<'_>, options: &TextOptions) -> String {
+    let mut page = Page {
+        out: String::new(),
+        options: *options,
+        width: options.width.max(WIDTH_MIN),
+        told: Vec::new(),
+    };
+    let groups = Groups::of(report, options.verbose);
+    page.verdict(report);
+    for group in &groups.troubled {
+        page.group(group, &groups.host_wide);
+    }
+    if !groups.host_wide.is_empty() {
+        page.heading("this host", "not tied to one mount");
+        for (index, finding) in groups.host_wide.iter().enumerate() {
+            if index > 0 {
+                page.blank();
+            }
+            page.finding(finding, &[]);
+        }
+    }
+    for group in &groups.clean {
+        page.group(group, &groups.host_wide);
+    }
+    page.unplaced(&groups);
+    page.others(&groups);
+    page.suppressed(report);
+    page.skipped(report.skipped);
+    page.close(report);
+    page.out
+}
+
+#[derive(Clone, Copy)]
+enum Style {
+    Plain,
+    Bold,
+    Dim,
+    Severity(Severity),
+}
+
+/// A finding's text that was printed in full, so that it is not printed again.
+struct Told<'a> {
+    rule: &'a str,
+    subject: &'a str,
+    why: &'a str,
+    remedy: &'a [Remedy],
+}
+
+struct Page<'a> {
+    out: String,
+    options: TextOptions,
+    width: usize,
+    told: Vec<Told<'a>>,
+}
+
+impl<'a> Page<'a> {
+    fn verdict(&mut self, report: &CheckReport<'_>) {
+        let worst = report.findings.iter().map(|finding| finding.severity).max();
+        let style = worst.map_or(Style::Bold, Style::Severity);
+        self.paragraph(0, &report.verdict(), style);
+        let mut origin = report.origin();
+        if self.options.verbose
+            && let Some(uptime_s) = report.host.platform.uptime_s
+        {
+            // A bundle may hold any number here; one that is no duration counts as 0.
+            let seconds = std::time::Duration::try_from_secs_f64(uptime_s).unwrap_or_default();
+            let _ = write!(origin, ", up {}", human_duration(seconds.as_secs()));
+        }
+        self.paragraph(0, &origin, Style::Dim);
+        for warning in report.warnings {
+            self.labelled(0, "caution", warning, Style::Bold);
+        }
+    }
+
+    fn group(&mut self, group: &Group<'a>, host_wide: &[&'a Finding]) {
+        self.heading(&group.title(), &group.filesystem());
+        for store in &group.stores {
+            self.labelled(0, "store", &store_words(store), Style::Dim);
+        }
+        if let Some(stack) = &group.stack {
+            let blamed_by = |device: &str| group.blamed_by(device, host_wide);
+            let room = self.width - MIDDLE;
+            let lines = tree::draw(stack, blamed_by, room, self.options.unicode);
+            for (index, line) in lines.into_iter().enumerate() {
+                let label = if index == 0 { "stack" } else { "" };
+                let mut drawn = self.label(label, MIDDLE, Style::Dim);
+                drawn.push_str(&line.body);
+                if !line.mark.is_empty() {
+                    drawn.push_str("  ");
+                    let worst = group
+                        .findings
+                        .first()
+                        .map_or(Severity::Info, |f| f.severity);
+                    drawn.push_str(&self.paint(&line.mark, Style::Severity(worst)));
+                }
+                self.line(&drawn);
+            }
+        }
+        let mount_points = group.mount_points();
+        for finding in &group.findings {
+            self.blank();
+            self.finding(finding, &mount_points);
+        }
+        if group.findings.is_empty() {
+            self.paragraph(MIDDLE, "nothing found here", Style::Plain);
+        }
+    }
+
+    fn finding(&mut self, finding: &'a Finding, mount_points: &[&str]) {
+        let style = Style::Severity(finding.severity);
+        let mut head = self.label(severity_word(finding.severity), MIDDLE, style);
+        let rule = escape(&finding.rule);
+        let rule = cut(&rule, RULE_COLUMNS_MAX);
+        head.push_str(&self.label(&rule, RIGHT - MIDDLE, Style::Bold));
+        // An id that fills its column stands alone.
+        let at = RIGHT.max(MIDDLE + display_width(&rule) + 1);
+        let one_mount_point = [finding.subject.as_str()];
+        let subject = if mount_points == one_mount_point {
+            "".into()
+        } else {
+            escape(&finding.subject)
+        };
+        let titles = wrap(&escape(&finding.title), self.width - at);
+        let last = titles.len().saturating_sub(1);
+        for (index, title) in titles.iter().enumerate() {
+            let mut line = if index == 0 {
+                head.clone()
+            } else {
+                " ".repeat(RIGHT)
+            };
+            line.push_str(&self.paint(title, Style::Bold));
+            let start = if index == 0 { at } else { RIGHT };
+            let used = start + display_width(title);
+            let subject_columns = display_width(&subject);
+            if index == last && !subject.is_empty() && used + 2 + subject_columns <= self.width {
+                line.push_str(&" ".repeat(self.width - used - subject_columns));
+                line.push_str(&subject);
+                self.line(&line);
+            } else {
+                self.line(&line);
+                if index == last && !subject.is_empty() {
+                    self.paragraph(RIGHT, &format!("({subject})"), Style::Plain);
+                }
+            }
+        }
+        if titles.is_empty() {
+            self.line(&head);
+            self.paragraph(RIGHT, &subject, Style::Plain);
+        }
+
+        let before = |told: &&Told<'_>| told.rule == finding.rule && told.why == finding.why;
+        match self.told.iter().find(before).map(|told| told.subject) {
+            Some(subject) => self.field("why", &format!("as for {subject} above")),
+            None => self.field("why", &finding.why),
+        }
+        for (index, evidence) in finding.evidence.iter().enumerate() {
+            self.evidence(if index == 0 { "evidence" } else { "" }, evidence);
+        }
+        let before = |told: &&Told<'_>| told.rule == finding.rule && told.remedy == finding.remedy;
+        match self.told.iter().find(before).map(|told| told.subject) {
+            Some(subject) if !finding.remedy.is_empty() => {
+                self.field("fix", &format!("as for {subject} above"));
+            }
+            _ => {
+                for (index, remedy) in finding.remedy.iter().enumerate() {
+                    self.remedy(if index == 0 { "fix" } else { "or" }, remedy);
+                }
+            }
+        }
+        self.told.push(Told {
+            rule: &finding.rule,
+            subject: &finding.subject,
+            why: &finding.why,
+            remedy: &finding.remedy,
+        });
+    }
+
+    fn remedy(&mut self, label: &str, remedy: &Remedy) {
+        self.field(label, &remedy.text);
+        if let Some(command) = &remedy.command {
+            self.command(command);
+        }
+        if let Some(risk) = &remedy.risk {
+            self.field("risk", risk);
+        }
+        if let Some(undo) = &remedy.undo {
+            if is_command(undo) {
+                let label = self.label("undo", RIGHT - MIDDLE, Style::Dim);
+                self.line(&format!("{}{label}{}", " ".repeat(MIDDLE), escape(undo)));
+            } else {
+                self.field("undo", undo);
+            }
+        }
+    }
+
+    /// A command as it is to be pasted: never broken. One whose lines depend on each other (a here
+    /// document, a quoted line break) stands at the left margin, so that no blank is added to it.
+    fn command(&mut self, command: &str) {
+        let balanced = |line: &str| {
+            ['\'', '"']
+                .iter()
+                .all(|q| line.matches(*q).count() % 2 == 0)
+        };
+        let indent = if command.contains("<<") || !command.lines().all(balanced) {
+            0
+        } else {
+            RIGHT
+        };
+        for line in command.lines() {
+            // Not through `line`, which trims.
+            let _ = writeln!(self.out, "{}{}", " ".repeat(indent), escape(line));
+        }
+    }
+
+    /// `source = value`, on one line where it fits.
+    fn evidence(&mut self, label: &str, evidence: &Evidence) {
+        let source = escape(&evidence.source);
+        let value = escape(&evidence.value);
+        let value = cut(&value, VALUE_COLUMNS_MAX);
+        let head = format!(
+            "{}{}",
+            " ".repeat(MIDDLE),
+            self.label(label, RIGHT - MIDDLE, Style::Dim)
+        );
+        if RIGHT + display_width(&source) + 3 + display_width(&value) <= self.width {
+            self.line(&format!("{head}{source} = {value}"));
+            return;
+        }
+        self.line(&format!("{head}{source}"));
+        let room = self.width - RIGHT - 4;
+        for (index, piece) in wrap(&value.replace('`', "'"), room).iter().enumerate() {
+            let sign = if index == 0 { "= " } else { "  " };
+            self.line(&format!("{}{sign}{piece}", " ".repeat(RIGHT + 2)));
+        }
+    }
+
+    fn unplaced(&mut self, groups: &Groups<'_>) {
+        for store in &groups.unplaced {
+            self.blank();
+            let words = format!("{}; on no mount that is known", store_words(store));
+            self.labelled(0, "store", &words, Style::Dim);
+        }
+    }
+
+    fn others(&mut self, groups: &Groups<'_>) {
+        if groups.others == 0 {
+            return;
+        }
+        self.blank();
+        let other = if groups.troubled.is_empty() && groups.clean.is_empty() {
+            ""
+        } else {
+            "other "
+        };
+        let mounts = count(groups.others, &format!("{other}mount"));
+        self.labelled(
+            0,
+            "mounts",
+            &format!("{mounts}: nothing found (-v draws their stacks)"),
+            Style::Dim,
+        );
+    }
+
+    fn suppressed(&mut self, report: &CheckReport<'_>) {
+        if report.suppressed.is_empty() {
+            return;
+        }
+        self.heading("suppressed", "found, and accepted in the configuration");
+        for suppressed in report.suppressed {
+            let finding = &suppressed.finding;
+            let words = format!(
+                "{}  {}: {}; reason: {}",
+                finding.rule,
+                escape(&finding.subject),
+                escape(&finding.title),
+                escape(&suppressed.reason)
+            );
+            self.labelled(0, severity_word(finding.severity), &words, Style::Dim);
+        }
+    }
+
+    fn skipped(&mut self, skipped: &[Skipped]) {
+        if skipped.is_empty() {
+            return;
+        }
+        self.heading("skipped", "not looked at is not passed");
+        for (whats, skip) in self.by_reason(skipped) {
+            let words = format!("{whats}: {}", escape(&skip.why));
+            self.hanging(&words, Style::Plain);
+            if let Some(needs) = &skip.needs {
+                self.paragraph(MIDDLE, &format!("needs {}", escape(needs)), Style::Dim);
+            }
+        }
+    }
+
+    /// Skipped checks that share reason and remedy, named together.
+    fn by_reason<'s>(&self, skipped: &'s [Skipped]) -> Vec<(String, &'s Skipped)> {
+        let mut reasons: Vec<(Vec<String>, &Skipped)> = Vec::new();
+        let mut known = HashMap::new();
+        for skip in skipped {
+            let what = escape(&skip.what).into_owned();
+            let reason = (&skip.why, &skip.needs);
+            match known.get(&reason) {
+                Some(&index) if !self.options.verbose => {
+                    let (whats, _): &mut (Vec<String>, _) = &mut reasons[index];
+                    whats.push(what);
+                }
+                _ => {
+                    known.insert(reason, reasons.len());
+                    reasons.push((vec![what], skip));
+                }
+            }
+        }
+        reasons
+            .into_iter()
+            .map(|(mut whats, skip)| {
+                if whats.len() > WHATS_MAX {
+                    let more = whats.len() - (WHATS_MAX - 1);
+                    whats.truncate(WHATS_MAX - 1);
+                    whats.push(format!("{more} more"));
+                }
+                (listed(&whats), skip)
+            })
+            .collect()
+    }
+
+    fn close(&mut self, report: &CheckReport<'_>) {
+        self.blank();
+        self.labelled(0, "checked", &report.scope(), Style::Dim);
+        if self.options.verbose && !report.rules_run.is_empty() {
+            self.labelled(0, "rules", &report.rules_run.join(", "), Style::Dim);
+        }
+        if let Some(worst) = report
+            .findings
+            .iter()
+            .max_by_key(|finding| finding.severity)
+        {
+            let hint = format!("`trimtab rule {}` explains that rule", escape(&worst.rule));
+            self.labelled(0, "more", &hint, Style::Dim);
+        }
+    }
+
+    /// A blank line, then `title ------- aside`.
+    fn heading(&mut self, title: &str, aside: &str) {
+        self.blank();
+        let shown = escape(title);
+        let aside = escape(aside);
+        let columns = display_width(&shown) + display_width(&aside) + 2;
+        if columns + 3 > self.width {
+            self.paragraph(0, title, Style::Bold);
+            self.paragraph(2, &aside, Style::Dim);
+            return;
+        }
+        let rule = if self.options.unicode { "─" } else { "-" };
+        let line = format!(
+            "{} {} {aside}",
+            self.paint(&shown, Style::Bold),
+            self.paint(&rule.repeat(self.width - columns), Style::Dim)
+        );
+        self.line(&line);
+    }
+
+    /// Label and text of a finding.
+    fn field(&mut self, label: &str, text: &str) {
+        self.labelled(MIDDLE, label, text, Style::Dim);
+    }
+
+    /// A label at a column, and wrapped text beside it.
+    fn labelled(&mut self, indent: usize, label: &str, text: &str, style: Style) {
+        let at = if indent == 0 { MIDDLE } else { RIGHT };
+        for (index, line) in wrap(text, self.width - at).iter().enumerate() {
+            let label = if index == 0 { label } else { "" };
+            let label = self.label(label, at - indent, style);
+            self.line(&format!("{}{label}{line}", " ".repeat(indent)));
+        }
+    }
+
+    /// Wrapped text at a column.
+    fn paragraph(&mut self, indent: usize, text: &str, style: Style) {
+        for line in wrap(text, self.width - indent) {
+            let line = self.paint(&line, style);
+            self.line(&format!("{}{line}", " ".repeat(indent)));
+        }
+    }
+
+    /// Wrapped text at the margin whose further lines are indented.
+    fn hanging(&mut self, text: &str, style: Style) {
+        for (index, line) in wrap(text, self.width - 2).iter().enumerate() {
+            let indent = if index == 0 { "" } else { "  " };
+            let line = self.paint(line, style);
+            self.line(&format!("{indent}{line}"));
+        }
+    }
+
+    /// A label, filled up to `columns` and at least one blank.
+    fn label(&self, label: &str, columns: usize, style: Style) -> String {
+        let fill = columns.saturating_sub(display_width(label)).max(1);
+        if label.is_empty() {
+            return " ".repeat(columns);
+        }
+        format!("{}{}", self.paint(label, style), " ".repeat(fill))
+    }
+
+    fn paint(&self, text: &str, style: Style) -> String {
+        let code = match style {
+            Style::Plain => return text.to_owned(),
+            Style::Bold => "1",
+            Style::Dim => "2",
+            Style::Severity(Severity::Error) => "1;31",
+            Style::Severity(Severity::Warning) => "1;33",
+            Style::Severity(Severity::Info) => "36",
+        };
+        if self.options.color && !text.is_empty() {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        self.out.push_str(line.trim_end());
+        self.out.push('\n');
+    }
+
+    fn blank(&mut self) {
+        self.out.push('\n');
+    }
+}

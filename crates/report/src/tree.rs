@@ -1,0 +1,560 @@
+//! A stack as a small tree, identical siblings drawn once.
+
+use crate::escape::{display_width, escape};
+use crate::units::human_bytes;
+use crate::wrap::wrap;
+use facts::Stack;
+use facts::host::{BlockDevice, DeviceKind, DiscardLimits, ScsiTransport};
+use std::collections::HashMap;
+
+/// More rows are summed up in one; rows on the way to a marked layer are kept.
+const ROWS_MAX: usize = 40;
+/// Kept rows in any case end here; a hostile bundle may blame every layer.
+const MARKED_ROWS_MAX: usize = 120;
+/// Levels of indentation on a wide page.
+const INDENT_DEPTH_MAX: usize = 8;
+/// Name patterns of one row.
+const PATTERNS_MAX: usize = 4;
+
+/// One line of a drawing: what stands there, and the mark behind it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TreeLine {
+    pub body: String,
+    /// `<-- TRIM001`; empty where the layer is not blamed.
+    pub mark: String,
+}
+
+/// Draws a stack within `width` columns. `blamed_by` names the rules that blame a device; `unicode`
+/// chooses box-drawing characters over ASCII.
+pub(crate) fn draw<'a>(
+    stack: &Stack<'a>,
+    blamed_by: impl Fn(&str) -> Vec<&'a str>,
+    width: usize,
+    unicode: bool,
+) -> Vec<TreeLine> {
+    let mut below: Vec<Vec<usize>> = vec![Vec::new(); stack.layers.len()];
+    for (index, layer) in stack.layers.iter().enumerate() {
+        if let Some(above) = layer.above {
+            below[above].push(index);
+        }
+    }
+    let root = Node::of(stack, &below, 0, &blamed_by);
+    let mut rows = Vec::new();
+    root.flatten(&mut rows, "", Place::Top, 0, &Glyphs::new(unicode, width));
+    lay_out(&keep_readable(rows), width)
+}
+
+/// One or several devices that look alike, with what is below them.
+struct Node<'a> {
+    names: Vec<&'a str>,
+    kind: String,
+    /// The name that somebody gave it, which does not tell siblings apart.
+    own_name: Option<&'a str>,
+    discards: String,
+    blamed_by: Vec<&'a str>,
+    below: Vec<Node<'a>>,
+    /// Equal for nodes that differ in their names only.
+    signature: String,
+}
+
+impl<'a> Node<'a> {
+    fn of(
+        stack: &Stack<'a>,
+        below: &[Vec<usize>],
+        index: usize,
+        blamed_by: &impl Fn(&str) -> Vec<&'a str>,
+    ) -> Self {
+        let layer = &stack.layers[index];
+        let device = layer.device;
+        let children = below[index]
+            .iter()
+            .map(|index| Self::of(stack, below, *index, blamed_by));
+        let children = merge(children.collect());
+        let (kind, discards, blamed_by) = if layer.repeated {
+            ("see above".to_owned(), String::new(), Vec::new())
+        } else {
+            let discards = device.discard.map_or_else(String::new, discard_words);
+            (kind_words(device), discards, blamed_by(&device.name))
+        };
+        let mut signature = format!("{kind}\0{discards}\0{}\0(", blamed_by.join(","));
+        for child in &children {
+            signature.push_str(&child.names.len().to_string());
+            signature.push_str(&child.signature);
+        }
+        signature.push(')');
+        Self {
+            names: vec![device.name.as_str()],
+            kind,
+            own_name: own_name(device).filter(|_| !layer.repeated),
+            discards,
+            blamed_by,
+            below: children,
+            signature,
+        }
+    }
+
+    /// Takes in a sibling of the same signature.
+    fn absorb(&mut self, sibling: Self) {
+        self.names.extend(sibling.names);
+        for (mine, other) in self.below.iter_mut().zip(sibling.below) {
+            mine.absorb(other);
+        }
+    }
+
+    fn flatten(
+        self,
+        rows: &mut Vec<Row>,
+        guide: &str,
+        place: Place,
+        depth: usize,
+        glyphs: &Glyphs,
+    ) -> bool {
+        let (branch, trunk) = match place {
+            Place::Top => ("", ""),
+            Place::Middle => (glyphs.tee, glyphs.pipe),
+            Place::Last => (glyphs.corner, "   "),
+        };
+        let names = patterns(&self.names);
+        let left = match (self.names.len(), self.own_name) {
+            (1, Some(own_name)) => format!("{names}  {} {own_name}", self.kind),
+            (1, None) => format!("{names}  {}", self.kind),
+            (number, _) => format!("{names}  {number} x {}", self.kind),
+        };
+        let at = rows.len();
+        rows.push(Row {
+            head: format!("{guide}{branch}"),
+            hang: format!("{guide}{trunk}"),
+            left,
+            discards: self.discards,
+            mark: if self.blamed_by.is_empty() {
+                String::new()
+            } else {
+                format!("<-- {}", self.blamed_by.join(", "))
+            },
+            leads_to_mark: !self.blamed_by.is_empty(),
+        });
+        let guide = if depth < glyphs.indent_depth_max {
+            format!("{guide}{trunk}")
+        } else {
+            guide.to_owned()
+        };
+        let last = self.below.len();
+        let mut marked = rows[at].leads_to_mark;
+        for (index, child) in self.below.into_iter().enumerate() {
+            let place = if index + 1 == last {
+                Place::Last
+            } else {
+                Place::Middle
+            };
+            marked |= child.flatten(rows, &guide, place, depth + 1, glyphs);
+        }
+        rows[at].leads_to_mark = marked;
+        marked
+    }
+}
+
+/// Siblings of the same signature become one, at the place of the first.
+fn merge(siblings: Vec<Node<'_>>) -> Vec<Node<'_>> {
+    let mut merged: Vec<Node<'_>> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    for node in siblings {
+        if let Some(index) = known.get(&node.signature) {
+            merged[*index].absorb(node);
+        } else {
+            known.insert(node.signature.clone(), merged.len());
+            merged.push(node);
+        }
+    }
+    merged
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Top,
+    Middle,
+    Last,
+}
+
+struct Glyphs {
+    tee: &'static str,
+    corner: &'static str,
+    pipe: &'static str,
+    /// Deeper layers are drawn no further to the right.
+    indent_depth_max: usize,
+}
+
+impl Glyphs {
+    fn new(unicode: bool, width: usize) -> Self {
+        let (tee, corner, pipe) = if unicode {
+            ("├─ ", "└─ ", "│  ")
+        } else {
+            ("|- ", "`- ", "|  ")
+        };
+        Self {
+            tee,
+            corner,
+            pipe,
+            // Three columns a level; 20 are left for names.
+            indent_depth_max: (width.saturating_sub(20) / 3).clamp(1, INDENT_DEPTH_MAX),
+        }
+    }
+}
+
+struct Row {
+    /// Guides and branch before the name.
+    head: String,
+    /// Guides before what continues on the next line.
+    hang: String,
+    left: String,
+    discards: String,
+    mark: String,
+    /// It is marked, or a layer below it is.
+    leads_to_mark: bool,
+}
+
+/// Leaves out what makes a tree unreadable, never the way to a blamed layer.
+fn keep_readable(rows: Vec<Row>) -> Vec<Row> {
+    let all = rows.len();
+    let mut kept: Vec<Row> = Vec::new();
+    for (index, row) in rows.into_iter().enumerate() {
+        if index < ROWS_MAX || (row.leads_to_mark && kept.len() < MARKED_ROWS_MAX) {
+            kept.push(row);
+        }
+    }
+    if kept.len() < all {
+        kept.push(Row {
+            head: String::new(),
+            hang: String::new(),
+            left: format!(
+                "... and {} more layers (all of them: --format json)",
+                all - kept.len()
+            ),
+            discards: String::new(),
+            mark: String::new(),
+            leads_to_mark: false,
+        });
+    }
+    kept
+}
+
+/// Puts the rows in two columns where they fit; a row that is too wide continues on a second line.
+fn lay_out(rows: &[Row], width: usize) -> Vec<TreeLine> {
+    let lefts: Vec<String> = rows
+        .iter()
+        .map(|row| format!("{}{}", row.head, escape(&row.left)))
+        .collect();
+    let sizes: Vec<(usize, usize)> = lefts
+        .iter()
+        .zip(rows)
+        .map(|(left, row)| {
+            let marked = if row.mark.is_empty() { 0 } else { 2 };
+            let right = display_width(&row.discards) + marked + display_width(&escape(&row.mark));
+            (display_width(left), right)
+        })
+        .collect();
+    let column = column(&sizes, width);
+    let mut lines = Vec::new();
+    for ((row, left), (left_columns, right_columns)) in rows.iter().zip(lefts).zip(sizes) {
+        let mark = escape(&row.mark).into_owned();
+        if left_columns.max(column) + 2 + right_columns <= width {
+            let gap = if row.discards.is_empty() {
+                0
+            } else {
+                column.saturating_sub(left_columns) + 2
+            };
+            let body = format!("{left}{}{}", " ".repeat(gap), row.discards);
+            lines.push(TreeLine { body, mark });
+            continue;
+        }
+        if left_columns <= width {
+            lines.push(TreeLine {
+                body: left,
+                mark: String::new(),
+            });
+        } else {
+            wrap_row(&mut lines, width, &row.head, &row.hang, &row.left, false);
+        }
+        let hang = format!("{}  ", row.hang);
+        if !row.discards.is_empty() && display_width(&hang) + right_columns <= width {
+            lines.push(TreeLine {
+                body: format!("{hang}{}", row.discards),
+                mark,
+            });
+            continue;
+        }
+        wrap_row(&mut lines, width, &hang, &hang, &row.discards, false);
+        wrap_row(&mut lines, width, &hang, &hang, &mark, true);
+    }
+    lines
+}
+
+/// Where the second column starts: the furthest right at which all rows to its left still fit. One
+/// very long model must not push every other row onto two lines.
+fn column(sizes: &[(usize, usize)], width: usize) -> usize {
+    let fits = |column: usize| {
+        sizes
+            .iter()
+            .filter(|(left, _)| *left <= column)
+            .all(|(_, right)| column + 2 + right <= width)
+    };
+    let candidates = sizes.iter().map(|(left, _)| *left);
+    candidates.filter(|column| fits(*column)).max().unwrap_or(0)
+}
+
+/// Breaks one part of a row that is too wide.
+fn wrap_row(
+    lines: &mut Vec<TreeLine>,
+    width: usize,
+    head: &str,
+    hang: &str,
+    text: &str,
+    is_mark: bool,
+) {
+    // A mark is set off by two more blanks.
+    let taken = display_width(head) + if is_mark { 4 } else { 2 };
+    let room = width.saturating_sub(taken).max(8);
+    // Names are no code: a backtick in one must not keep it from being broken.
+    for (index, piece) in wrap(&text.replace('`', "'"), room).into_iter().enumerate() {
+        let lead = if index == 0 {
+            head.to_owned()
+        } else {
+            format!("{hang}  ")
+        };
+        lines.push(if is_mark {
+            TreeLine {
+                body: lead,
+                mark: piece,
+            }
+        } else {
+            TreeLine {
+                body: format!("{lead}{piece}"),
+                mark: String::new(),
+            }
+        });
+    }
+}
+
+/// What a device is, without the name that its owner gave it.
+fn kind_words(device: &BlockDevice) -> String {
+    match &device.kind {
+        DeviceKind::Partition { .. } => "partition".to_owned(),
+        DeviceKind::Nvme {
+            model, transport, ..
+        } => {
+            let model = model.as_deref().unwrap_or("NVMe drive");
+            match transport.as_deref() {
+                None | Some("pcie") => model.to_owned(),
+                Some(transport) => format!("{model} over {transport}"),
+            }
+        }
+        DeviceKind::Scsi {
+            vendor,
+            model,
+            transport,
+            ..
+        } => {
+            let bus = match transport {
+                ScsiTransport::Ata => "SATA",
+                ScsiTransport::Usb => "USB",
+                ScsiTransport::Virtio => "virtio-scsi",
+                ScsiTransport::Network => "network SCSI",
+                ScsiTransport::Hypervisor | ScsiTransport::Other => "SCSI",
+            };
+            let names = [
+                vendor.as_deref().filter(|vendor| *vendor != "ATA"),
+                model.as_deref(),
+            ];
+            let names: Vec<&str> = names.into_iter().flatten().collect();
+            if names.is_empty() {
+                format!("{bus} disk")
+            } else {
+                format!("{} ({bus})", names.join(" "))
+            }
+        }
+        DeviceKind::VirtioBlk { .. } => "virtio disk".to_owned(),
+        DeviceKind::Xen => "Xen disk".to_owned(),
+        DeviceKind::Mmc => "MMC".to_owned(),
+        DeviceKind::Network { driver } => format!("{driver} (network disk)"),
+        DeviceKind::Loop { .. } => "loop".to_owned(),
+        DeviceKind::Md { level, .. } => level
+            .as_deref()
+            .map_or_else(|| "md".to_owned(), |level| format!("md {level}")),
+        DeviceKind::DeviceMapper { .. } => dm_words(device),
+        DeviceKind::Zram => "zram".to_owned(),
+        DeviceKind::Bcache => "bcache".to_owned(),
+        DeviceKind::Other => "block device".to_owned(),
+    }
+}
+
+/// The target types of a dm device, each once: `crypt`, `linear+striped`; `None` where its table is
+/// not known or empty.
+pub(crate) fn dm_types(device: &BlockDevice) -> Option<String> {
+    let mut types: Vec<&str> = Vec::new();
+    for target in device.dm_targets().unwrap_or_default() {
+        if !types.contains(&target.target_type.as_str()) {
+            types.push(&target.target_type);
+        }
+    }
+    (!types.is_empty()).then(|| types.join("+"))
+}
+
+/// What its table says, or, where that needs root, its uuid.
+fn dm_words(device: &BlockDevice) -> String {
+    if let Some(types) = dm_types(device) {
+        return types;
+    }
+    match device.dm_uuid().and_then(|uuid| uuid.split_once('-')) {
+        Some(("CRYPT", _)) => "crypt",
+        Some(("LVM", _)) => "LVM volume",
+        Some(("mpath", _)) => "multipath",
+        Some(("VDO", _)) => "VDO",
+        _ => "dm device",
+    }
+    .to_owned()
+}
+
+/// The name that somebody gave a device: a mapping's, a loop file's.
+fn own_name(device: &BlockDevice) -> Option<&str> {
+    match &device.kind {
+        DeviceKind::DeviceMapper { name, .. } => name.as_deref(),
+        DeviceKind::Loop { backing_file } => backing_file.as_deref(),
+        _ => None,
+    }
+}
+
+/// What a queue says of discards, and no more than it says.
+pub(crate) fn discard_words(limits: DiscardLimits) -> String {
+    match (limits.max_bytes, limits.max_hw_bytes) {
+        (None, _) => "discard limit not known".to_owned(),
+        (Some(0), Some(hardware)) if hardware > 0 => {
+            format!("discards switched off (hw max {})", human_bytes(hardware))
+        }
+        (Some(0), _) => "takes no discards".to_owned(),
+        (Some(max), Some(0)) => {
+            format!("takes discards up to {} (hw max 0)", human_bytes(max))
+        }
+        (Some(max), _) => format!("takes discards up to {}", human_bytes(max)),
+    }
+}
+
+/// Several kernel names in short: `nvme[0-7]n1`, `sd[a-d]1`, `dm-0, sda`.
+fn patterns(names: &[&str]) -> String {
+    if let [name] = names {
+        return (*name).to_owned();
+    }
+    let mut groups: Vec<((&str, &str), Vec<Counter<'_>>)> = Vec::new();
+    for name in names {
+        let (prefix, counter, suffix) = split(name);
+        match groups.iter_mut().find(|(key, _)| *key == (prefix, suffix)) {
+            Some((_, counters)) => counters.push(counter),
+            None => groups.push(((prefix, suffix), vec![counter])),
+        }
+    }
+    let more = groups.len().saturating_sub(PATTERNS_MAX);
+    let mut shown: Vec<String> = groups
+        .into_iter()
+        .take(PATTERNS_MAX)
+        .map(|((prefix, suffix), counters)| match counters.as_slice() {
+            [one] => format!("{prefix}{}{suffix}", one.text),
+            _ => format!("{prefix}[{}]{suffix}", ranges(counters)),
+        })
+        .collect();
+    if more > 0 {
+        shown.push("...".to_owned());
+    }
+    shown.join(", ")
+}
+
+/// The part of a name that counts.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Counter<'a> {
+    value: u64,
+    text: &'a str,
+}
+
+/// Splits a name at the part that counts: the last letter of `sda` and `sdab1`, else the first
+/// number.
+fn split(name: &str) -> (&str, Counter<'_>, &str) {
+    for family in ["xvd", "sd", "hd", "vd"] {
+        let Some(rest) = name.strip_prefix(family) else {
+            continue;
+        };
+        let letters = rest.bytes().take_while(u8::is_ascii_lowercase).count();
+        if letters > 0 && rest.bytes().skip(letters).all(|c| c.is_ascii_digit()) {
+            let at = family.len() + letters - 1;
+            let counter = Counter {
+                value: u64::from(name.as_bytes()[at]),
+                text: &name[at..=at],
+            };
+            return (&name[..at], counter, &name[at + 1..]);
+        }
+    }
+    let start = name
+        .find(|c: char| c.is_ascii_digit())
+        .unwrap_or(name.len());
+    let digits = name[start..].bytes().take_while(u8::is_ascii_digit).count();
+    let text = &name[start..start + digits];
+    let counter = Counter {
+        value: text.parse().unwrap_or(u64::MAX),
+        text,
+    };
+    (&name[..start], counter, &name[start + digits..])
+}
+
+/// `0-3,5`: runs of neighbours are joined.
+fn ranges(mut counters: Vec<Counter<'_>>) -> String {
+    counters.sort();
+    let mut parts: Vec<String> = Vec::new();
+    for run in counters.chunk_by(|a, b| a.value.checked_add(1) == Some(b.value)) {
+        parts.push(match run {
+            [first, .., last] => format!("{}-{}", first.text, last.text),
+            one => one.iter().map(|counter| counter.text).collect(),
+        });
+    }
+    parts.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_summed_up() {
+        for (names, pattern) in [
+            (&["nvme0n1"][..], "nvme0n1"),
+            (
+                &["nvme0n1", "nvme1n1", "nvme2n1", "nvme10n1"],
+                "nvme[0-2,10]n1",
+            ),
+            (&["sda1", "sdb1", "sdd1"], "sd[a-b,d]1"),
+            (&["sdy", "sdz", "sdaa", "sdab"], "sd[y-z], sda[a-b]"),
+            (&["nvme0n1", "nvme0n2"], "nvme0n1, nvme0n2"),
+            (&["a", "b", "c", "d", "e"], "a, b, c, d, ..."),
+        ] {
+            assert_eq!(patterns(names), pattern, "{names:?}");
+        }
+    }
+
+    #[test]
+    fn limits_in_words() {
+        let words = |max_bytes, max_hw_bytes| {
+            discard_words(DiscardLimits {
+                granularity_bytes: Some(4096),
+                max_bytes,
+                max_hw_bytes,
+            })
+        };
+        assert_eq!(words(None, None), "discard limit not known");
+        assert_eq!(words(Some(0), Some(0)), "takes no discards");
+        assert_eq!(words(Some(0), None), "takes no discards");
+        assert_eq!(
+            words(Some(0), Some(1 << 31)),
+            "discards switched off (hw max 2 GiB)"
+        );
+        assert_eq!(
+            words(Some(1 << 31), Some(0)),
+            "takes discards up to 2 GiB (hw max 0)"
+        );
+        assert_eq!(words(Some(1 << 31), None), "takes discards up to 2 GiB");
+    }
+}

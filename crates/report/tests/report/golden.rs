@@ -1,0 +1,61 @@
+//! Golden files: what people and programs see of five hosts.
+
+use crate::hosts;
+use report::{TextOptions, json, markdown, nagios, sarif, text};
+
+#[test]
+fn text_at_80_columns() {
+    for (name, case) in hosts::all() {
+        insta::assert_snapshot!(
+            format!("text_{name}"),
+            text(&case.report(), &TextOptions::default())
+        );
+    }
+}
+
+#[test]
+fn text_in_ascii_at_60_columns() {
+    let options = TextOptions {
+        width: 60,
+        unicode: false,
+        ..TextOptions::default()
+    };
+    insta::assert_snapshot!("text_crypt_60", text(&hosts::crypt().report(), &options));
+}
+
+#[test]
+fn text_in_full() {
+    let options = TextOptions {
+        verbose: true,
+        ..TextOptions::default()
+    };
+    insta::assert_snapshot!(
+        "text_crypt_verbose",
+        text(&hosts::crypt().report(), &options)
+    );
+}
+
+#[test]
+fn json_document() {
+    insta::assert_snapshot!("json_crypt", json(&hosts::crypt().report()));
+}
+
+#[test]
+fn markdown_for_a_ticket() {
+    insta::assert_snapshot!("markdown_crypt", markdown(&hosts::crypt().report()));
+    insta::assert_snapshot!(
+        "markdown_many_mounts",
+        markdown(&hosts::many_mounts().report())
+    );
+}
+
+#[test]
+fn sarif_log() {
+    insta::assert_snapshot!("sarif_crypt", sarif(&hosts::crypt().report()));
+}
+
+#[test]
+fn nagios_plugin_output() {
+    insta::assert_snapshot!("nagios_crypt", nagios(&hosts::crypt().report()));
+    insta::assert_snapshot!("nagios_healthy", nagios(&hosts::healthy().report()));
+}

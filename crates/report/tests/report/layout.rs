@@ -1,0 +1,192 @@
+//! What the text shows, leaves out and says once.
+
+use crate::hosts::{self, Case};
+use facts::host::DeviceKind;
+use facts::{Finding, Remedy, Severity};
+use report::{TextOptions, json, text};
+use serde_json::Value;
+
+fn shown(case: &Case) -> String {
+    text(&case.report(), &TextOptions::default())
+}
+
+#[test]
+fn the_same_explanation_stands_once() {
+    let mut case = hosts::many_mounts();
+    case.findings = ["/vol/05", "/vol/04"]
+        .map(|mount_point| Finding {
+            mount_point: Some(mount_point.to_owned()),
+            remedy: vec![Remedy::advice("Do this once.")],
+            ..hosts::finding(
+                "TRIM006",
+                Severity::Warning,
+                mount_point,
+                "the trim job does not reach this mount",
+                "A reason of some length.",
+            )
+        })
+        .to_vec();
+    let shown = shown(&case);
+    assert_eq!(shown.matches("A reason of some length.").count(), 1);
+    assert_eq!(shown.matches("Do this once.").count(), 1);
+    assert!(shown.contains("why      as for /vol/04 above"), "{shown}");
+    assert!(shown.contains("fix      as for /vol/04 above"), "{shown}");
+    // Two of the 30 are drawn.
+    assert!(shown.contains("28 other mounts"), "{shown}");
+}
+
+#[test]
+fn most_severe_filesystem_first_and_host_last() {
+    let mut case = hosts::many_mounts();
+    let at = |mount_point: Option<&str>, severity, title: &str| Finding {
+        mount_point: mount_point.map(str::to_owned),
+        ..hosts::finding("TRIM001", severity, "x", title, "")
+    };
+    case.findings = vec![
+        at(None, Severity::Error, "first title"),
+        at(Some("/vol/01"), Severity::Info, "second title"),
+        at(Some("/vol/02"), Severity::Warning, "third title"),
+        at(Some("/vol/02"), Severity::Error, "fourth title"),
+    ];
+    let shown = shown(&case);
+    let places: Vec<usize> = ["fourth", "third", "second", "first"]
+        .map(|word| shown.find(&format!("{word} title")).unwrap())
+        .to_vec();
+    assert!(places.is_sorted(), "{shown}");
+    assert!(
+        shown.starts_with("2 errors, 1 warning, 1 note on files2"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn mounts_of_one_filesystem_stand_together() {
+    let mut case = hosts::crypt();
+    // A bind mount, and a store on it that has no finding of its own.
+    let mut bind = case.host.mounts[0].clone();
+    bind.id = 99;
+    bind.mount_point = "/var/lib/mongodb".to_owned();
+    case.host.mounts.push(bind);
+    let mut store = case.host.stores[0].clone();
+    store.data_paths = vec!["/var/lib/mongodb".to_owned()];
+    case.host.stores.push(store);
+    let shown = shown(&case);
+    assert!(shown.contains("/mnt/data, /var/lib/mongodb ──"), "{shown}");
+    assert!(!shown.contains("nothing found here"), "{shown}");
+}
+
+#[test]
+fn a_store_on_no_known_mount_is_still_named() {
+    let mut case = hosts::healthy();
+    case.host.mounts.clear();
+    let shown = shown(&case);
+    assert!(shown.contains("store    OpenSearch 2.11.0, running, data in /var/lib/opensearch; on"));
+}
+
+#[test]
+fn a_mount_point_that_is_not_mounted_has_its_finding() {
+    let mut case = hosts::healthy();
+    case.findings = vec![Finding {
+        mount_point: Some("/gone".to_owned()),
+        ..hosts::finding("TRIM006", Severity::Info, "/gone", "a title", "")
+    }];
+    let shown = shown(&case);
+    let heading = shown
+        .lines()
+        .find(|line| line.starts_with("/gone ─"))
+        .unwrap();
+    assert!(heading.ends_with("─ not mounted"), "{shown}");
+    assert!(shown.contains("a title"));
+}
+
+#[test]
+fn nothing_checked_is_not_nothing_found() {
+    let mut case = hosts::healthy();
+    case.rules_run.clear();
+    assert!(shown(&case).starts_with("Nothing could be checked on es1"));
+}
+
+/// 64 drives that all differ, the last one to blame: the tree is cut and leads to it all the same.
+#[test]
+fn a_large_tree_is_cut_and_keeps_the_blamed_layer() {
+    let mut devices: Vec<_> = (0..64)
+        .map(|index| hosts::nvme(index, &format!("Model {index}")))
+        .collect();
+    let names: Vec<String> = devices.iter().map(|device| device.name.clone()).collect();
+    let kind = DeviceKind::Md {
+        level: Some("raid0".to_owned()),
+        chunk_bytes: None,
+        raid_disks: Some(64),
+        array_state: None,
+        sync_action: None,
+    };
+    let mut md = hosts::device("md0", (9, 0), kind, &[]);
+    md.below = names;
+    devices.push(md);
+    let mounts = vec![hosts::mount(1, (9, 0), "/data", "xfs", "/dev/md0")];
+    let mut case = Case::of("big", devices, mounts, Vec::new());
+    case.findings = vec![Finding {
+        mount_point: Some("/data".to_owned()),
+        device: Some("nvme63n1".to_owned()),
+        ..hosts::finding("TRIM008", Severity::Warning, "/dev/nvme63n1", "a title", "")
+    }];
+    let shown = shown(&case);
+    // Rows 0 to 39 are md0 and 39 drives, then the blamed one: 24 of 65 are left out.
+    assert!(shown.contains("... and 24 more layers"), "{shown}");
+    let blamed = shown
+        .lines()
+        .find(|line| line.contains("nvme63n1  Model 63"));
+    assert!(blamed.unwrap().ends_with("<-- TRIM008"), "{shown}");
+}
+
+#[test]
+fn a_deep_stack_stays_on_a_narrow_page() {
+    let mut devices: Vec<_> = (0..20_u32)
+        .map(|index| {
+            let kind = DeviceKind::Loop {
+                backing_file: Some(format!("/srv/images/{index}/a-long-name.img")),
+            };
+            let below = format!("loop{}", index + 1);
+            hosts::device(&format!("loop{index}"), (7, index), kind, &[&below])
+        })
+        .collect();
+    devices[19].below.clear();
+    let mounts = vec![hosts::mount(1, (7, 0), "/data", "xfs", "/dev/loop0")];
+    let mut case = Case::of("deep", devices, mounts, Vec::new());
+    case.findings = vec![Finding {
+        mount_point: Some("/data".to_owned()),
+        device: Some("loop19".to_owned()),
+        ..hosts::finding("TRIM008", Severity::Warning, "/data", "a title", "")
+    }];
+    for (width, unicode) in [(40, false), (80, true)] {
+        let options = TextOptions {
+            width,
+            unicode,
+            ..TextOptions::default()
+        };
+        let shown = text(&case.report(), &options);
+        let widest = shown.lines().map(|line| line.chars().count()).max();
+        assert!(widest.unwrap() <= width, "{shown}");
+        // A row that is broken has one blank between name and kind.
+        assert!(shown.replace("  ", " ").contains("loop19 loop"), "{shown}");
+        assert_eq!(shown.matches("<-- TRIM008").count(), 1, "{shown}");
+    }
+}
+
+#[test]
+fn a_layer_is_blamed_in_its_own_stacks_only() {
+    let mut case = hosts::many_mounts();
+    case.findings[0].device = Some("nvme0n1".to_owned());
+    let blamed = |case: &Case| {
+        let document: Value = serde_json::from_str(&json(&case.report())).unwrap();
+        let mounts = document["result"]["mounts"].as_array().unwrap().clone();
+        let blamed = mounts
+            .iter()
+            .filter(|mount| mount["stack"][1]["at_fault"] == serde_json::json!(["TRIM006"]));
+        blamed.count()
+    };
+    assert_eq!(blamed(&case), 1);
+    // A finding about the whole host concerns the drive wherever it stands.
+    case.findings[0].mount_point = None;
+    assert_eq!(blamed(&case), 30);
+}

@@ -1,0 +1,7 @@
+//! What the renderings look like, and what holds for every report.
+
+mod golden;
+mod hosts;
+mod layout;
+mod properties;
+mod schemas;

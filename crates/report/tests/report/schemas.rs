@@ -1,0 +1,103 @@
+//! JSON and SARIF against their schemas.
+
+use crate::hosts;
+use jsonschema::Validator;
+use report::{NagiosStatus, json, json_schema, nagios_status, sarif};
+use serde_json::Value;
+
+/// The official schema, see `tests/data/README.md`.
+const SARIF_SCHEMA: &str = include_str!("../data/sarif-schema-2.1.0.json");
+
+pub fn validator(schema: &Value) -> Validator {
+    jsonschema::options()
+        .should_validate_formats(true)
+        .build(schema)
+        .unwrap()
+}
+
+pub fn sarif_validator() -> Validator {
+    validator(&serde_json::from_str(SARIF_SCHEMA).unwrap())
+}
+
+pub fn assert_valid(validator: &Validator, text: &str) {
+    let document: Value = serde_json::from_str(text).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(&document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{errors:#?}\n{text}");
+}
+
+#[test]
+fn documents_follow_the_published_schema() {
+    let validator = validator(&json_schema());
+    for (_, case) in hosts::all() {
+        assert_valid(&validator, &json(&case.report()));
+    }
+}
+
+#[test]
+fn the_schema_demands_what_the_contract_names() {
+    let validator = validator(&json_schema());
+    let document: Value = serde_json::from_str(&json(&hosts::crypt().report())).unwrap();
+    for (pointer, field) in [
+        ("", "schema"),
+        ("", "generated_at"),
+        ("", "skipped"),
+        ("/result", "findings"),
+        ("/result/counts", "error"),
+        ("/result/findings/0", "remedy"),
+        ("/result/mounts/0", "free_bytes"),
+        ("/result/mounts/0/stack/0", "at_fault"),
+        ("/result/mounts/0/stack/0/discard", "max_hw_bytes"),
+    ] {
+        let mut without = document.clone();
+        let parent = without.pointer_mut(pointer).unwrap();
+        parent.as_object_mut().unwrap().remove(field).unwrap();
+        assert!(!validator.is_valid(&without), "{pointer}/{field}");
+    }
+    let mut other = document;
+    other["schema"] = "trimtab.check/2".into();
+    assert!(!validator.is_valid(&other));
+}
+
+#[test]
+fn sarif_follows_the_official_schema() {
+    let validator = sarif_validator();
+    for (_, case) in hosts::all() {
+        assert_valid(&validator, &sarif(&case.report()));
+    }
+    assert!(!validator.is_valid(&serde_json::json!({"version": "2.1.0"})));
+}
+
+#[test]
+fn sarif_points_at_rules_and_accepted_findings() {
+    let case = hosts::many_mounts();
+    let log: Value = serde_json::from_str(&sarif(&case.report())).unwrap();
+    let run = &log["runs"][0];
+    for result in run["results"].as_array().unwrap() {
+        let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+        assert_eq!(
+            run["tool"]["driver"]["rules"][index]["id"],
+            result["ruleId"]
+        );
+    }
+    assert_eq!(run["results"][0].get("suppressions"), None);
+    assert_eq!(
+        run["results"][1]["suppressions"][0]["justification"],
+        "mail spool, needs them"
+    );
+}
+
+#[test]
+fn nagios_states() {
+    let mut case = hosts::crypt();
+    assert_eq!(nagios_status(&case.report()).exit_code(), 2);
+    case.findings.remove(0);
+    assert_eq!(nagios_status(&case.report()), NagiosStatus::Warning);
+    case.findings.retain(|finding| finding.rule == "TRIM012");
+    assert_eq!(nagios_status(&case.report()), NagiosStatus::Ok);
+    case.findings.clear();
+    case.rules_run = vec!["SCHED001", "FS004"];
+    assert_eq!(nagios_status(&case.report()).exit_code(), 3);
+}
