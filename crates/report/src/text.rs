@@ -55,6 +55,7 @@ pub fn text(report: &CheckReport<'_>, options: &TextOptions) -> String {
         options: *options,
         width: options.width.max(WIDTH_MIN),
         told: Vec::new(),
+        shortened: false,
     };
     let groups = Groups::of(report, options.verbose);
     page.verdict(report);
@@ -102,6 +103,8 @@ struct Page<'a> {
     options: TextOptions,
     width: usize,
     told: Vec<Told<'a>>,
+    /// A note was printed without its evidence and commands.
+    shortened: bool,
 }
 
 impl<'a> Page<'a> {
@@ -204,13 +207,21 @@ impl<'a> Page<'a> {
             Some(subject) => self.field("why", &format!("as for {subject} above")),
             None => self.field("why", &finding.why),
         }
-        for (index, evidence) in finding.evidence.iter().enumerate() {
-            self.evidence(if index == 0 { "evidence" } else { "" }, evidence);
+        if !self.is_brief(finding) {
+            for (index, evidence) in finding.evidence.iter().enumerate() {
+                self.evidence(if index == 0 { "evidence" } else { "" }, evidence);
+            }
         }
         let before = |told: &&Told<'_>| told.rule == finding.rule && told.remedy == finding.remedy;
         match self.told.iter().find(before).map(|told| told.subject) {
             Some(subject) if !finding.remedy.is_empty() => {
                 self.field("fix", &format!("as for {subject} above"));
+            }
+            _ if self.is_brief(finding) => {
+                self.shortened = true;
+                if let Some(remedy) = finding.remedy.first() {
+                    self.field("fix", &remedy.text);
+                }
             }
             _ => {
                 for (index, remedy) in finding.remedy.iter().enumerate() {
@@ -224,6 +235,12 @@ impl<'a> Page<'a> {
             why: &finding.why,
             remedy: &finding.remedy,
         });
+    }
+
+    /// Notes are many and nothing has to be done about them: their evidence and commands would bury
+    /// what hurts.
+    fn is_brief(&self, finding: &Finding) -> bool {
+        finding.severity == Severity::Info && !self.options.verbose
     }
 
     fn remedy(&mut self, label: &str, remedy: &Remedy) {
@@ -386,7 +403,10 @@ impl<'a> Page<'a> {
             .iter()
             .max_by_key(|finding| finding.severity)
         {
-            let hint = format!("`trimtab rule {}` explains that rule", escape(&worst.rule));
+            let mut hint = format!("`trimtab rule {}` explains that rule", escape(&worst.rule));
+            if self.shortened {
+                hint.push_str("; -v shows evidence and commands of notes");
+            }
             self.labelled(0, "more", &hint, Style::Dim);
         }
     }

@@ -1,4 +1,5 @@
 use crate::context::{Context, Outcome};
+use crate::rules;
 
 /// One rule. Its documentation is the doc comment of its file.
 pub struct Rule {
@@ -30,7 +31,28 @@ impl Rule {
 }
 
 /// Every rule, sorted by id.
-static RULES: &[Rule] = &[];
+static RULES: &[Rule] = &[
+    rules::fs001::RULE,
+    rules::fs002::RULE,
+    rules::fs003::RULE,
+    rules::fs004::RULE,
+    rules::fs005::RULE,
+    rules::sched001::RULE,
+    rules::sched002::RULE,
+    rules::trim001::RULE,
+    rules::trim002::RULE,
+    rules::trim003::RULE,
+    rules::trim004::RULE,
+    rules::trim005::RULE,
+    rules::trim006::RULE,
+    rules::trim007::RULE,
+    rules::trim008::RULE,
+    rules::trim009::RULE,
+    rules::trim010::RULE,
+    rules::trim011::RULE,
+    rules::trim012::RULE,
+    rules::trim013::RULE,
+];
 
 /// Every rule, sorted by id.
 pub fn all() -> &'static [Rule] {
@@ -40,4 +62,46 @@ pub fn all() -> &'static [Rule] {
 /// The rule with this id, in any case.
 pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.id.eq_ignore_ascii_case(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_sorted_and_unique() {
+        assert!(all().is_sorted_by(|a, b| a.id < b.id));
+    }
+
+    #[test]
+    fn every_rule_is_documented_under_the_same_headings() {
+        const HEADINGS: &[&str] = &[
+            "## What it finds",
+            "## Why it hurts",
+            "## Evidence",
+            "## Remedy",
+            "## Risk",
+            "## When it is silent",
+            "## References",
+        ];
+        for rule in all() {
+            let documentation = rule.documentation();
+            assert!(
+                documentation.starts_with(&format!("# {}: ", rule.id)),
+                "{}",
+                rule.id
+            );
+            let headings: Vec<&str> = documentation
+                .lines()
+                .filter(|line| line.starts_with("## "))
+                .collect();
+            assert_eq!(headings, HEADINGS, "{}", rule.id);
+        }
+    }
+
+    #[test]
+    fn rules_are_found_in_any_case() {
+        assert_eq!(find("trim001").map(|rule| rule.id), Some("TRIM001"));
+        assert!(find("TRIM999").is_none());
+    }
 }

@@ -2,6 +2,27 @@
 
 mod catalogue;
 mod context;
+mod discard_path;
+mod discard_remedy;
+mod disk_jobs;
+#[cfg(test)]
+mod hostile_hosts;
+mod medium;
+mod pace;
+#[cfg(test)]
+mod quiet_hosts;
+mod rules;
+mod shell;
+#[cfg(test)]
+mod test_host;
+#[cfg(test)]
+mod test_jobs;
+mod times;
+mod trim_jobs;
+mod trim_remedy;
+mod trim_state;
+mod volumes;
+mod wording;
 
 pub use catalogue::{Rule, all, find};
 pub use context::{Context, Outcome};

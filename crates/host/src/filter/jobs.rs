@@ -1,12 +1,372 @@
+//! What of crontabs, anacrontab, scripts, unit files and systemd's answers may be kept.
+
+mod shell;
+
+use crate::jobs::anacrontab::{self, Line as AnacrontabLine};
+use crate::jobs::crontab::{self, Kind, Line as CrontabLine, split_input};
+use crate::jobs::script::{is_shell_script, mentions_in_line};
+use crate::jobs::{SCRIPT_BYTES_MAX, is_safe_path, systemctl, unit};
 use crate::source::Unread;
+use shell::{TAKEN_OUT, reduce, reduce_plain, settle};
+
+/// Settings of crontabs that matter here.
+const SETTINGS: &[&str] = &[
+    "CRON_TZ",
+    "PATH",
+    "RANDOM_DELAY",
+    "SHELL",
+    "START_HOURS_RANGE",
+    "TZ",
+];
+/// Where systemd looks for units.
+const UNIT_ROOTS: &[&str] = &[
+    "etc/systemd/system/",
+    "run/systemd/",
+    "usr/local/lib/systemd/system/",
+    "usr/lib/systemd/system/",
+    "lib/systemd/system/",
+];
+/// Keys of unit files that are kept, by section.
+const UNIT_KEYS: &[(&str, &[&str])] = &[
+    ("Unit", &["ConditionPathExists", "ConditionVirtualization"]),
+    (
+        "Timer",
+        &[
+            "AccuracySec",
+            "FixedRandomDelay",
+            "OnActiveSec",
+            "OnBootSec",
+            "OnCalendar",
+            "OnStartupSec",
+            "OnUnitActiveSec",
+            "OnUnitInactiveSec",
+            "Persistent",
+            "RandomizedDelaySec",
+            "Unit",
+            "WakeSystem",
+        ],
+    ),
+    (
+        "Service",
+        &[
+            "CPUSchedulingPolicy",
+            "ExecStart",
+            "ExecStartPre",
+            "Group",
+            "IOSchedulingClass",
+            "IOSchedulingPriority",
+            "Nice",
+            "Type",
+            "User",
+        ],
+    ),
+    ("Install", &["Alias", "Also", "RequiredBy", "WantedBy"]),
+];
+/// Where scripts that jobs call may be.
+const CALLED_BELOW: &[&str] = &["etc/", "usr/local/", "opt/", "root/"];
 
 /// Files of the jobs part: crontabs, anacrontab, scripts, unit files.
 pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> {
-    let _ = (path, bytes);
-    None
+    let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let filter: fn(&str) -> String = if path == "etc/crontab" || directory == "etc/cron.d" {
+        |text| settle(text, |text| crontab(text, Kind::System))
+    } else if directory == "etc/crontabs" || is_spool(directory) {
+        |text| settle(text, |text| crontab(text, Kind::User))
+    } else if path == "etc/anacrontab" {
+        |text| settle(text, anacrontab)
+    } else if directory == "var/spool/anacron" {
+        stamp
+    } else if is_unit(path, name) {
+        |text| settle(text, unit)
+    } else if is_script(path, directory, name, bytes) {
+        |text| settle(text, script)
+    } else {
+        return None;
+    };
+    // A program, not text.
+    if bytes.contains(&0) {
+        return Some(Ok(Vec::new()));
+    }
+    Some(Ok(filter(&String::from_utf8_lossy(bytes)).into_bytes()))
 }
 
 /// The answer of `systemctl show`.
 pub(super) fn keep_systemctl_show(bytes: &[u8]) -> Result<Vec<u8>, Unread> {
-    Ok(bytes.to_vec())
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Unread::Malformed("the answer of systemctl is not UTF-8".to_owned()))?;
+    Ok(settle(text, systemctl_show).into_bytes())
 }
+
+fn is_spool(directory: &str) -> bool {
+    matches!(
+        directory,
+        "var/spool/cron" | "var/spool/cron/crontabs" | "var/spool/cron/tabs"
+    )
+}
+
+fn is_unit(path: &str, name: &str) -> bool {
+    UNIT_ROOTS.iter().any(|root| path.starts_with(root))
+        && matches!(suffix(name), "timer" | "service" | "conf")
+}
+
+fn suffix(name: &str) -> &str {
+    name.rsplit_once('.').map_or("", |(_, suffix)| suffix)
+}
+
+fn is_script(path: &str, directory: &str, name: &str, bytes: &[u8]) -> bool {
+    let in_run_parts_directory = directory
+        .strip_prefix("etc/")
+        .is_some_and(|below| below.starts_with("cron.") || below.starts_with("periodic/"));
+    // Configuration files, which other parts know better, do not begin like this.
+    let is_called = CALLED_BELOW.iter().any(|below| path.starts_with(below))
+        && (bytes.starts_with(b"#!") || suffix(name) == "sh");
+    in_run_parts_directory || is_called
+}
+
+/// A value of plain characters, else what stands for one that is taken out.
+fn plain_value<'v>(value: &'v str, more: &str) -> &'v str {
+    let plain = value.len() <= 1024
+        && value
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || " _./:+,-".contains(c) || more.contains(c));
+    if plain && !value.contains("://") {
+        value
+    } else {
+        TAKEN_OUT
+    }
+}
+
+fn setting(name: &str, value: &str) -> String {
+    if SETTINGS.contains(&name) {
+        format!("{name}={}", plain_value(value, ""))
+    } else {
+        String::new()
+    }
+}
+
+/// The wrong word of a malformed line, where it is a number or a list of them.
+fn wrong_word(found: &str) -> &str {
+    let numbers = |c: char| c.is_ascii_digit() || "*/,~-".contains(c);
+    if found.len() <= 16 && found.chars().all(numbers) {
+        found
+    } else {
+        TAKEN_OUT
+    }
+}
+
+/// A command line within a crontab or anacrontab: never empty, always one line.
+fn command_line(command: &str) -> String {
+    let reduced = reduce(command).replace('\n', " ");
+    let reduced = reduced.trim();
+    if reduced.is_empty() {
+        ":".to_owned()
+    } else {
+        reduced.to_owned()
+    }
+}
+
+/// Lines one by one, so that their numbers stay.
+fn by_line(text: &str, reduce: impl Fn(&str) -> String) -> String {
+    let mut kept: Vec<String> = text.lines().map(reduce).collect();
+    if text.ends_with('\n') {
+        kept.push(String::new());
+    }
+    kept.join("\n")
+}
+
+fn crontab(text: &str, kind: Kind) -> String {
+    by_line(text, |line| match crontab::classify(line, kind) {
+        CrontabLine::Nothing => String::new(),
+        CrontabLine::Setting(name, value) => setting(name, value),
+        CrontabLine::Entry { command_at, .. } => {
+            let (command, input) = split_input(&line[command_at..]);
+            let command = command_line(&command).replace('%', "\\%");
+            let input = input.map_or("", |_| "%…");
+            format!("{}{command}{input}", &line[..command_at])
+        }
+        CrontabLine::Wrong { at, found, .. } => format!("{}{}", &line[..at], wrong_word(found)),
+    })
+}
+
+fn anacrontab(text: &str) -> String {
+    by_line(text, |line| match anacrontab::classify(line) {
+        AnacrontabLine::Nothing => String::new(),
+        AnacrontabLine::Setting(name, value) => setting(name, value),
+        AnacrontabLine::Job { command_at, .. } => {
+            format!(
+                "{}{}",
+                &line[..command_at],
+                command_line(&line[command_at..])
+            )
+        }
+        AnacrontabLine::Wrong { at, found, .. } => format!("{}{}", &line[..at], wrong_word(found)),
+    })
+}
+
+fn stamp(text: &str) -> String {
+    let day = text.trim();
+    if anacrontab::parse_stamp(day).is_some() {
+        format!("{day}\n")
+    } else {
+        String::new()
+    }
+}
+
+fn script(text: &str) -> String {
+    let text = bounded(text);
+    let first = text.lines().next().unwrap_or_default();
+    let interpreter = first.strip_prefix("#!").map(|line| {
+        let plain = |word: &&str| {
+            word.len() <= 64
+                && word
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c))
+        };
+        let words: Vec<&str> = line.split_whitespace().take_while(plain).take(4).collect();
+        format!("#!{}", words.join(" "))
+    });
+    let body = if is_shell_script(text) {
+        // The first line is a comment to the shell.
+        reduce(text)
+    } else {
+        let lines = text.lines().enumerate().map(|(index, line)| {
+            let words: Vec<&str> = mentions_in_line(line).filter(|_| index > 0).collect();
+            format!("{}\n", words.join(" "))
+        });
+        lines.collect()
+    };
+    format!("{}{body}", interpreter.unwrap_or_default())
+}
+
+/// The beginning of a script that is looked at, in whole lines.
+fn bounded(text: &str) -> &str {
+    if text.len() <= SCRIPT_BYTES_MAX {
+        return text;
+    }
+    let mut end = SCRIPT_BYTES_MAX;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    match text[..end].rfind('\n') {
+        Some(line_end) => &text[..=line_end],
+        None => "",
+    }
+}
+
+fn unit(text: &str) -> String {
+    let unit = unit::parse("", text);
+    let mut lines = vec![String::new(); text.lines().count()];
+    let mut put = |line: usize, content: String| {
+        if let Some(slot) = line.checked_sub(1).and_then(|index| lines.get_mut(index)) {
+            *slot = content;
+        }
+    };
+    for (name, line) in &unit.sections {
+        let known = UNIT_KEYS.iter().any(|(section, _)| section == name);
+        put(*line, format!("[{}]", if known { name } else { TAKEN_OUT }));
+    }
+    for assignment in &unit.assignments {
+        if let Some(kept) = unit_assignment(assignment) {
+            put(assignment.line, kept);
+        }
+    }
+    for error in &unit.errors {
+        let is_section = error.found.starts_with('[');
+        let kept = if is_section { "[…" } else { TAKEN_OUT };
+        let line = error.line.and_then(|line| usize::try_from(line).ok());
+        put(line.unwrap_or_default(), kept.to_owned());
+    }
+    let mut kept = lines.join("\n");
+    if !kept.is_empty() {
+        kept.push('\n');
+    }
+    kept
+}
+
+fn unit_assignment(assignment: &unit::Assignment) -> Option<String> {
+    let unit::Assignment {
+        section,
+        key,
+        value,
+        ..
+    } = assignment;
+    // An empty condition of any kind takes back all before it.
+    let resets = section == "Unit" && key.starts_with("Condition") && value.is_empty();
+    if resets {
+        return Some("ConditionPathExists=".to_owned());
+    }
+    let (_, keys) = UNIT_KEYS.iter().find(|(known, _)| known == section)?;
+    if !keys.contains(&key.as_str()) {
+        return None;
+    }
+    let value = match key.as_str() {
+        "ExecStart" | "ExecStartPre" => exec(value),
+        _ => plain_value(value, "*!|@%~").to_owned(),
+    };
+    Some(format!("{key}={value}"))
+}
+
+/// The value of an `ExecStart=`: command lines with their prefixes, separated by semicolons.
+fn exec(value: &str) -> String {
+    let lines: Vec<String> = value
+        .split(" ; ")
+        .map(|line| {
+            let line = line.trim();
+            let bare = line.trim_start_matches(['@', '-', ':', '+', '!', '|']);
+            let prefix = &line[..line.len() - bare.len()];
+            if !prefix.contains('@') {
+                return format!("{prefix}{}", reduce_plain(bare));
+            }
+            let mut words = bare.splitn(3, char::is_whitespace);
+            let program = words.next().unwrap_or_default();
+            let arguments = words.nth(1).unwrap_or_default();
+            let reduced = reduce_plain(&format!("{program} {arguments}"));
+            let (program, arguments) = reduced.split_once(' ').unwrap_or((&reduced, ""));
+            format!("{prefix}{program} {TAKEN_OUT} {arguments}")
+                .trim_end()
+                .to_owned()
+        })
+        .collect();
+    lines.join(" ; ")
+}
+
+fn systemctl_show(text: &str) -> String {
+    let mut kept = String::new();
+    for line in text.lines() {
+        if line.is_empty() {
+            kept.push('\n');
+            continue;
+        }
+        let Some((name, value)) = line.split_once('=') else {
+            continue;
+        };
+        if !systemctl::PROPERTIES.contains(&name) {
+            continue;
+        }
+        kept.push_str(name);
+        kept.push('=');
+        if name.starts_with("ExecStart") {
+            if let Some((before, command, _)) = systemctl::command_line(value) {
+                let path = before
+                    .split(" ; ")
+                    .find_map(|field| field.split_once("path="))
+                    .map(|(_, path)| path.trim())
+                    .filter(|path| is_safe_path(path));
+                let path = path.unwrap_or(TAKEN_OUT);
+                let command = reduce_plain(command);
+                kept.push_str("{ path=");
+                kept.push_str(path);
+                kept.push_str(" ; argv[]=");
+                kept.push_str(&command);
+                kept.push_str(" ; ignore_errors=no }");
+            }
+        } else {
+            kept.push_str(plain_value(value, "@{}=;*()[]~"));
+        }
+        kept.push('\n');
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests;

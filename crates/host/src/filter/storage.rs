@@ -1,12 +1,571 @@
-use crate::source::Unread;
+//! What of sysfs, mountinfo, fstab, crypttab, lvm.conf and the dm tables may be kept.
 
-/// Files of the storage part: sysfs, mountinfo, fstab, crypttab, lvm.conf.
+use crate::source::Unread;
+use crate::storage::{RAID456_PATH, dm_table, fstab, lvm_conf, mdstat, mountinfo, split_options};
+use std::fmt::Write as _;
+
+/// Attributes below `sys/block/DISK/`. A `*` stands for one name.
+const DISK_ATTRIBUTES: &[&str] = &[
+    "*/dev",
+    "*/partition",
+    "*/ro",
+    "*/size",
+    "*/start",
+    "*/stat",
+    "dev",
+    "device/firmware_rev",
+    "device/model",
+    "device/rev",
+    "device/scsi_disk/*/provisioning_mode",
+    "device/serial",
+    "device/transport",
+    "device/vendor",
+    "dm/name",
+    "dm/uuid",
+    "hidden",
+    "loop/backing_file",
+    "md/array_state",
+    "md/chunk_size",
+    "md/level",
+    "md/raid_disks",
+    "md/sync_action",
+    "queue/discard_granularity",
+    "queue/discard_max_bytes",
+    "queue/discard_max_hw_bytes",
+    "queue/logical_block_size",
+    "queue/minimum_io_size",
+    "queue/optimal_io_size",
+    "queue/rotational",
+    "ro",
+    "serial",
+    "size",
+    "stat",
+];
+
+/// Other attributes.
+const ATTRIBUTES: &[&str] = &[
+    RAID456_PATH,
+    "sys/class/ata_device/*/trim",
+    "sys/class/scsi_host/*/proc_name",
+];
+
+/// The kernel writes one page at most.
+const ATTRIBUTE_BYTES_MAX: usize = 4096;
+
+/// Mount options whose values say how a filesystem works. Of all others only the name is kept.
+const MOUNT_VALUES: &[&str] = &[
+    "access",
+    "active_logs",
+    "alloc_mode",
+    "allocsize",
+    "background_gc",
+    "barrier",
+    "blksize",
+    "cache",
+    "checkpoint",
+    "checkpoint_merge",
+    "commit",
+    "compress",
+    "compress-force",
+    "compress_algorithm",
+    "data",
+    "data_err",
+    "device",
+    "discard",
+    "discard_unit",
+    "dmask",
+    "errors",
+    "fmask",
+    "fsync_mode",
+    "gid",
+    "group_id",
+    "init_itable",
+    "inode_readahead_blks",
+    "jqfmt",
+    "journal_ioprio",
+    "logbsize",
+    "logbufs",
+    "logdev",
+    "max_batch_time",
+    "max_inline",
+    "metadata_ratio",
+    "min_batch_time",
+    "minlen",
+    "mode",
+    "msize",
+    "nfsvers",
+    "nr_inodes",
+    "offset",
+    "pri",
+    "proto",
+    "ratio",
+    "resgid",
+    "resuid",
+    "retrans",
+    "rsize",
+    "rtdev",
+    "sizelimit",
+    "size",
+    "space_cache",
+    "ssd_spread",
+    "stripe",
+    "subvol",
+    "subvolid",
+    "sunit",
+    "swidth",
+    "thread_pool",
+    "timeo",
+    "trans",
+    "uid",
+    "umask",
+    "user_id",
+    "vers",
+    "wsize",
+    "x-systemd.after",
+    "x-systemd.automount",
+    "x-systemd.before",
+    "x-systemd.device-timeout",
+    "x-systemd.idle-timeout",
+    "x-systemd.mount-timeout",
+    "x-systemd.requires",
+    "x-systemd.requires-mounts-for",
+];
+
+/// crypttab options whose values are kept.
+const CRYPT_VALUES: &[&str] = &[
+    "cipher",
+    "hash",
+    "key-slot",
+    "keyfile-offset",
+    "keyfile-size",
+    "keyfile-timeout",
+    "keyslot",
+    "offset",
+    "sector-size",
+    "size",
+    "skip",
+    "timeout",
+    "tries",
+    "x-systemd.device-timeout",
+];
+
+/// Options without a value that are kept even behind a dropped value.
+const FLAGS: &[&str] = &[
+    "_netdev",
+    "async",
+    "atime",
+    "auto",
+    "autodefrag",
+    "defaults",
+    "diratime",
+    "discard",
+    "exec",
+    "hard",
+    "lazytime",
+    "luks",
+    "noatime",
+    "noauto",
+    "nobarrier",
+    "nodatacow",
+    "nodatasum",
+    "nodiratime",
+    "nodiscard",
+    "noexec",
+    "nofail",
+    "nosuid",
+    "plain",
+    "read-only",
+    "readonly",
+    "relatime",
+    "ro",
+    "rw",
+    "soft",
+    "ssd",
+    "strictatime",
+    "swap",
+    "sync",
+    "tmp",
+    "X-fstrim.notrim",
+];
+
+/// Files of the storage part: sysfs, mountinfo, mdstat, fstab, crypttab, lvm.conf.
 pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> {
-    let _ = (path, bytes);
-    None
+    let text = || String::from_utf8_lossy(bytes);
+    match path {
+        mountinfo::PATH => Some(Ok(keep_mountinfo(&text()).into_bytes())),
+        // Names, numbers and states only.
+        mdstat::PATH => Some(Ok(bytes.to_vec())),
+        fstab::PATH => Some(Ok(keep_fstab(&text()).into_bytes())),
+        fstab::CRYPTTAB_PATH => Some(Ok(keep_crypttab(&text()).into_bytes())),
+        lvm_conf::PATH | lvm_conf::LOCAL_PATH => Some(keep_lvm_conf(path, &text())),
+        _ if is_attribute(path) => Some(if bytes.len() > ATTRIBUTE_BYTES_MAX {
+            Err(Unread::TooLarge(ATTRIBUTE_BYTES_MAX))
+        } else {
+            Ok(bytes.to_vec())
+        }),
+        _ => None,
+    }
 }
 
 /// Device-mapper tables without keys.
+// The signature is that of the other command filters, which can fail.
+#[allow(clippy::unnecessary_wraps)]
 pub(super) fn keep_dm_table(bytes: &[u8]) -> Result<Vec<u8>, Unread> {
-    Ok(bytes.to_vec())
+    Ok(dm_table::sanitise(&String::from_utf8_lossy(bytes)).into_bytes())
+}
+
+fn is_attribute(path: &str) -> bool {
+    if let Some(rest) = path.strip_prefix("sys/block/") {
+        return rest.split_once('/').is_some_and(|(disk, attribute)| {
+            is_name(disk)
+                && DISK_ATTRIBUTES
+                    .iter()
+                    .any(|known| matches(known, attribute))
+        });
+    }
+    ATTRIBUTES.iter().any(|known| matches(known, path))
+}
+
+/// Whether a path has a pattern's form, part by part.
+fn matches(pattern: &str, path: &str) -> bool {
+    let mut parts = path.split('/');
+    pattern.split('/').all(|wanted| {
+        parts
+            .next()
+            .is_some_and(|part| wanted == part || (wanted == "*" && is_name(part)))
+    }) && parts.next().is_none()
+}
+
+fn is_name(part: &str) -> bool {
+    !matches!(part, "" | "." | "..")
+}
+
+/// Lines as they stand, secrets in sources and options left out; see [`mountinfo::parse`].
+fn keep_mountinfo(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let mut fields: Vec<String> = line
+            .trim_end_matches('\n')
+            .split(' ')
+            .map(str::to_owned)
+            .collect();
+        // ID PARENT DEVICE ROOT MOUNTPOINT OPTIONS [TAG]... - TYPE SOURCE OPTIONS
+        let dash = fields
+            .iter()
+            .skip(6)
+            .position(|field| field == "-")
+            .map(|at| at + 6);
+        match dash {
+            Some(dash) => {
+                fields[5] = keep_options(&fields[5], MOUNT_VALUES);
+                for (index, field) in fields.iter_mut().enumerate().skip(dash + 2) {
+                    *field = if index == dash + 2 {
+                        keep_source(field)
+                    } else {
+                        keep_options(field, MOUNT_VALUES)
+                    };
+                }
+            }
+            // Not a mount: nothing in it can be told from a secret but its first fields.
+            None => fields.truncate(5),
+        }
+        kept.push_str(&fields.join(" "));
+        if line.ends_with('\n') {
+            kept.push('\n');
+        }
+    }
+    kept
+}
+
+/// Entries at their line; comments and key files left out, malformed lines become `-`.
+fn keep_table(text: &str, entry: impl Fn(&[&str]) -> Option<String>) -> String {
+    let mut kept = String::new();
+    let mut next = 1;
+    for (line, fields) in fstab::entries(text) {
+        kept.extend(std::iter::repeat_n('\n', line - next));
+        next = line + 1;
+        kept.push_str(entry(&fields).as_deref().unwrap_or("-"));
+        kept.push('\n');
+    }
+    kept
+}
+
+fn keep_fstab(text: &str) -> String {
+    keep_table(text, |fields| {
+        let [source, mount_point, fs_type, rest @ ..] = fields else {
+            return None;
+        };
+        let mut line = format!("{} {mount_point} {fs_type}", keep_source(source));
+        if let [options, numbers @ ..] = rest {
+            let options = keep_options(options, MOUNT_VALUES);
+            let _ = write!(line, " {}", if options.is_empty() { "-" } else { &options });
+            for number in numbers
+                .iter()
+                .take(2)
+                .take_while(|n| n.parse::<u32>().is_ok())
+            {
+                let _ = write!(line, " {number}");
+            }
+        }
+        Some(line)
+    })
+}
+
+fn keep_crypttab(text: &str) -> String {
+    keep_table(text, |fields| {
+        let [name, device, rest @ ..] = fields else {
+            return None;
+        };
+        let mut line = format!("{name} {}", keep_source(device));
+        if let Some(options) = rest.get(1) {
+            let options = keep_options(options, CRYPT_VALUES);
+            let _ = write!(
+                line,
+                " - {}",
+                if options.is_empty() { "-" } else { &options }
+            );
+        }
+        Some(line)
+    })
+}
+
+/// An option list without values that nothing vouches for.
+///
+/// A secret may hold a comma, and then its tail looks like options of its own: behind a dropped
+/// value only known options are kept.
+fn keep_options(list: &str, values: &[&str]) -> String {
+    let mut dropped = false;
+    let mut kept: Vec<&str> = Vec::new();
+    for option in split_options(list) {
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (option, None),
+        };
+        let known = if value.is_some() { values } else { FLAGS }.contains(&name);
+        if known {
+            kept.push(option);
+        } else if !dropped && is_option_name(name) {
+            kept.push(name);
+        }
+        dropped |= value.is_some() && !known;
+    }
+    kept.join(",")
+}
+
+fn is_option_name(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
+}
+
+/// A source without `user:password@` and without the query of a URL.
+fn keep_source(source: &str) -> String {
+    let scheme_end = source.find("://");
+    let (source, is_url) = match scheme_end {
+        Some(at) => {
+            let query = source[at..].find(['?', '#']).map(|len| at + len);
+            (&source[..query.unwrap_or(source.len())], true)
+        }
+        None => (source, source.starts_with("//")),
+    };
+    let start = match scheme_end {
+        Some(at) => at + 3,
+        None if is_url => 2,
+        None => 0,
+    };
+    let (head, rest) = source.split_at(start);
+    let Some((user, place)) = rest.rsplit_once('@') else {
+        return source.to_owned();
+    };
+    // `server:/export@2` is a path with an @ in it.
+    let holds_password = user.contains(':') && (is_url || !user.contains('/'));
+    if holds_password {
+        format!("{head}-@{place}")
+    } else {
+        source.to_owned()
+    }
+}
+
+/// The one key that is looked at. The file has to be parsed for that: whether a line counts depends
+/// on its section.
+fn keep_lvm_conf(path: &str, text: &str) -> Result<Vec<u8>, Unread> {
+    let config = lvm_conf::parse(path, text).map_err(|error| {
+        // Without what was found there.
+        let line = error.line.unwrap_or_default();
+        Unread::Malformed(format!("line {line}: expected {}", error.expected))
+    })?;
+    if config.get(lvm_conf::ISSUE_DISCARDS).is_none() {
+        return Ok(Vec::new());
+    }
+    // A value that is no boolean means LVM's default.
+    let value = u8::from(config.boolean(lvm_conf::ISSUE_DISCARDS).unwrap_or(false));
+    Ok(format!("{} = {value}\n", lvm_conf::ISSUE_DISCARDS).into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn kept(path: &str, text: &str) -> String {
+        String::from_utf8(keep(path, text.as_bytes()).unwrap().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn exactly_the_attributes_that_are_read() {
+        for path in [
+            "sys/block/sda/size",
+            "sys/block/sda/queue/discard_max_bytes",
+            "sys/block/sda/sda1/partition",
+            "sys/block/sda/device/scsi_disk/0:0:0:0/provisioning_mode",
+            "sys/block/cciss!c0d0/dev",
+            "sys/class/ata_device/dev1.0/trim",
+            "sys/class/scsi_host/host0/proc_name",
+            "sys/module/raid456/parameters/devices_handle_discard_safely",
+        ] {
+            assert_eq!(keep(path, b"1\n"), Some(Ok(b"1\n".to_vec())), "{path}");
+        }
+        for path in [
+            "sys/block/sda",
+            "sys/block/sda/uevent",
+            "sys/block/../size",
+            "sys/block/sda/../size",
+            "sys/block/sda/device/scsi_disk/a/b/provisioning_mode",
+            "sys/class/ata_device/dev1.0/id",
+            "etc/shadow",
+            "etc/fstab/",
+            "proc/self/environ",
+        ] {
+            assert_eq!(keep(path, b"1\n"), None, "{path}");
+        }
+        assert_eq!(
+            keep("sys/block/sda/size", &[b'1'; 5000]),
+            Some(Err(Unread::TooLarge(4096)))
+        );
+    }
+
+    #[test]
+    fn mount_options_lose_secrets_and_keep_what_matters() {
+        let text = "28 1 9:0 / /mnt/x rw,relatime shared:1 - xfs /dev/md0 rw,discard,logbufs=8,sunit=1024\n\
+                    30 1 0:50 / /mnt/c rw - cifs //bob:hunter2@srv/share rw,vers=3.0,username=bob,password=hun,ter2,x=ter2,soft\n\
+                    31 1 0:51 / /mnt/s rw - fuse.rclone https://u:hunter2@h/p?token=hunter2 rw,user_id=0\n";
+        assert_eq!(
+            kept(mountinfo::PATH, text),
+            "28 1 9:0 / /mnt/x rw,relatime shared:1 - xfs /dev/md0 rw,discard,logbufs=8,sunit=1024\n\
+             30 1 0:50 / /mnt/c rw - cifs //-@srv/share rw,vers=3.0,username,soft\n\
+             31 1 0:51 / /mnt/s rw - fuse.rclone https://-@h/p rw,user_id=0\n"
+        );
+        assert_eq!(
+            kept(mountinfo::PATH, "1 2 3:4 / /a password=x"),
+            "1 2 3:4 / /a"
+        );
+    }
+
+    #[test]
+    fn sources_that_only_look_like_credentials_stay() {
+        for source in [
+            "/dev/md0",
+            "server:/export@2",
+            "bob@server:/data",
+            "pool/data@snapshot",
+            "10.0.0.1:6789,10.0.0.2:6789:/path",
+            "",
+        ] {
+            assert_eq!(keep_source(source), source);
+        }
+        assert_eq!(keep_source("user:secret@server:/data"), "-@server:/data");
+        assert_eq!(keep_source("//dom;u:p/w@srv/share"), "//-@srv/share");
+    }
+
+    #[test]
+    fn fstab_loses_comments_and_secrets_and_keeps_its_lines() {
+        let text = "# my password is hunter2\n\
+                    UUID=1 / ext4 errors=remount-ro,discard 0 1 # hunter2\n\
+                    \n\
+                    //srv/s /mnt/c cifs credentials=/root/hunter2,uid=5,_netdev,x-y 0 0\n\
+                    broken hunter2\n\
+                    /dev/sdb /data xfs\n";
+        assert_eq!(
+            kept(fstab::PATH, text),
+            "\n\
+             UUID=1 / ext4 errors=remount-ro,discard 0 1\n\
+             \n\
+             //srv/s /mnt/c cifs credentials,uid=5,_netdev 0 0\n\
+             -\n\
+             /dev/sdb /data xfs\n"
+        );
+        let (entries, errors) = fstab::parse(&kept(fstab::PATH, text));
+        let lines: Vec<_> = entries.iter().map(|entry| entry.line).collect();
+        assert_eq!(lines, [2, 4, 6]);
+        assert_eq!(errors[0].line, Some(5));
+    }
+
+    #[test]
+    fn crypttab_loses_key_files() {
+        let text =
+            "# c\ndata UUID=8 /root/data.key luks,discard,header=/boot/h,tries=1\nbare /dev/sdc\n";
+        assert_eq!(
+            kept(fstab::CRYPTTAB_PATH, text),
+            "\ndata UUID=8 - luks,discard,header,tries=1\nbare /dev/sdc\n"
+        );
+    }
+
+    #[test]
+    fn lvm_conf_is_cut_to_the_one_key() {
+        let text =
+            "devices {\n\t# issue_discards = 0\n\tissue_discards = 1\n\tfilter = [ \"a|x|\" ]\n}\n";
+        assert_eq!(kept(lvm_conf::PATH, text), "devices/issue_discards = 1\n");
+        assert_eq!(kept(lvm_conf::PATH, "log { verbose = 0 }"), "");
+        assert_eq!(
+            keep(lvm_conf::PATH, b"devices {\n"),
+            Some(Err(Unread::Malformed(
+                "line 2: expected a key, a section or `}`".to_owned()
+            )))
+        );
+    }
+
+    #[test]
+    fn dm_tables_lose_keys() {
+        let text = b"c0: 0 8 crypt aes-xts-plain64 00112233445566778899aabbccddeeff 0 8:0 4096 1 allow_discards\n";
+        assert_eq!(
+            keep_dm_table(text).unwrap(),
+            b"c0: 0 8 crypt aes-xts-plain64 - 0 8:0 4096 1 allow_discards\n"
+        );
+        assert_eq!(keep_dm_table(b"No devices found\n").unwrap(), b"");
+    }
+
+    proptest! {
+        /// A bundle is filtered again when it is read.
+        #[test]
+        fn filtering_twice_changes_nothing(
+            text in any::<String>(),
+            lines in prop::collection::vec("[#a-z0-9:/ ]{0,6}( [a-z:/@=,\"?]{1,12}){0,9}( - [a-z=,@:/]{1,9}){0,3}", 0..6),
+        ) {
+            for text in [text, lines.join("\n")] {
+                for path in [mountinfo::PATH, fstab::PATH, fstab::CRYPTTAB_PATH, lvm_conf::PATH] {
+                    if let Some(Ok(once)) = keep(path, text.as_bytes()) {
+                        prop_assert_eq!(keep(path, &once), Some(Ok(once)));
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn a_password_never_passes(
+            password in "SECRET[a-zA-Z0-9,=:@/]{0,20}",
+            before in prop::collection::vec("(rw|vers=3.0|noatime|uid=0)", 0..3),
+            name in "(password|pass|secret|credentials|token)",
+        ) {
+            // Blanks in a value are escaped in both files; the tail behind a comma is cut off.
+            let options = [before, vec![format!("{name}={password}")]].concat().join(",");
+            for (path, line) in [
+                (mountinfo::PATH, format!("1 2 0:3 / /m rw - cifs //s/x {options}\n")),
+                (fstab::PATH, format!("//s/x /m cifs {options} 0 0\n")),
+                (fstab::CRYPTTAB_PATH, format!("n /dev/x {password} {options}\n")),
+            ] {
+                prop_assert!(!kept(path, &line).contains("SECRET"));
+            }
+        }
+    }
 }

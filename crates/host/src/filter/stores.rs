@@ -1,7 +1,22 @@
+//! Files of the stores and platform parts: command lines, configurations, os-release, DMI.
+
+mod config;
+mod platform;
+mod process;
+
 use crate::source::Unread;
 
-/// Files of the stores and platform parts: command lines, YAML configurations, os-release, DMI.
+/// Files of the stores and platform parts.
 pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> {
-    let _ = (path, bytes);
-    None
+    // A container's files are those of a host, seen through proc/PID/root.
+    let inside = process::in_root_of_process(path).unwrap_or(path);
+    if inside == "var/lib/dpkg/status" {
+        return Some(Ok(config::keep_dpkg_status(bytes)));
+    }
+    if config::is_config(inside) {
+        return Some(config::keep(inside, bytes));
+    }
+    process::keep(path, bytes)
+        .or_else(|| platform::keep(path, bytes))
+        .map(Ok)
 }

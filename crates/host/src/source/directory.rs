@@ -1,38 +1,205 @@
-use super::{Command, Source, Stat, Unread};
+use super::live::{not_regular, read_bounded};
+use super::resolve::{Entry, Found, LastLink, Tree, resolve};
+use super::{Command, Kind, LIST_NAMES_MAX, Source, Stat, Unread, too_many_names};
+use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, fstat, openat, readlinkat};
+use std::cell::{OnceCell, RefCell};
+use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::rc::Rc;
+
+/// Largest answer of a command that is read from `cmd/`.
+const COMMAND_BYTES_MAX: usize = 16 << 20;
 
 /// A tree of files at their paths below a directory (`--root DIR`), untrusted.
+///
+/// Every component is opened by itself and without following links (`O_PATH | O_NOFOLLOW`), and links
+/// are interpreted inside the tree, so that nothing outside is reached, also while somebody changes
+/// the tree. Only regular files are read.
 #[derive(Debug)]
 pub struct Directory {
-    root: PathBuf,
+    path: PathBuf,
+    root: OnceCell<Result<Rc<Node>, Unread>>,
+    /// The directory that was read from last, by its path: attributes come in groups.
+    last_parent: RefCell<Option<(String, Rc<Node>)>>,
+}
+
+/// An open directory (`O_PATH`) with those above it, which `..` needs.
+#[derive(Debug)]
+pub(super) struct Node {
+    fd: OwnedFd,
+    parent: Option<Rc<Node>>,
+}
+
+/// Opens what a name stands for, whatever it is, without side effects and without following it.
+fn open_path(dir: &Node, name: &str) -> Result<(OwnedFd, rustix::fs::Stat), Unread> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = openat(&dir.fd, name, flags, Mode::empty()).map_err(failed)?;
+    let seen = fstat(&fd).map_err(failed)?;
+    Ok((fd, seen))
+}
+
+fn failed(error: rustix::io::Errno) -> Unread {
+    // A link that took the place of what was looked at a moment ago.
+    if error == rustix::io::Errno::LOOP {
+        return Unread::NotFound;
+    }
+    super::unread(&error.into())
 }
 
 impl Directory {
-    /// A tree below `root`.
+    /// A tree below `root`, which is opened at the first read; where that fails, every read says so.
     pub fn new(root: PathBuf) -> Self {
-        Self { root }
+        Self {
+            path: root,
+            root: OnceCell::new(),
+            last_parent: RefCell::default(),
+        }
+    }
+
+    /// Finds the place of a path.
+    fn find(&self, path: &str, last: LastLink) -> Result<Found<Rc<Node>>, Unread> {
+        let Some((parent, name)) = path.rsplit_once('/') else {
+            return resolve(self, path, last);
+        };
+        if matches!(name, "" | "." | "..") || path.contains('\0') {
+            return resolve(self, path, last);
+        }
+        let known = self
+            .last_parent
+            .borrow()
+            .as_ref()
+            .filter(|(known, _)| known == parent)
+            .map(|(_, node)| node.clone());
+        let node = match known {
+            Some(node) => node,
+            None => match resolve(self, parent, LastLink::Follow)? {
+                Found::Directory(node) => node,
+                Found::Leaf { .. } | Found::Link(_) => return Err(Unread::NotFound),
+            },
+        };
+        *self.last_parent.borrow_mut() = Some((parent.to_owned(), node.clone()));
+        Ok(match self.look(&node, name)? {
+            Entry::Directory(node) => Found::Directory(node),
+            Entry::Leaf => Found::Leaf {
+                parent: node,
+                name: name.to_owned(),
+            },
+            Entry::Link(text) if last == LastLink::Keep => Found::Link(text),
+            Entry::Link(_) => return resolve(self, path, last),
+        })
+    }
+}
+
+impl Tree for Directory {
+    type Dir = Rc<Node>;
+
+    fn root(&self) -> Result<Rc<Node>, Unread> {
+        self.root
+            .get_or_init(|| {
+                // Links in this path are the user's own.
+                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                match openat(CWD, &self.path, flags, Mode::empty()) {
+                    Ok(fd) => Ok(Rc::new(Node { fd, parent: None })),
+                    Err(error) => Err(Unread::Failed(format!(
+                        "{}: {}",
+                        self.path.display(),
+                        std::io::Error::from(error)
+                    ))),
+                }
+            })
+            .clone()
+    }
+
+    fn parent(&self, dir: &Rc<Node>) -> Rc<Node> {
+        dir.parent.clone().unwrap_or_else(|| dir.clone())
+    }
+
+    fn look(&self, dir: &Rc<Node>, name: &str) -> Result<Entry<Rc<Node>>, Unread> {
+        let (fd, seen) = open_path(dir, name)?;
+        match FileType::from_raw_mode(seen.st_mode) {
+            FileType::Directory => Ok(Entry::Directory(Rc::new(Node {
+                fd,
+                parent: Some(dir.clone()),
+            }))),
+            FileType::Symlink => {
+                let text = readlinkat(&fd, "", Vec::new()).map_err(failed)?;
+                Ok(Entry::Link(text.to_string_lossy().into_owned()))
+            }
+            _ => Ok(Entry::Leaf),
+        }
     }
 }
 
 impl Source for Directory {
     fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, Unread> {
-        let _ = (path, max_bytes, &self.root);
-        Err(Unread::NotFound)
+        let Found::Leaf { parent, name } = self.find(path, LastLink::Follow)? else {
+            return Err(not_regular());
+        };
+        // Looked at before it is opened: opening a device has effects.
+        let (_, looked) = open_path(&parent, &name)?;
+        if FileType::from_raw_mode(looked.st_mode) != FileType::RegularFile {
+            return Err(not_regular());
+        }
+        // It may have been replaced since.
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let fd = openat(&parent.fd, name.as_str(), flags, Mode::empty()).map_err(failed)?;
+        let opened = fstat(&fd).map_err(failed)?;
+        if FileType::from_raw_mode(opened.st_mode) != FileType::RegularFile {
+            return Err(not_regular());
+        }
+        read_bounded(File::from(fd), max_bytes)
     }
+
     fn list(&self, path: &str) -> Result<Vec<String>, Unread> {
-        let _ = path;
-        Err(Unread::NotFound)
+        let Found::Directory(node) = self.find(path, LastLink::Follow)? else {
+            return Err(Unread::NotFound);
+        };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = openat(&node.fd, ".", flags, Mode::empty()).map_err(failed)?;
+        let mut names = Vec::new();
+        for entry in Dir::new(fd).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name().to_string_lossy();
+            if name == "." || name == ".." {
+                continue;
+            }
+            if names.len() == LIST_NAMES_MAX {
+                return Err(too_many_names());
+            }
+            names.push(name.into_owned());
+        }
+        names.sort_unstable();
+        Ok(names)
     }
+
     fn link(&self, path: &str) -> Result<String, Unread> {
-        let _ = path;
-        Err(Unread::NotFound)
+        match self.find(path, LastLink::Keep)? {
+            Found::Link(text) => Ok(text),
+            Found::Directory(_) | Found::Leaf { .. } => Err(Unread::NotFound),
+        }
     }
+
     fn stat(&self, path: &str) -> Result<Stat, Unread> {
-        let _ = path;
-        Err(Unread::NotFound)
+        let seen = match self.find(path, LastLink::Follow)? {
+            Found::Directory(node) => fstat(&node.fd).map_err(failed)?,
+            Found::Leaf { parent, name } => open_path(&parent, &name)?.1,
+            Found::Link(_) => return Err(Unread::NotFound),
+        };
+        Ok(Stat {
+            kind: match FileType::from_raw_mode(seen.st_mode) {
+                FileType::RegularFile => Kind::File,
+                FileType::Directory => Kind::Directory,
+                _ => Kind::Other,
+            },
+            mode: seen.st_mode & 0o7777,
+            mtime_s: seen.st_mtime,
+            size_bytes: u64::try_from(seen.st_size).unwrap_or(0),
+        })
     }
+
     fn command(&self, command: &Command) -> Result<Vec<u8>, Unread> {
-        let _ = command;
-        Err(Unread::NotFound)
+        self.read(&format!("cmd/{}", command.name()), COMMAND_BYTES_MAX)
     }
 }

@@ -1,60 +1,117 @@
-use super::{Command, Kind, Source, Stat, Unread};
+use super::{Command, Kind, LIST_NAMES_MAX, Source, Stat, Unread, process, statfs};
+use rustix::fs::{FileType, Mode, OFlags};
 use std::ffi::OsString;
-use std::io::Read;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long `systemctl` may take. It talks to one process over a socket; where that is busy for
+/// longer, the unit files have to do.
+const SYSTEMCTL_DEADLINE: Duration = Duration::from_secs(2);
+/// Largest answer of `systemctl`: some 20 properties of some 10,000 units.
+const SYSTEMCTL_BYTES_MAX: usize = 4 << 20;
+/// Where `systemctl` is. Not by `PATH`, which root may have inherited from somebody else.
+const SYSTEMCTL: [&str; 3] = [
+    "/usr/bin/systemctl",
+    "/bin/systemctl",
+    "/run/current-system/sw/bin/systemctl",
+];
 
 /// The running host.
 #[derive(Debug, Default)]
 pub struct Live {
     /// The program and its arguments that answers [`Command::Statfs`] in a process of its own (a
-    /// hung filesystem can make a process immortal); `None` leaves sizes unknown.
+    /// hung filesystem can make a process immortal); `None` leaves sizes unknown. It is given the
+    /// mount points on its standard input, each ended by a NUL, and writes one line of JSON
+    /// ([`crate::storage::usage::Answer`]) for each, in this order, flushed line by line.
     pub statfs_helper: Option<Vec<OsString>>,
 }
 
-fn unread(error: &std::io::Error) -> Unread {
-    match error.kind() {
-        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => Unread::NotFound,
-        std::io::ErrorKind::PermissionDenied => Unread::Denied,
-        _ => Unread::Failed(error.to_string()),
+/// The path from the host's root; not found for one that no file can have.
+fn absolute(path: &str) -> Result<String, Unread> {
+    if path.contains('\0') {
+        return Err(Unread::NotFound);
     }
+    Ok(format!("/{path}"))
+}
+
+/// What is said of anything but a regular file where one is to be read.
+pub(super) fn not_regular() -> Unread {
+    Unread::Failed("not a regular file".to_owned())
+}
+
+/// Reads to the end, or to the limit. Sizes are not believed: /proc and /sys say 0 or 4096.
+pub(super) fn read_bounded(mut file: File, max_bytes: usize) -> Result<Vec<u8>, Unread> {
+    // One page holds most attributes, so that they cost two reads.
+    let mut bytes = vec![0; 4096];
+    let mut len = 0;
+    loop {
+        if len == bytes.len() {
+            bytes.resize(len * 2, 0);
+        }
+        match file.read(&mut bytes[len..]) {
+            Ok(0) => break,
+            Ok(read) => len += read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(super::unread(&error)),
+        }
+        if len > max_bytes {
+            return Err(Unread::TooLarge(max_bytes));
+        }
+    }
+    bytes.truncate(len);
+    bytes.shrink_to_fit();
+    Ok(bytes)
 }
 
 impl Source for Live {
+    fn is_live(&self) -> bool {
+        true
+    }
+
     fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, Unread> {
-        let file = std::fs::File::open(format!("/{path}")).map_err(|e| unread(&e))?;
-        let mut bytes = Vec::new();
-        let limit = u64::try_from(max_bytes)
-            .unwrap_or(u64::MAX)
-            .saturating_add(1);
-        file.take(limit)
-            .read_to_end(&mut bytes)
-            .map_err(|e| unread(&e))?;
-        if bytes.len() > max_bytes {
-            return Err(Unread::TooLarge(max_bytes));
+        let path = absolute(path)?;
+        let refused = |errno: rustix::io::Errno| super::unread(&errno.into());
+        // Looked at before it is opened: opening alone arms a watchdog and rewinds a tape.
+        let seen = rustix::fs::stat(path.as_str()).map_err(refused)?;
+        if FileType::from_raw_mode(seen.st_mode) != FileType::RegularFile {
+            return Err(not_regular());
         }
-        Ok(bytes)
+        // It may have been replaced since: never wait for the other end of a FIFO.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(path.as_str(), flags, Mode::empty()).map_err(refused)?;
+        let opened = rustix::fs::fstat(&fd).map_err(refused)?;
+        if FileType::from_raw_mode(opened.st_mode) != FileType::RegularFile {
+            return Err(not_regular());
+        }
+        read_bounded(File::from(fd), max_bytes)
     }
 
     fn list(&self, path: &str) -> Result<Vec<String>, Unread> {
         let mut names = Vec::new();
-        for entry in std::fs::read_dir(format!("/{path}")).map_err(|e| unread(&e))? {
-            let entry = entry.map_err(|e| unread(&e))?;
+        for entry in std::fs::read_dir(absolute(path)?).map_err(|e| super::unread(&e))? {
+            let entry = entry.map_err(|e| super::unread(&e))?;
+            if names.len() == LIST_NAMES_MAX {
+                return Err(super::too_many_names());
+            }
             names.push(entry.file_name().to_string_lossy().into_owned());
         }
-        names.sort();
+        names.sort_unstable();
         Ok(names)
     }
 
     fn link(&self, path: &str) -> Result<String, Unread> {
-        match std::fs::read_link(format!("/{path}")) {
+        match std::fs::read_link(absolute(path)?) {
             Ok(target) => Ok(target.to_string_lossy().into_owned()),
-            Err(e) if e.kind() == std::io::ErrorKind::InvalidInput => Err(Unread::NotFound),
-            Err(e) => Err(unread(&e)),
+            Err(e) if e.kind() == ErrorKind::InvalidInput => Err(Unread::NotFound),
+            Err(e) => Err(super::unread(&e)),
         }
     }
 
     fn stat(&self, path: &str) -> Result<Stat, Unread> {
-        let meta = std::fs::metadata(format!("/{path}")).map_err(|e| unread(&e))?;
+        let meta = std::fs::metadata(absolute(path)?).map_err(|e| super::unread(&e))?;
         let kind = if meta.is_file() {
             Kind::File
         } else if meta.is_dir() {
@@ -71,7 +128,141 @@ impl Source for Live {
     }
 
     fn command(&self, command: &Command) -> Result<Vec<u8>, Unread> {
-        let _ = command;
-        Err(Unread::NotFound)
+        match command {
+            Command::SystemctlShow { units } => systemctl_show(units),
+            Command::DmTable => crate::storage::dm_ioctl::table(),
+            Command::Statfs { mount_points } => match &self.statfs_helper {
+                Some(helper) => Ok(statfs::ask(helper, mount_points)),
+                None => Err(Unread::Failed(
+                    "filesystem sizes were not asked for".to_owned(),
+                )),
+            },
+        }
+    }
+}
+
+/// The state that systemd keeps of some units.
+fn systemctl_show(units: &[String]) -> Result<Vec<u8>, Unread> {
+    // sd_booted(3): this directory exists if and only if systemd is the init system.
+    if !Path::new("/run/systemd/system").is_dir() {
+        return Err(Unread::NotFound);
+    }
+    let units: Vec<&String> = units
+        .iter()
+        // A template has no state, and systemctl gives up at the first one.
+        .filter(|unit| !unit.contains("@."))
+        .collect();
+    if units.is_empty() {
+        // Without a unit, systemctl would show the manager, its environment included.
+        return Ok(Vec::new());
+    }
+    let program = SYSTEMCTL
+        .into_iter()
+        .find(|program| Path::new(program).is_file())
+        .ok_or(Unread::NotFound)?;
+    let mut command = std::process::Command::new(program);
+    command
+        .arg("show")
+        .arg("--no-pager")
+        .arg(format!("--property={}", crate::jobs::SYSTEMCTL_PROPERTIES))
+        .arg("--")
+        .args(units)
+        .env_clear()
+        .env("LC_ALL", "C")
+        .env("TZ", "UTC")
+        .current_dir("/");
+    process::run(&mut command, SYSTEMCTL_DEADLINE, SYSTEMCTL_BYTES_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A path as `Source` wants it.
+    fn below(directory: &tempfile::TempDir, name: &str) -> String {
+        let path = directory.path().join(name);
+        path.to_str().unwrap().trim_start_matches('/').to_owned()
+    }
+
+    #[test]
+    fn files_of_proc_are_read_although_they_claim_no_size() {
+        let live = Live::default();
+        assert_eq!(live.stat("proc/self/mountinfo").unwrap().size_bytes, 0);
+        let text = live.read("proc/self/mountinfo", 4 << 20).unwrap();
+        assert!(text.contains(&b'\n'));
+    }
+
+    #[test]
+    fn a_fifo_or_device_is_refused_without_opening_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let fifo = below(&directory, "fifo");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            format!("/{fifo}"),
+            FileType::Fifo,
+            Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+        symlink("/dev/zero", directory.path().join("zero")).unwrap();
+        for path in [&fifo, &below(&directory, "zero"), "dev/zero", "etc"] {
+            assert_eq!(
+                Live::default().read(path, 100),
+                Err(not_regular()),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_limit_is_the_last_size_that_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("file"), vec![b'x'; 5000]).unwrap();
+        let path = below(&directory, "file");
+        assert_eq!(Live::default().read(&path, 5000).unwrap().len(), 5000);
+        assert_eq!(
+            Live::default().read(&path, 4999),
+            Err(Unread::TooLarge(4999))
+        );
+        std::fs::write(directory.path().join("file"), "").unwrap();
+        assert_eq!(Live::default().read(&path, 0), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn names_links_and_kinds() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("b"), "1").unwrap();
+        symlink("b", directory.path().join("a")).unwrap();
+        let live = Live::default();
+        let (a, b) = (below(&directory, "a"), below(&directory, "b"));
+        assert_eq!(live.list(&below(&directory, "")).unwrap(), ["a", "b"]);
+        assert_eq!(live.link(&a), Ok("b".to_owned()));
+        assert_eq!(live.link(&b), Err(Unread::NotFound));
+        assert_eq!(live.stat(&a).unwrap().kind, Kind::File);
+        assert_eq!(live.read(&a, 9), Ok(b"1".to_vec()));
+        assert_eq!(live.read("no\0thing", 9), Err(Unread::NotFound));
+        assert_eq!(live.read(&format!("{b}/c"), 9), Err(Unread::NotFound));
+    }
+
+    #[test]
+    fn systemctl_is_never_asked_for_nothing() {
+        let template = ["template@.service".to_owned()];
+        for units in [&template[..], &[]] {
+            let answer = systemctl_show(units);
+            assert!(
+                matches!(answer.as_deref(), Ok([]) | Err(Unread::NotFound)),
+                "{answer:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn sizes_are_unknown_without_a_helper() {
+        let command = Command::Statfs {
+            mount_points: vec!["/".to_owned()],
+        };
+        let answer = Live::default().command(&command);
+        assert!(matches!(answer, Err(Unread::Failed(_))), "{answer:?}");
     }
 }

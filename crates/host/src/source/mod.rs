@@ -1,16 +1,52 @@
 //! Where facts are read from. Paths have no leading slash and are relative to the host's root.
 
+mod archive;
 mod bundle;
+#[cfg(test)]
+mod bundle_tests;
 mod directory;
 mod live;
+mod memory;
+mod process;
 mod reader;
+mod resolve;
+mod statfs;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tree_tests;
 
-pub use bundle::{Bundle, BundleError, Limits};
+pub(crate) use archive::plain_path_fault;
+pub use bundle::{Bundle, BundleError, Limits, open, read_bytes};
 pub use directory::Directory;
 pub use live::Live;
 pub use reader::{Reader, Recording};
+#[cfg(test)]
+pub(crate) use testing::MemorySource;
 
 use serde::{Deserialize, Serialize};
+
+/// More names than any directory has that is listed here: /proc of a large host has some 10,000.
+const LIST_NAMES_MAX: usize = 100_000;
+
+/// What is said of a directory above [`LIST_NAMES_MAX`].
+fn too_many_names() -> Unread {
+    Unread::Failed(format!("more than {LIST_NAMES_MAX} names"))
+}
+
+/// An error of the operating system as the reason why something was not read.
+fn unread(error: &std::io::Error) -> Unread {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => Unread::NotFound,
+        ErrorKind::PermissionDenied => Unread::Denied,
+        // A process that ended between the listing of /proc and the reading.
+        _ if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
+            Unread::NotFound
+        }
+        _ => Unread::Failed(error.to_string()),
+    }
+}
 
 /// A host's files and the few commands whose answers no file holds.
 pub trait Source {
@@ -43,6 +79,21 @@ pub trait Source {
     /// # Errors
     /// [`Unread::NotFound`] where the command has nothing to say on this host.
     fn command(&self, command: &Command) -> Result<Vec<u8>, Unread>;
+
+    /// Whether this is the running host itself.
+    fn is_live(&self) -> bool {
+        false
+    }
+
+    /// When the facts were collected, where that was another time than now.
+    fn collected_at(&self) -> Option<jiff::Timestamp> {
+        None
+    }
+
+    /// What the user should know of this source: entries of a bundle that were passed over.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Why something could not be read.

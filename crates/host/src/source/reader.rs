@@ -37,6 +37,11 @@ impl<'s> Reader<'s> {
         }
     }
 
+    /// Whether the running host itself is read.
+    pub fn is_live(&self) -> bool {
+        self.source.is_live()
+    }
+
     /// Ends the reading.
     pub fn into_recording(self) -> Recording {
         self.recording.into_inner()

@@ -1,0 +1,433 @@
+//! Shell text without what may be secret.
+//!
+//! What stays: structure, names of programs, arguments of programs known to take no secrets,
+//! guards. Every other word becomes `…`; comments and here-documents go. Line numbers stay, and
+//! what the reader of scripts finds is the same before and after.
+
+use crate::jobs::{Keep, Kind, Node, Role, Scope, Segment, Syntax, Word, breakdown, plain, shell};
+use std::collections::HashMap;
+
+/// What stands in the place of a word that is taken out.
+pub(super) const TAKEN_OUT: &str = "…";
+/// Deeper scripts within scripts are taken out, as the reader of scripts does not follow them.
+const DEPTH_MAX: usize = 6;
+const KEYWORDS: &[&str] = &[
+    "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
+    "in", "select", "then", "until", "while",
+];
+
+/// Applies a reduction until it changes nothing more: a second filtering then cannot either. A
+/// text that never comes to rest is dropped as a whole; that takes a script made for it.
+pub(super) fn settle(text: &str, reduce: impl Fn(&str) -> String) -> String {
+    let mut current = reduce(text);
+    for _ in 0..6 {
+        let next = reduce(&current);
+        if next == current {
+            return current;
+        }
+        current = next;
+    }
+    String::new()
+}
+
+/// A script or a command line for the shell.
+pub(super) fn reduce(text: &str) -> String {
+    let mut renderer = Renderer {
+        out: String::new(),
+        line: 1,
+        depth: 0,
+    };
+    renderer.script(text, 1, &mut Scope::default());
+    renderer.out
+}
+
+/// A command line that no shell reads.
+pub(super) fn reduce_plain(line: &str) -> String {
+    let words = plain(line);
+    let words: Vec<&Word> = words.iter().collect();
+    let mut scope = Scope::default();
+    let keep = breakdown(&words, &mut scope).keep;
+    let mut renderer = Renderer {
+        out: String::new(),
+        line: 1,
+        depth: 0,
+    };
+    for (word, keep) in words.iter().zip(keep) {
+        renderer.space();
+        renderer.word(word, keep, 1, &scope);
+    }
+    // What was a script may hold line ends.
+    renderer.out.replace('\n', " ")
+}
+
+struct Renderer {
+    out: String,
+    line: usize,
+    depth: usize,
+}
+
+impl Renderer {
+    fn script(&mut self, text: &str, first_line: usize, scope: &mut Scope) {
+        if self.depth >= DEPTH_MAX {
+            return;
+        }
+        self.depth += 1;
+        let syntax = Syntax::new(shell(text, first_line));
+        let mut commands = HashMap::new();
+        collect(&syntax.nodes, &mut commands);
+        let mut keep = vec![Keep::Nothing; syntax.tokens.len()];
+        for (index, token) in syntax.tokens.iter().enumerate() {
+            if let Some(words) = commands.get(&index) {
+                let broken = breakdown(&syntax.words(words), scope);
+                for (&word, kept) in words.iter().zip(broken.keep) {
+                    keep[word] = kept;
+                }
+            }
+            while self.line < token.line {
+                self.space();
+                self.push("\\\n");
+            }
+            match &token.kind {
+                Kind::Newline => self.push("\n"),
+                Kind::HereDocument { lines, delimiter } => {
+                    self.push(&"\n".repeat(*lines));
+                    if let Some(delimiter) = delimiter {
+                        self.push(kept_delimiter(delimiter));
+                        self.push("\n");
+                    }
+                }
+                Kind::Operator(operator) => {
+                    self.space();
+                    self.push(operator);
+                }
+                Kind::Word(word) => {
+                    self.space();
+                    match syntax.roles[index] {
+                        Role::Command => self.word(word, keep[index], token.line, scope),
+                        role => self.push(kept_in_role(word, role)),
+                    }
+                }
+            }
+        }
+        self.depth -= 1;
+    }
+
+    fn push(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.line += text.matches('\n').count();
+    }
+
+    fn space(&mut self) {
+        if !self.out.is_empty() && !self.out.ends_with([' ', '\n']) && !self.out.ends_with("$(") {
+            self.out.push(' ');
+        }
+    }
+
+    fn word(&mut self, word: &Word, keep: Keep, line: usize, scope: &Scope) {
+        match keep {
+            Keep::Whole if word.scripts().next().is_none() => self.whole(word),
+            Keep::Script => {
+                if self.depth >= DEPTH_MAX {
+                    self.push(TAKEN_OUT);
+                    return;
+                }
+                let mut inner = Self {
+                    out: String::new(),
+                    line,
+                    depth: self.depth,
+                };
+                inner.script(&word.script_text(), line, &mut scope.clone());
+                self.push(&quoted(&inner.out));
+            }
+            Keep::Whole | Keep::Nothing => self.rest(word, "", scope),
+            Keep::Dash => self.rest(word, "-", scope),
+            Keep::Prefix(len) => {
+                let prefix = match word.segments.first() {
+                    Some(Segment::Literal { text, .. }) => text.get(..len).unwrap_or_default(),
+                    _ => "",
+                };
+                self.rest(word, prefix, scope);
+            }
+        }
+    }
+
+    fn whole(&mut self, word: &Word) {
+        for segment in &word.segments {
+            match segment {
+                Segment::Literal {
+                    text,
+                    quoted: false,
+                } => self.push(text),
+                Segment::Literal { text, quoted: true } => self.push(&quoted(text)),
+                Segment::Variable(name) => self.push(&format!("${{{name}}}")),
+                Segment::Script { .. } | Segment::Opaque => self.push(TAKEN_OUT),
+            }
+        }
+    }
+
+    /// A word taken out behind its prefix; the scripts in it stay, reduced.
+    fn rest(&mut self, word: &Word, prefix: &str, scope: &Scope) {
+        self.push(prefix);
+        self.push(TAKEN_OUT);
+        if self.depth >= DEPTH_MAX {
+            return;
+        }
+        for (text, line) in word.scripts() {
+            self.push("$(");
+            let start = self.out.len();
+            self.script(text, line, &mut scope.clone());
+            if self.out[start..].starts_with('(') {
+                // `$((` would be arithmetic.
+                self.out.insert(start, ' ');
+            }
+            self.push(")");
+        }
+    }
+}
+
+/// The words of each simple command, by the first of them.
+fn collect<'n>(nodes: &'n [Node], commands: &mut HashMap<usize, &'n [usize]>) {
+    for node in nodes {
+        match node {
+            Node::Simple(words) => {
+                if let Some(&first) = words.first() {
+                    commands.insert(first, words);
+                }
+            }
+            Node::AndOr(first, rest) => {
+                collect(std::slice::from_ref(first), commands);
+                for (_, node) in rest {
+                    collect(std::slice::from_ref(node), commands);
+                }
+            }
+            Node::Pipeline { parts, .. } => collect(parts, commands),
+            Node::Group { list, .. } => collect(list, commands),
+            Node::If { arms, otherwise } => {
+                for (condition, body) in arms {
+                    collect(condition, commands);
+                    collect(body, commands);
+                }
+                collect(otherwise, commands);
+            }
+            Node::Loop { condition, body } => {
+                collect(condition, commands);
+                collect(body, commands);
+            }
+            Node::Case(arms) => arms.iter().for_each(|arm| collect(arm, commands)),
+            Node::Function(_, body) => collect(std::slice::from_ref(body), commands),
+        }
+    }
+}
+
+fn kept_in_role(word: &Word, role: Role) -> &str {
+    let Some(text) = word.bare() else {
+        return match role {
+            Role::Delimiter => "EOF",
+            _ => TAKEN_OUT,
+        };
+    };
+    let is_kept = match role {
+        Role::Structure => KEYWORDS.contains(&text),
+        Role::Name => {
+            text.len() <= 64
+                && text
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "_.:-".contains(c))
+        }
+        Role::File => text == "/dev/null" || text == "-" || is_descriptor(text),
+        Role::Delimiter => return kept_delimiter(text),
+        Role::Command | Role::Data => false,
+    };
+    if is_kept { text } else { TAKEN_OUT }
+}
+
+fn is_descriptor(text: &str) -> bool {
+    text.len() == 1 && text.chars().all(|c| c.is_ascii_digit())
+}
+
+fn kept_delimiter(text: &str) -> &str {
+    let plain = !text.is_empty()
+        && text.len() <= 32
+        && text.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    if plain { text } else { "EOF" }
+}
+
+/// A text in single quotes.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jobs::script::{Origin, scan, scan_exec};
+    use proptest::prelude::*;
+
+    fn settled(text: &str) -> String {
+        settle(text, reduce)
+    }
+
+    #[test]
+    fn structure_programs_and_guards_stay() {
+        for text in [
+            "test -x /usr/sbin/anacron || { cd / && run-parts --report /etc/cron.weekly ; }",
+            "if [ ! -d /run/systemd/system ] ; then /usr/sbin/invoke-rc.d anacron start > /dev/null ; fi",
+            "nice -n 10 ionice -c3 /sbin/fstrim -av 2>& 1",
+            "FSTRIM=/sbin/fstrim\n${FSTRIM} --all || true\n",
+        ] {
+            assert_eq!(settled(text), text);
+        }
+    }
+
+    #[test]
+    fn everything_else_goes() {
+        for (text, expected) in [
+            (
+                "PGPASSWORD=hunter2 pg_dump -U app db # nightly",
+                "PGPASSWORD=… pg_dump … … …",
+            ),
+            (
+                "mysqldump -phunter2 --password=hunter2 all > /backup/all",
+                "mysqldump … … … > …",
+            ),
+            (
+                "curl -fsS https://user:pw@host/ping?a=b&token=x",
+                "curl … …",
+            ),
+            (
+                "sudo -u app env TOKEN=hunter2 rsync a b",
+                "sudo -u … env TOKEN=… rsync … …",
+            ),
+            (
+                "sh -c \"TOKEN=hunter2 fstrim -a; echo hunter2\"",
+                "sh -c 'TOKEN=… fstrim -a ; echo …'",
+            ),
+            (
+                "[ \"$PASS\" = hunter2 ] && exit 3",
+                "[ ${PASS} = … ] && exit …",
+            ),
+            (
+                "X=$(fstrim -v / | grep hunter2)",
+                "X=…$(fstrim -v / | grep …)",
+            ),
+            ("KEYS=(hunter2 b) fstrim -a", "KEYS=… fstrim -a"),
+            (
+                "case $X in hunter2|b) a;; esac",
+                "case … in … | … ) a ;; esac",
+            ),
+            (
+                "for x in hunter2 b; do fstrim $x; done",
+                "for x in … … ; do fstrim ${x} ; done",
+            ),
+            ("a <<E\nhunter2\nE\nb\\\n c", "a << E\n\nE\nb \\\n…"),
+            ("export PASSWORD=/hunter2", "export PASSWORD=…"),
+        ] {
+            assert_eq!(settled(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn plain_command_lines() {
+        for (line, expected) in [
+            (
+                "/sbin/fstrim --fstab --verbose",
+                "/sbin/fstrim --fstab --verbose",
+            ),
+            (
+                "/usr/bin/backup --url=http://h/?a&hunter2 | hunter2",
+                "/usr/bin/backup … … …",
+            ),
+            (
+                "/bin/sh -c 'fstrim -a && TOKEN=hunter2 x'",
+                "/bin/sh -c 'fstrim -a && TOKEN=… x'",
+            ),
+            ("/usr/bin/x $(hunter2) `hunter2`", "/usr/bin/x … …"),
+        ] {
+            let once = reduce_plain(line);
+            assert_eq!(once, expected);
+            assert_eq!(reduce_plain(&once), expected);
+        }
+    }
+
+    /// A script as people write them, with the secret `hunter2` at every place for one.
+    fn statement() -> impl Strategy<Value = String> {
+        let simple = prop::sample::select(vec![
+            "/sbin/fstrim -av",
+            "PGPASSWORD=hunter2 pg_dump db > /tmp/x",
+            "mysqldump -phunter2 --all | gzip -9",
+            "curl -u user:hunter2 'https://user:hunter2@host/a b'",
+            "export TOKEN=\"hunter2\" OTHER='hun ter2 hunter2'",
+            "MDADM=/sbin/mdadm",
+            "exec $MDADM --monitor --scan",
+            "ionice -c3 nice e4defrag /data",
+            "OUT=`rsync -a --password-file=hunter2 a b`",
+            "sh -c 'btrfs scrub start /; echo hunter2'",
+            "sudo -n -u hunter2 /usr/bin/updatedb",
+            "sleep $(( RANDOM % 60 ))",
+            "cat <<EOF\nit's hunter2\nEOF",
+            "trap 'rm -f hunter2' EXIT",
+            "KEYS=(hunter2 hunter2)",
+            "timeout --signal=KILL 1h fstrim /hot",
+            "logger -t x \"trimmed $(fstrim -v /data) with hunter2\"",
+            "exit 0",
+            "start-stop-daemon --start --startas /usr/bin/mandb --chuid hunter2 $x -- --quiet --token=hunter2",
+            "openssl enc -k hunter2 \\\n  -in hunter2",
+        ]);
+        let guard = prop::sample::select(vec![
+            "[ -x /sbin/fstrim ]",
+            "test -d /run/systemd/system",
+            "[ \"$1\" = hunter2 ]",
+            "grep -q hunter2 /proc/mounts",
+            "! [ -e /etc/no ]",
+        ]);
+        let simple = (simple, guard);
+        simple
+            .prop_flat_map(|(simple, guard)| {
+                prop::sample::select(vec![
+                    simple.to_owned(),
+                    format!("{guard} && {simple}"),
+                    format!("{guard} || {{ {simple}\n}}"),
+                    format!("if {guard}; then\n  {simple}\nelse\n  true # hunter2\nfi"),
+                    format!("for x in hunter2 b; do\n {simple}\ndone"),
+                    format!("case $x in\n hunter2) {simple}\n ;;\n *) false;;\nesac"),
+                    format!("job() {{\n  {simple}\n}}"),
+                    format!("( {simple}\n)"),
+                ])
+            })
+            .boxed()
+    }
+
+    proptest! {
+        #[test]
+        fn no_secret_stays_and_the_facts_are_the_same(statements in prop::collection::vec(statement(), 1..12)) {
+            let text = format!("{}\n", statements.join("\n"));
+            let kept = settled(&text);
+            prop_assert!(!kept.contains("hunter2"), "{kept}");
+            prop_assert_eq!(settled(&kept), kept.as_str());
+            let test = |option: char, path: &str| (option != 'd').then_some(path.len() > 8);
+            prop_assert_eq!(
+                scan(Origin::File("s"), &text, &test),
+                scan(Origin::File("s"), &kept, &test)
+            );
+        }
+
+        #[test]
+        fn any_text_comes_to_rest(text in "(if|then|fi|do|done|for|in|case|esac|fstrim|sh -c|[ -x /a ]|\\{|\\}|\\(|\\)|;|;;|&&|\\|\\||&|\n|\\\\| |'|\"|`|\\$\\(|\\$\\{|\\$\\(\\(|<<E|<<-|>x|A=|\\$A|!|#|…){0,60}") {
+            let kept = settled(&text);
+            prop_assert_eq!(settled(&kept), kept);
+            let plain = settle(&text, reduce_plain);
+            prop_assert_eq!(settle(&plain, reduce_plain), plain);
+        }
+
+        #[test]
+        fn plain_lines_give_the_same_facts(words in prop::collection::vec("(/sbin/fstrim|nice|-n|5|--all|sh|-c|'fstrim -a; x hunter3'|hunter2|a=hunter2|\\$X|;|&|\\|)", 1..8)) {
+            let line = words.join(" ");
+            let kept = settle(&line, reduce_plain);
+            let test = |_: char, _: &str| None;
+            prop_assert_eq!(
+                scan_exec(Origin::Line("u"), &line, &test),
+                scan_exec(Origin::Line("u"), &kept, &test)
+            );
+        }
+    }
+}

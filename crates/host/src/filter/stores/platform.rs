@@ -1,0 +1,134 @@
+/// DMI attributes that name a product, not a machine: no serial numbers, no uuids.
+const DMI: [&str; 8] = [
+    "sys_vendor",
+    "product_name",
+    "product_version",
+    "bios_vendor",
+    "bios_version",
+    "board_vendor",
+    "chassis_vendor",
+    "product_family",
+];
+
+/// Asset tags that clouds set; any other may be a company's inventory number.
+const ASSET_TAGS: [&str; 5] = [
+    "7783-7084-3265-9085-8269-3286-77",
+    "Amazon EC2",
+    "OracleCloud.com",
+    "OpenTelekomCloud",
+    "HUAWEICLOUD",
+];
+
+/// Files of the platform part.
+pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Vec<u8>> {
+    if let Some(attribute) = path.strip_prefix("sys/class/dmi/id/") {
+        if attribute == "chassis_asset_tag" {
+            return Some(keep_if(bytes, |tag| ASSET_TAGS.contains(&tag)));
+        }
+        return DMI.contains(&attribute).then(|| bytes.to_vec());
+    }
+    match path {
+        "proc/sys/kernel/hostname"
+        | "proc/sys/kernel/osrelease"
+        | "proc/uptime"
+        | "sys/hypervisor/type"
+        | "proc/xen/capabilities"
+        | "etc/centos-release"
+        | "etc/redhat-release" => Some(bytes.to_vec()),
+        // `ec2` at its start names the cloud; the rest names the machine.
+        "sys/hypervisor/uuid" => Some(bytes.iter().take(3).copied().collect()),
+        "proc/cpuinfo" => Some(keep_hypervisor_flag(bytes)),
+        "etc/os-release" | "usr/lib/os-release" => Some(keep_os_release(bytes)),
+        "run/systemd/container" | "run/host/container-manager" => Some(keep_if(bytes, is_word)),
+        "etc/timezone" => Some(keep_if(bytes, crate::platform::is_time_zone)),
+        _ => None,
+    }
+}
+
+fn keep_if(bytes: &[u8], is_kept: impl Fn(&str) -> bool) -> Vec<u8> {
+    let text = String::from_utf8_lossy(bytes);
+    if is_kept(text.trim()) {
+        format!("{}\n", text.trim()).into_bytes()
+    } else {
+        Vec::new()
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    (1..=32).contains(&text.len())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+}
+
+/// The flag that every hypervisor sets (CPUID leaf 1, ECX bit 31), of the first processor.
+fn keep_hypervisor_flag(bytes: &[u8]) -> Vec<u8> {
+    let flags = bytes
+        .split(|&b| b == b'\n')
+        .find(|line| line.starts_with(b"flags"));
+    let has_flag = flags.is_some_and(|line| {
+        line.split(u8::is_ascii_whitespace)
+            .any(|flag| flag == b"hypervisor")
+    });
+    match flags {
+        Some(_) if has_flag => b"flags\t\t: hypervisor\n".to_vec(),
+        Some(_) => b"flags\t\t:\n".to_vec(),
+        None => Vec::new(),
+    }
+}
+
+fn keep_os_release(bytes: &[u8]) -> Vec<u8> {
+    const NAMES: [&[u8]; 3] = [b"ID=", b"VERSION_ID=", b"PRETTY_NAME="];
+    let mut kept = Vec::new();
+    for line in bytes.split(|&b| b == b'\n') {
+        if NAMES.iter().any(|name| line.starts_with(name)) {
+            kept.extend_from_slice(line);
+            kept.push(b'\n');
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(path: &str, text: &str) -> String {
+        let bytes = keep(path, text.as_bytes()).unwrap();
+        assert_eq!(
+            keep(path, &bytes).as_ref(),
+            Some(&bytes),
+            "{path}: not stable"
+        );
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn machines_are_not_named() {
+        assert_eq!(keep("sys/class/dmi/id/product_uuid", b"ec2s3cret"), None);
+        assert_eq!(keep("sys/class/dmi/id/product_serial", b"s3cret"), None);
+        assert_eq!(
+            kept("sys/class/dmi/id/chassis_asset_tag", "INV-s3cret\n"),
+            ""
+        );
+        assert_eq!(kept("sys/hypervisor/uuid", "ec2e1916-9099\n"), "ec2");
+        assert_eq!(kept("run/systemd/container", "docker\n"), "docker\n");
+        assert_eq!(kept("run/systemd/container", "a s3cret\n"), "");
+        assert_eq!(kept("etc/timezone", "../s3cret\n"), "");
+        assert_eq!(
+            kept(
+                "etc/os-release",
+                "NAME=x\nID=debian\nHOME_URL=\"https://s3cret\"\n"
+            ),
+            "ID=debian\n"
+        );
+    }
+
+    #[test]
+    fn of_the_processor_only_the_hypervisor_flag_is_kept() {
+        let cpu = "processor\t: 0\nmodel name\t: Xeon\nflags\t\t: fpu hypervisor avx\n";
+        assert_eq!(kept("proc/cpuinfo", cpu), "flags\t\t: hypervisor\n");
+        assert_eq!(kept("proc/cpuinfo", "flags\t\t: fpu avx\n"), "flags\t\t:\n");
+        assert_eq!(kept("proc/cpuinfo", "Features\t: fp asimd\n"), "");
+    }
+}

@@ -1,0 +1,232 @@
+//! Programs by what they are to a job: hard on disks, a wrapper around another one, a helper.
+
+/// Programs whose arguments matter and hold no secrets.
+const ARGUMENTS_MATTER: &[&str] = &[
+    "aide",
+    "anacron",
+    "apt",
+    "apt-get",
+    "blkdiscard",
+    "btrfs",
+    "btrfs-balance",
+    "btrfs-scrub",
+    "checkarray",
+    "clamscan",
+    "e2scrub",
+    "e2scrub_all",
+    "e2scrub_all_cron",
+    "e4defrag",
+    "fstrim",
+    "invoke-rc.d",
+    "logrotate",
+    "man-db",
+    "mandb",
+    "mdadm",
+    "mdcheck",
+    "raid-check",
+    "rkhunter",
+    "run-crons",
+    "run-parts",
+    "service",
+    "smartctl",
+    "systemctl",
+    "tmpreaper",
+    "tmpwatch",
+    "updatedb",
+    "updatedb.mlocate",
+    "updatedb.plocate",
+    "xfs_fsr",
+    "xfs_scrub",
+    "xfs_scrub_all",
+    "zpool",
+];
+
+/// Other programs that are hard on disks, known by name only: their arguments may hold secrets.
+const NAME_MATTERS: &[&str] = &[
+    "borg",
+    "duplicity",
+    "elasticdump",
+    "mongodump",
+    "mysqldump",
+    "restic",
+    "rsync",
+    "tar",
+];
+
+/// Commands of the shell itself, and tests: they are no programs of the job.
+const BUILTINS: &[&str] = &[
+    ":", ".", "[", "[[", "alias", "bg", "break", "builtin", "cd", "continue", "declare", "echo",
+    "eval", "exec", "exit", "export", "false", "fg", "getopts", "hash", "jobs", "let", "local",
+    "popd", "printf", "pushd", "pwd", "read", "readonly", "return", "set", "shift", "shopt",
+    "source", "test", "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias",
+    "unset", "wait",
+];
+
+/// Programs that prepare or report something and are not what a job is for.
+const HELPERS: &[&str] = &[
+    "awk",
+    "basename",
+    "cat",
+    "chmod",
+    "chown",
+    "cut",
+    "date",
+    "dirname",
+    "egrep",
+    "env",
+    "expr",
+    "grep",
+    "head",
+    "hostname",
+    "id",
+    "kill",
+    "logger",
+    "ls",
+    "mail",
+    "mkdir",
+    "mktemp",
+    "on_ac_power",
+    "ps",
+    "readlink",
+    "sed",
+    "sendmail",
+    "seq",
+    "sleep",
+    "sort",
+    "stat",
+    "tail",
+    "tee",
+    "touch",
+    "tr",
+    "uname",
+    "uniq",
+    "wc",
+    "which",
+    "whoami",
+];
+
+/// Programs that read a script.
+const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "mksh", "sh", "zsh"];
+
+/// A program that starts another one.
+pub(super) struct Wrapper {
+    /// Base name.
+    pub name: &'static str,
+    /// Short options that take a value.
+    pub short: &'static str,
+    /// Long options that take a value, which may be the next word.
+    pub long: &'static [&'static str],
+    /// Words between the options and the program.
+    pub positional: usize,
+}
+
+const fn wrapper(
+    name: &'static str,
+    short: &'static str,
+    long: &'static [&'static str],
+    positional: usize,
+) -> Wrapper {
+    Wrapper {
+        name,
+        short,
+        long,
+        positional,
+    }
+}
+
+const WRAPPERS: &[Wrapper] = &[
+    wrapper("builtin", "", &[], 0),
+    wrapper("busybox", "", &[], 0),
+    wrapper("chronic", "", &[], 0),
+    wrapper(
+        "chrt",
+        "TPD",
+        &["sched-runtime", "sched-period", "sched-deadline"],
+        1,
+    ),
+    wrapper("command", "", &[], 0),
+    wrapper("doas", "uC", &[], 0),
+    wrapper("env", "uCS", &["unset", "chdir", "split-string"], 0),
+    wrapper("exec", "a", &[], 0),
+    wrapper("flock", "wE", &["timeout", "wait", "conflict-exit-code"], 1),
+    wrapper("ionice", "cnpPu", &["class", "classdata", "pid"], 0),
+    wrapper("nice", "n", &["adjustment"], 0),
+    wrapper("nohup", "", &[], 0),
+    wrapper(
+        "numactl",
+        "NmCpiP",
+        &["cpunodebind", "membind", "interleave", "physcpubind"],
+        0,
+    ),
+    wrapper("run-one", "", &[], 0),
+    // A function of btrfsmaintenance that its scripts run everything through.
+    wrapper("run_task", "", &[], 0),
+    wrapper("setsid", "", &[], 0),
+    wrapper("stdbuf", "ioe", &["input", "output", "error"], 0),
+    wrapper(
+        "sudo",
+        "ughpCrtTUDR",
+        &["user", "group", "host", "prompt", "chdir", "role", "type"],
+        0,
+    ),
+    wrapper(
+        "systemd-cat",
+        "tp",
+        &["identifier", "priority", "stderr-priority"],
+        0,
+    ),
+    wrapper("systemd-inhibit", "", &["what", "who", "why", "mode"], 0),
+    wrapper(
+        "systemd-run",
+        "pEuMH",
+        &["unit", "property", "slice", "uid", "gid", "nice"],
+        0,
+    ),
+    wrapper("taskset", "", &[], 1),
+    wrapper("time", "fo", &["format", "output"], 0),
+    wrapper("timeout", "ks", &["kill-after", "signal"], 1),
+    wrapper(
+        "xargs",
+        "adEIiLlnPs",
+        &["arg-file", "delimiter", "max-args", "max-procs", "replace"],
+        0,
+    ),
+];
+
+/// Wrappers whose options say how gently the program runs, and nothing else.
+const PACING: &[&str] = &["chrt", "ionice", "nice"];
+
+/// Whether a program's arguments are facts.
+pub(crate) fn arguments_matter(program: &str) -> bool {
+    ARGUMENTS_MATTER.contains(&program)
+}
+
+/// The programs that a script in another language may be searched for.
+pub(crate) fn is_disk_program(program: &str) -> bool {
+    program.len() > 3
+        && (ARGUMENTS_MATTER.contains(&program) || NAME_MATTERS.contains(&program))
+        && !matches!(
+            program,
+            "service" | "systemctl" | "anacron" | "run-parts" | "aide"
+        )
+}
+
+/// Whether a program is what a job is for, not the shell's or a helper.
+pub(crate) fn is_substantial(program: &str) -> bool {
+    !BUILTINS.contains(&program) && !HELPERS.contains(&program)
+}
+
+/// Whether a program reads a script.
+pub(crate) fn is_shell(program: &str) -> bool {
+    SHELLS.contains(&program)
+}
+
+/// The wrapper of this name.
+pub(super) fn wrapper_named(program: &str) -> Option<&'static Wrapper> {
+    WRAPPERS.iter().find(|wrapper| wrapper.name == program)
+}
+
+/// Whether a wrapper's options say how gently a program runs, and nothing else.
+pub(super) fn is_pacing(wrapper: &str) -> bool {
+    PACING.contains(&wrapper)
+}

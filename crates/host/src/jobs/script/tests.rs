@@ -1,0 +1,209 @@
+use super::*;
+use proptest::prelude::*;
+
+const SYSTEMD: &str = "it does nothing where /run/systemd/system exists";
+
+/// Programs with arguments; those held back in brackets.
+fn shown(found: &[Found]) -> Vec<String> {
+    found
+        .iter()
+        .map(|found| {
+            let mut text = found.command.program.clone();
+            for argument in &found.command.arguments {
+                text.push(' ');
+                text.push_str(argument);
+            }
+            match &found.held_back_by {
+                Some(_) => format!("[{text}]"),
+                None => text,
+            }
+        })
+        .collect()
+}
+
+fn scan_with(text: &str, existing: &[&str]) -> Vec<Found> {
+    scan(Origin::File("s"), text, &|_, path| {
+        Some(existing.contains(&path))
+    })
+}
+
+const DEBIAN_WEEKLY: &str =
+    "test -x /usr/sbin/anacron || { cd / && run-parts --report /etc/cron.weekly; }";
+
+#[test]
+fn debians_crontab_guard() {
+    let held = scan_with(DEBIAN_WEEKLY, &["/usr/sbin/anacron"]);
+    assert_eq!(shown(&held), ["[run-parts --report /etc/cron.weekly]"]);
+    assert_eq!(
+        held[0].held_back_by.as_deref(),
+        Some("it does nothing where /usr/sbin/anacron exists")
+    );
+    assert_eq!(
+        shown(&scan_with(DEBIAN_WEEKLY, &[])),
+        ["run-parts --report /etc/cron.weekly"]
+    );
+    let unknown = scan(Origin::Line("x"), DEBIAN_WEEKLY, &|_, _| None);
+    assert_eq!(shown(&unknown), ["run-parts --report /etc/cron.weekly"]);
+    // Ubuntu 16.04 has a subshell instead of the braces.
+    let old = "test -x /usr/sbin/anacron || ( cd / && run-parts --report /etc/cron.weekly )";
+    assert_eq!(
+        shown(&scan_with(old, &["/usr/sbin/anacron"])),
+        ["[run-parts --report /etc/cron.weekly]"]
+    );
+}
+
+#[test]
+fn guards_of_debians_cron_d() {
+    let anacron = "[ -x /etc/init.d/anacron ] && if [ ! -d /run/systemd/system ]; then /usr/sbin/invoke-rc.d anacron start >/dev/null; fi";
+    let with_systemd = scan_with(anacron, &["/etc/init.d/anacron", "/run/systemd/system"]);
+    assert_eq!(shown(&with_systemd), ["[invoke-rc.d anacron start]"]);
+    assert_eq!(with_systemd[0].held_back_by.as_deref(), Some(SYSTEMD));
+    assert_eq!(
+        shown(&scan_with(anacron, &["/etc/init.d/anacron"])),
+        ["invoke-rc.d anacron start"]
+    );
+    let mdadm = "if [ -x /usr/share/mdadm/checkarray ] && [ $(date +%d) -le 7 ]; then /usr/share/mdadm/checkarray --cron --all --idle --quiet; fi";
+    assert_eq!(
+        shown(&scan_with(mdadm, &["/usr/share/mdadm/checkarray"])),
+        ["checkarray --cron --all --idle --quiet"]
+    );
+    assert_eq!(
+        scan_with(mdadm, &[])[0].held_back_by.as_deref(),
+        Some("it does nothing without /usr/share/mdadm/checkarray")
+    );
+    let e2scrub = "test -e /run/systemd/system || SERVICE_MODE=1 /sbin/e2scrub_all -A -r";
+    assert_eq!(
+        shown(&scan_with(e2scrub, &["/run/systemd/system"])),
+        ["[e2scrub_all -A -r]"]
+    );
+}
+
+#[test]
+fn an_exit_behind_a_guard_ends_the_script() {
+    let dpkg = "#!/bin/sh\n\n# Skip if systemd is running.\nif [ -d /run/systemd/system ]; then\n  exit 0\nfi\n\n/usr/libexec/dpkg/dpkg-db-backup\n";
+    let held = scan_with(dpkg, &["/run/systemd/system"]);
+    assert_eq!(held[0].held_back_by.as_deref(), Some(SYSTEMD));
+    assert_eq!(held[0].command.source, "s:8");
+    assert_eq!(shown(&scan_with(dpkg, &[])), ["dpkg-db-backup"]);
+    // An exit whose condition is not known ends nothing.
+    assert_eq!(
+        shown(&scan_with("[ \"$A\" = b ] && exit 0\nfstrim -a", &[])),
+        ["fstrim -a"]
+    );
+    assert_eq!(
+        shown(&scan_with("( exit 0 )\nfstrim -a\nexit 0\nmandb", &[])),
+        ["fstrim -a", "[mandb]"]
+    );
+}
+
+#[test]
+fn debians_cron_daily_mdadm() {
+    let text = "#!/bin/sh\nset -eu\n\nMDADM=/sbin/mdadm\n[ -x $MDADM ] || exit 0 # package may be removed but not purged\n\n[ -e /etc/default/mdadm ] && . /etc/default/mdadm\n[ $AUTOSCAN = false ] && exit 0\n\nexec $MDADM --monitor --scan --oneshot\n";
+    assert_eq!(
+        shown(&scan_with(text, &["/sbin/mdadm", "/etc/default/mdadm"])),
+        ["mdadm --monitor --scan --oneshot"]
+    );
+    assert_eq!(
+        shown(&scan_with(text, &[])),
+        ["[mdadm --monitor --scan --oneshot]"]
+    );
+}
+
+#[test]
+fn centos_0anacron() {
+    let text = "#!/bin/sh\n# Check whether 0anacron was run today already\nif test -r /var/spool/anacron/cron.daily; then\n    day=`cat /var/spool/anacron/cron.daily`\nfi\nif [ `date +%Y%m%d` = \"$day\" ]; then\n    exit 0;\nfi\n\n# Do not run jobs when on battery power\nif test -x /usr/bin/on_ac_power; then\n    /usr/bin/on_ac_power >/dev/null 2>&1\n    if test $? -eq 1; then\n    exit 0\n    fi\nfi\n/usr/sbin/anacron -s\n";
+    let found = scan_with(text, &[]);
+    assert_eq!(shown(&found), ["anacron -s"]);
+    assert_eq!(found[0].command.source, "s:17");
+}
+
+#[test]
+fn commands_inside_words_count() {
+    assert_eq!(
+        shown(&scan_with(
+            "OUT=$(fstrim -v /data)\nsh -c 'nice fstrim -a; mandb'\ntrap 'btrfs scrub cancel /' EXIT",
+            &[]
+        )),
+        [
+            "fstrim -v /data",
+            "fstrim -a",
+            "mandb",
+            "btrfs scrub cancel /"
+        ]
+    );
+    assert_eq!(
+        shown(&scan_with("findmnt -no TARGET | xargs -n1 fstrim -v", &[])),
+        ["findmnt", "fstrim -v"]
+    );
+    assert_eq!(
+        shown(&scan_with(
+            "trim() {\n /sbin/fstrim $1\n}\nfor m in / /data; do trim $m; done",
+            &[]
+        )),
+        ["fstrim …"]
+    );
+}
+
+#[test]
+fn elif_and_else_follow_what_is_known() {
+    let text = "if [ -d /a ]; then fstrim /1; elif [ -d /b ]; then fstrim /2; else fstrim /3; fi";
+    assert_eq!(
+        shown(&scan_with(text, &["/a"])),
+        ["fstrim /1", "[fstrim /2]", "[fstrim /3]"]
+    );
+    assert_eq!(
+        shown(&scan_with(text, &["/b"])),
+        ["[fstrim /1]", "fstrim /2", "[fstrim /3]"]
+    );
+    assert_eq!(
+        shown(&scan_with(text, &[])),
+        ["[fstrim /1]", "[fstrim /2]", "fstrim /3"]
+    );
+}
+
+#[test]
+fn other_languages_are_searched() {
+    let text =
+        "#!/usr/bin/env python3\n# rsync is not used\nsubprocess.run(['/sbin/fstrim', '-av'])\n";
+    let found = scan_with(text, &[]);
+    assert_eq!(shown(&found), ["fstrim"]);
+    assert_eq!(found[0].command.source, "s:3");
+    assert!(is_shell_script("#!/usr/bin/env -S bash -e\n"));
+    assert!(is_shell_script("#! /bin/busybox sh\n"));
+    assert!(!is_shell_script("#!/usr/bin/perl -w\n"));
+}
+
+#[test]
+fn exec_lines() {
+    let found = scan_exec(
+        Origin::Line("u"),
+        "/sbin/fstrim --listed-in /etc/fstab:/proc/self/mountinfo --verbose --quiet-unsupported",
+        &|_, _| None,
+    );
+    assert_eq!(
+        shown(&found),
+        ["fstrim --listed-in /etc/fstab:/proc/self/mountinfo --verbose --quiet-unsupported"]
+    );
+    assert_eq!(found[0].path.as_deref(), Some("/sbin/fstrim"));
+    let found = scan_exec(
+        Origin::Line("u"),
+        "/bin/sh -c 'test -x /x && fstrim -a'",
+        &|_, _| Some(false),
+    );
+    assert_eq!(shown(&found), ["[fstrim -a]"]);
+}
+
+proptest! {
+    #[test]
+    fn total(text in "(if|then|fi|do|done|for|in|case|esac|fstrim|\\[ -x /a \\]|sh -c|exit|\\{|\\}|\\(|\\)|;|&&|\\|\\||\n| |'|\"|`|\\$\\(|<<E|A=|\\$A|!){0,60}") {
+        scan(Origin::File("s"), &text, &|_, _| Some(true));
+        scan_exec(Origin::File("s"), &text, &|_, _| Some(true));
+    }
+
+    #[test]
+    fn a_program_on_a_line_of_its_own_is_found(before in "[a-z ]{0,20}", after in "[a-z ;&]{0,20}") {
+        let text = format!("echo {before}\nfstrim -av\necho {after}\n");
+        let found = scan(Origin::File("s"), &text, &|_, _| None);
+        prop_assert!(found.iter().any(|f| f.command.program == "fstrim" && f.command.source == "s:2"));
+    }
+}

@@ -1,0 +1,470 @@
+//! LVM's configuration files: lvm.conf(5), and the grammar of LVM2's `libdm/libdm-config.c`.
+//!
+//! Sections nest, a section may stand several times, `devices/issue_discards = 1` means the same as
+//! the key inside its section, `#` starts a comment outside of strings, and of a repeated key the
+//! last value counts.
+
+use facts::InputError;
+use std::collections::BTreeMap;
+
+/// Path without leading slash.
+pub const PATH: &str = "etc/lvm/lvm.conf";
+/// The host's own settings, which win over [`PATH`]'s.
+pub const LOCAL_PATH: &str = "etc/lvm/lvmlocal.conf";
+/// Whether `lvremove` and `lvreduce` discard what they free; LVM's default is 0.
+pub const ISSUE_DISCARDS: &str = "devices/issue_discards";
+
+/// Deeper than any section LVM knows.
+const DEPTH_MAX: usize = 16;
+
+/// A parsed configuration: values by their full path (`devices/issue_discards`).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Config {
+    values: BTreeMap<String, Value>,
+}
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// A whole number; too large ones are clamped, as `strtoll` does.
+    Int(i64),
+    /// A number with a point.
+    Float(f64),
+    /// A string, quotes and escapes undone.
+    Text(String),
+    /// An array; arrays do not nest.
+    Array(Vec<Value>),
+}
+
+impl Config {
+    /// The value at a full path.
+    pub fn get(&self, path: &str) -> Option<&Value> {
+        self.values.get(path)
+    }
+
+    /// The value at a full path as a boolean, in LVM's reading: a number is true unless it is 0,
+    /// `y`, `yes`, `on`, `true` and their opposites in any case, of an array the first element.
+    /// `None` where there is no value or it is no boolean: then LVM's default holds.
+    pub fn boolean(&self, path: &str) -> Option<bool> {
+        let value = match self.get(path)? {
+            Value::Array(values) => values.first()?,
+            value => value,
+        };
+        match value {
+            Value::Int(number) => Some(*number != 0),
+            Value::Text(text) => match text.to_ascii_lowercase().as_str() {
+                "y" | "yes" | "on" | "true" => Some(true),
+                "n" | "no" | "off" | "false" => Some(false),
+                _ => None,
+            },
+            Value::Float(_) | Value::Array(_) => None,
+        }
+    }
+}
+
+/// Parses a configuration.
+///
+/// # Errors
+/// At the first place that does not follow the grammar; LVM itself refuses such a file.
+pub fn parse(path: &str, text: &str) -> Result<Config, InputError> {
+    // LVM takes a NUL for the end of the file.
+    let text = text.split('\0').next().unwrap_or_default();
+    let mut tokens = Tokens {
+        path,
+        rest: text,
+        line: 1,
+    };
+    let mut config = Config::default();
+    let mut sections: Vec<String> = Vec::new();
+    loop {
+        let line = tokens.skip_blank();
+        let token = tokens.next(false)?;
+        let name = match token {
+            Token::End if sections.is_empty() => return Ok(config),
+            Token::Symbol('}') if !sections.is_empty() => {
+                sections.pop();
+                continue;
+            }
+            Token::Word(name) => name.to_owned(),
+            Token::Text(name) => name,
+            other => {
+                let expected = if sections.is_empty() {
+                    "a section or a key"
+                } else {
+                    "a key, a section or `}`"
+                };
+                return Err(tokens.error(line, expected, &other));
+            }
+        };
+        let name = name
+            .split('/')
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join("/");
+        if name.is_empty() {
+            return Err(tokens.error(line, "a name of a section or a key", &Token::Word("")));
+        }
+        let line = tokens.skip_blank();
+        match tokens.next(false)? {
+            Token::Symbol('{') if sections.len() >= DEPTH_MAX => {
+                let expected = format!("at most {DEPTH_MAX} nested sections");
+                return Err(tokens.error(line, &expected, &Token::Symbol('{')));
+            }
+            Token::Symbol('{') => sections.push(name),
+            Token::Symbol('=') => {
+                let value = tokens.value()?;
+                sections.push(name);
+                config.values.insert(sections.join("/"), value);
+                sections.pop();
+            }
+            other => return Err(tokens.error(line, "`{` or `=`", &other)),
+        }
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum Token<'t> {
+    End,
+    /// One of `{ } [ ] , =`.
+    Symbol(char),
+    /// A quoted string, quotes and escapes undone.
+    Text(String),
+    /// Anything else: an identifier, a number, a bare string.
+    Word(&'t str),
+}
+
+struct Tokens<'t> {
+    path: &'t str,
+    rest: &'t str,
+    line: usize,
+}
+
+impl<'t> Tokens<'t> {
+    fn error(&self, line: usize, expected: &str, found: &Token<'_>) -> InputError {
+        let found = match found {
+            Token::End => "the end of the file".to_owned(),
+            Token::Symbol(symbol) => symbol.to_string(),
+            Token::Text(_) => "a string".to_owned(),
+            Token::Word(word) => (*word).to_owned(),
+        };
+        InputError::new(self.path, expected, &found).at_line(line)
+    }
+
+    /// Skips blanks and comments, and says on which line the next token stands.
+    fn skip_blank(&mut self) -> usize {
+        loop {
+            let trimmed = self
+                .rest
+                .trim_start_matches(|c: char| c.is_ascii_whitespace() || c == '\x0b');
+            self.advance(self.rest.len() - trimmed.len());
+            if !self.rest.starts_with('#') {
+                return self.line;
+            }
+            self.advance(self.rest.find('\n').unwrap_or(self.rest.len()));
+        }
+    }
+
+    fn advance(&mut self, len: usize) {
+        let (passed, rest) = self.rest.split_at(len);
+        self.line += passed.matches('\n').count();
+        self.rest = rest;
+    }
+
+    /// The next token. Where a value may stand, a word that starts like a number ends where the
+    /// number ends.
+    fn next(&mut self, value: bool) -> Result<Token<'t>, InputError> {
+        let line = self.skip_blank();
+        let rest = self.rest;
+        let Some(first) = rest.chars().next() else {
+            return Ok(Token::End);
+        };
+        match first {
+            '{' | '}' | '[' | ']' | ',' | '=' => {
+                self.advance(1);
+                Ok(Token::Symbol(first))
+            }
+            '"' | '\'' => self.quoted(first, line),
+            '0'..='9' | '+' | '-' | '.' if value => {
+                let mut points = u32::from(first == '.');
+                let end = rest
+                    .char_indices()
+                    .skip(1)
+                    .find(|&(_, c)| {
+                        points += u32::from(c == '.');
+                        !(c.is_ascii_digit() || (c == '.' && points == 1))
+                    })
+                    .map_or(rest.len(), |(index, _)| index);
+                self.advance(end);
+                Ok(Token::Word(&rest[..end]))
+            }
+            _ => {
+                let end = rest
+                    .find(|c: char| {
+                        c.is_ascii_whitespace() || matches!(c, '\x0b' | '#' | '=' | '{' | '}')
+                    })
+                    .unwrap_or(rest.len());
+                self.advance(end);
+                Ok(Token::Word(&rest[..end]))
+            }
+        }
+    }
+
+    /// A string: `'...'` as it stands, `"..."` with backslashes before `"` and `\`.
+    fn quoted(&mut self, quote: char, line: usize) -> Result<Token<'t>, InputError> {
+        let mut text = String::new();
+        let mut escaped = false;
+        for (index, c) in self.rest.char_indices().skip(1) {
+            if escaped {
+                // dm_unescape_double_quotes leaves other escapes alone.
+                if !matches!(c, '"' | '\\') {
+                    text.push('\\');
+                }
+                text.push(c);
+                escaped = false;
+            } else if c == '\\' && quote == '"' {
+                escaped = true;
+            } else if c == quote {
+                self.advance(index + 1);
+                return Ok(Token::Text(text));
+            } else {
+                text.push(c);
+            }
+        }
+        Err(self.error(line, &format!("a closing {quote}"), &Token::End))
+    }
+
+    fn value(&mut self) -> Result<Value, InputError> {
+        let line = self.skip_blank();
+        match self.next(true)? {
+            Token::Symbol('[') => {
+                let mut values = Vec::new();
+                // LVM takes one comma after each element, and does not miss it.
+                let mut comma_allowed = false;
+                loop {
+                    let line = self.skip_blank();
+                    match self.next(true)? {
+                        Token::Symbol(']') => return Ok(Value::Array(values)),
+                        Token::Symbol(',') if comma_allowed => comma_allowed = false,
+                        token => {
+                            values.push(self.scalar(token, line)?);
+                            comma_allowed = true;
+                        }
+                    }
+                }
+            }
+            token => self.scalar(token, line),
+        }
+    }
+
+    fn scalar(&self, token: Token<'_>, line: usize) -> Result<Value, InputError> {
+        match token {
+            Token::Text(text) => Ok(Value::Text(text)),
+            Token::Word(word)
+                if word
+                    .starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) =>
+            {
+                Ok(number(word))
+            }
+            Token::Word(word) => Ok(Value::Text(word.to_owned())),
+            other => Err(self.error(line, "a value", &other)),
+        }
+    }
+}
+
+fn number(word: &str) -> Value {
+    if word.contains('.') {
+        return Value::Float(word.parse().unwrap_or(0.0));
+    }
+    let value = word.parse().unwrap_or_else(|_| {
+        // A lone sign is 0 to strtoll; everything else that fails is out of range.
+        match (word.len(), word.starts_with('-')) {
+            (1, _) => 0,
+            (_, true) => i64::MIN,
+            (_, false) => i64::MAX,
+        }
+    });
+    Value::Int(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn config(text: &str) -> Config {
+        parse(PATH, text).unwrap()
+    }
+
+    #[test]
+    fn recorded_sections_on_one_line() {
+        let config = config(
+            "devices { use_devicesfile=0 obtain_device_list_from_udev=0 }\n\
+             activation { udev_sync=0 monitoring=0 thin_check_executable=\"\" }\n",
+        );
+        assert_eq!(config.get("devices/use_devicesfile"), Some(&Value::Int(0)));
+        assert_eq!(
+            config.get("activation/thin_check_executable"),
+            Some(&Value::Text(String::new()))
+        );
+        assert_eq!(config.boolean(ISSUE_DISCARDS), None);
+    }
+
+    #[test]
+    fn comments_strings_and_arrays_do_not_confuse_sections() {
+        // As Debian ships it, with the traps: a commented key, `#` and `}` within a string, a key
+        // of the same name in another section.
+        let config = config(
+            "# issue_discards = 1\n\
+             config {\n\
+             \tchecks = 1 # a comment with } and { in it\n\
+             \tissue_discards = 1\n\
+             }\n\
+             devices {\n\
+             \t# Configuration option devices/issue_discards.\n\
+             \tdir = \"/dev\"\n\
+             \tscan = [ \"/dev\", \"/mnt/#}1\" ]\n\
+             \tfilter = [ \"a|.*\\\"/|\", 'r|\\|' ]\n\
+             \tignore_suspended_devices = 0 issue_discards = 1\n\
+             }\n\
+             allocation { cache_settings { smq { x = -3 y = 1.5 } } }\n",
+        );
+        assert_eq!(config.boolean(ISSUE_DISCARDS), Some(true));
+        assert_eq!(config.get("config/checks"), Some(&Value::Int(1)));
+        assert_eq!(
+            config.get("devices/scan"),
+            Some(&Value::Array(vec![
+                Value::Text("/dev".to_owned()),
+                Value::Text("/mnt/#}1".to_owned())
+            ]))
+        );
+        assert_eq!(
+            config.get("devices/filter"),
+            Some(&Value::Array(vec![
+                Value::Text("a|.*\"/|".to_owned()),
+                Value::Text("r|\\|".to_owned())
+            ]))
+        );
+        assert_eq!(
+            config.get("allocation/cache_settings/smq/x"),
+            Some(&Value::Int(-3))
+        );
+        assert_eq!(
+            config.get("allocation/cache_settings/smq/y"),
+            Some(&Value::Float(1.5))
+        );
+        assert_eq!(config.get("issue_discards"), None);
+    }
+
+    #[test]
+    fn paths_repeats_and_words() {
+        assert_eq!(
+            config("devices/issue_discards=1").boolean(ISSUE_DISCARDS),
+            Some(true)
+        );
+        assert_eq!(
+            config("/devices//issue_discards=\"YES\"").boolean(ISSUE_DISCARDS),
+            Some(true)
+        );
+        assert_eq!(
+            config("devices { issue_discards = 1 }\ndevices { issue_discards = 0 }")
+                .boolean(ISSUE_DISCARDS),
+            Some(false)
+        );
+        assert_eq!(
+            config("devices { issue_discards = off }").boolean(ISSUE_DISCARDS),
+            Some(false)
+        );
+        assert_eq!(
+            config("devices { issue_discards = [1] }").boolean(ISSUE_DISCARDS),
+            Some(true)
+        );
+        assert_eq!(
+            config("devices { issue_discards = 1.0 }").boolean(ISSUE_DISCARDS),
+            None
+        );
+        assert_eq!(
+            config("devices { issue_discards = maybe }").boolean(ISSUE_DISCARDS),
+            None
+        );
+        assert_eq!(
+            config("devices { \"issue_discards\" = 99999999999999999999 }").boolean(ISSUE_DISCARDS),
+            Some(true)
+        );
+    }
+
+    #[test]
+    fn broken_files_are_refused_with_their_line() {
+        for (text, line, expected) in [
+            (
+                "devices {\n issue_discards = 1\n",
+                3,
+                "a key, a section or `}`",
+            ),
+            ("a = 1\n}\n", 2, "a section or a key"),
+            ("a = \n\n\"open", 3, "a closing \""),
+            ("a\n1", 2, "`{` or `=`"),
+            ("a = }", 1, "a value"),
+            ("a = [ 1\n, ", 2, "a value"),
+            ("a = [[1]]", 1, "a value"),
+            ("a = [1,,2]", 1, "a value"),
+            ("/ = 1", 1, "a name of a section or a key"),
+        ] {
+            let error = parse(PATH, text).unwrap_err();
+            assert_eq!(
+                (error.line, error.expected.as_str()),
+                (Some(line), expected),
+                "{text:?}"
+            );
+        }
+        let deep = "a { ".repeat(10_000);
+        assert_eq!(
+            parse(PATH, &deep).unwrap_err().expected,
+            "at most 16 nested sections"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn generated_trees_come_back(
+            entries in prop::collection::btree_map(
+                ("[a-z]{1,5}", "[a-z_]{1,8}"),
+                prop_oneof![
+                    any::<i64>().prop_map(Value::Int),
+                    "[ -~äö]{0,12}".prop_map(Value::Text),
+                    prop::collection::vec(any::<i64>().prop_map(Value::Int), 0..4).prop_map(Value::Array),
+                ],
+                0..12,
+            ),
+            as_path in any::<bool>(),
+            comment in "[ -~]{0,20}",
+        ) {
+            fn show(value: &Value) -> String {
+                match value {
+                    Value::Int(number) => number.to_string(),
+                    Value::Float(number) => number.to_string(),
+                    Value::Text(text) => format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")),
+                    Value::Array(values) => format!("[{}]", values.iter().map(show).collect::<Vec<_>>().join(", ")),
+                }
+            }
+            let mut text = String::new();
+            for ((section, key), value) in &entries {
+                let value = show(value);
+                if as_path {
+                    text.extend([section, "/", key, " = ", &value, " # ", &comment, "\n"]);
+                } else {
+                    text.extend([section, " { # ", &comment, "\n", key, "=", &value, "\n}"]);
+                }
+            }
+            let config = parse(PATH, &text).unwrap();
+            prop_assert_eq!(config.values.len(), entries.len());
+            for ((section, key), value) in &entries {
+                prop_assert_eq!(config.get(&format!("{section}/{key}")), Some(value));
+            }
+        }
+
+        #[test]
+        fn never_panics(text in any::<String>(), parts in prop::collection::vec("[a{}=\\[\\],\"'#\\\\/.0-9+\n ä]{0,4}", 0..20)) {
+            let _ = (parse(PATH, &text), parse(PATH, &parts.concat()));
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! `/proc/mdstat`: `md_seq_show` in the kernel's `drivers/md/md.c` and the `status` functions of
+//! its personalities.
+
+use super::fields::note;
+use facts::InputError;
+
+/// Path without leading slash.
+pub const PATH: &str = "proc/mdstat";
+
+/// One array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Array {
+    /// Kernel name: `md0`, `md127`, `md_d0`.
+    pub name: String,
+    /// Started, that is `active`.
+    pub is_active: bool,
+    /// `(read-only)` or `(auto-read-only)`.
+    pub is_read_only: bool,
+    /// `raid0`, `raid1`, `raid5`, ...; `None` for an inactive array.
+    pub level: Option<String>,
+    /// Members, in the file's order.
+    pub members: Vec<Member>,
+    /// Chunk size; `None` where the level has none.
+    pub chunk_bytes: Option<u64>,
+    /// Number of devices in the array, spares left out, where the level states it (`[4/3]`).
+    pub raid_disks: Option<u32>,
+    /// Number of them that work.
+    pub working_disks: Option<u32>,
+    /// What runs now, in the words of sysfs's `sync_action`: `check`, `resync`, `recover`,
+    /// `reshape`; `None` where nothing runs.
+    pub sync_action: Option<String>,
+}
+
+/// One member of an array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Kernel name: `sda1`.
+    pub name: String,
+    /// Number within the array's metadata.
+    pub number: u32,
+    /// What the flags say; several are possible.
+    pub flags: MemberFlags,
+}
+
+/// Flags behind a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(clippy::struct_excessive_bools)] // mdstat's own flags, independent of each other
+pub struct MemberFlags {
+    /// `(S)`.
+    pub spare: bool,
+    /// `(F)`.
+    pub faulty: bool,
+    /// `(J)`: holds the write journal.
+    pub journal: bool,
+    /// `(W)`: read from last.
+    pub write_mostly: bool,
+    /// `(R)`: replaces a member that still works.
+    pub replacement: bool,
+}
+
+/// The arrays, and the lines that are none.
+pub fn parse(text: &str) -> (Vec<Array>, Vec<InputError>) {
+    let mut arrays: Vec<Array> = Vec::new();
+    let mut errors = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        if line.trim().is_empty()
+            || line.starts_with("Personalities :")
+            || line.starts_with("unused devices:")
+        {
+            continue;
+        }
+        // Only the line that opens an array starts in the first column.
+        let wrong = if line.starts_with([' ', '\t']) {
+            match arrays.last_mut() {
+                Some(array) => {
+                    add_detail(array, line);
+                    None
+                }
+                None => Some("an array before its details"),
+            }
+        } else {
+            match parse_array(line) {
+                Some(array) => {
+                    arrays.push(array);
+                    None
+                }
+                None => Some("`NAME : active|inactive [LEVEL] DEVICE[NUMBER]...`"),
+            }
+        };
+        if let Some(expected) = wrong {
+            note(
+                &mut errors,
+                InputError::new(PATH, expected, line).at_line(index + 1),
+            );
+        }
+    }
+    (arrays, errors)
+}
+
+fn parse_array(line: &str) -> Option<Array> {
+    let (name, rest) = line.split_once(" : ")?;
+    let mut words = rest.split_whitespace().peekable();
+    let is_active = match words.next()? {
+        "active" => true,
+        "inactive" => false,
+        _ => return None,
+    };
+    let is_read_only = words
+        .next_if(|word| matches!(*word, "(read-only)" | "(auto-read-only)"))
+        .is_some();
+    let level = words.next_if(|word| !word.contains('[')).map(str::to_owned);
+    Some(Array {
+        name: name.trim().to_owned(),
+        is_active,
+        is_read_only,
+        level,
+        members: words.map(parse_member).collect::<Option<_>>()?,
+        chunk_bytes: None,
+        raid_disks: None,
+        working_disks: None,
+        sync_action: None,
+    })
+}
+
+/// `sdb1[1]`, `sdc1[2](S)`, `sdd1[0](W)(F)`.
+fn parse_member(word: &str) -> Option<Member> {
+    let (name, rest) = word.split_once('[')?;
+    let (number, mut rest) = rest.split_once(']')?;
+    let mut flags = MemberFlags::default();
+    while !rest.is_empty() {
+        let (flag, after) = rest.strip_prefix('(')?.split_once(')')?;
+        match flag {
+            "S" => flags.spare = true,
+            "F" => flags.faulty = true,
+            "J" => flags.journal = true,
+            "W" => flags.write_mostly = true,
+            "R" => flags.replacement = true,
+            _ => return None,
+        }
+        rest = after;
+    }
+    Some(Member {
+        name: name.to_owned(),
+        number: number.parse().ok()?,
+        flags,
+    })
+}
+
+/// Takes what is known from an indented line; bitmap and external metadata lines say nothing that
+/// is needed.
+fn add_detail(array: &mut Array, line: &str) {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    if words.get(1) == Some(&"blocks") {
+        for (index, word) in words.iter().enumerate() {
+            // `512k chunks` (raid0), `64k chunk,` (raid5), `512K chunks` (raid10).
+            let is_chunk = words
+                .get(index + 1)
+                .is_some_and(|next| matches!(*next, "chunk" | "chunk," | "chunks"));
+            if is_chunk {
+                array.chunk_bytes = word
+                    .strip_suffix(['k', 'K'])
+                    .and_then(|digits| digits.parse::<u64>().ok())
+                    .and_then(|kib| kib.checked_mul(1024))
+                    .filter(|&bytes| bytes > 0);
+            }
+            let counts = word.strip_prefix('[').and_then(|w| w.strip_suffix(']'));
+            if let Some((total, working)) = counts.and_then(|counts| counts.split_once('/'))
+                && let (Ok(total), Ok(working)) = (total.parse(), working.parse())
+            {
+                array.raid_disks = Some(total);
+                array.working_disks = Some(working);
+            }
+        }
+        return;
+    }
+    // `[==>....]  check = 12.6% (..)`, or `resync=DELAYED`.
+    for word in words {
+        let action = match word.split('=').next().unwrap_or_default() {
+            "recovery" => "recover",
+            "check" => "check",
+            "resync" => "resync",
+            "reshape" => "reshape",
+            _ => continue,
+        };
+        array.sync_action = Some(action.to_owned());
+        return;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn recorded_raid0_and_raid5() {
+        let (arrays, errors) = parse(
+            "Personalities : [raid0] [raid6] [raid5] [raid4] \n\
+             md0 : active raid0 nvme3n1[3] nvme2n1[2] nvme1n1[1] nvme0n1[0]\n\
+             \x20     4186112 blocks super 1.2 512k chunks\n\
+             \x20     \n\
+             md5 : active raid5 nvme3n1[3] nvme2n1[2] nvme1n1[1] nvme0n1[0]\n\
+             \x20     1569792 blocks super 1.2 level 5, 64k chunk, algorithm 2 [4/4] [UUUU]\n\
+             \x20     \n\
+             unused devices: <none>\n",
+        );
+        assert_eq!(errors, []);
+        assert_eq!(arrays.len(), 2);
+        assert_eq!(arrays[0].level.as_deref(), Some("raid0"));
+        assert_eq!(arrays[0].chunk_bytes, Some(524_288));
+        assert_eq!(arrays[0].raid_disks, None);
+        assert_eq!(arrays[0].members[0].name, "nvme3n1");
+        assert_eq!(arrays[1].chunk_bytes, Some(65_536));
+        assert_eq!(arrays[1].raid_disks, Some(4));
+        assert_eq!(arrays[1].sync_action, None);
+    }
+
+    #[test]
+    fn flags_states_and_running_actions() {
+        let (arrays, errors) = parse(
+            "Personalities : [raid1] [raid10]\n\
+             md127 : active (auto-read-only) raid1 sdb1[1] sda1[0](W)(F) sdc1[2](S)\n\
+             \x20     104792064 blocks super 1.2 [2/1] [_U]\n\
+             \x20     [==>..................]  recovery = 12.6% (37043392/292945152) finish=127.5min speed=33440K/sec\n\
+             \x20     bitmap: 1/1 pages [4KB], 65536KB chunk\n\
+             \n\
+             md9 : active raid10 sdd[3](J) sde[0](R)\n\
+             \x20     1046528 blocks super 1.2 512K chunks 2 near-copies [4/4] [UUUU]\n\
+             \x20       resync=DELAYED\n\
+             md3 : inactive sdf[0](S)\n\
+             \x20     1048576 blocks super external:imsm\n",
+        );
+        assert_eq!(errors, []);
+        let [mirror, ten, inactive] = arrays.as_slice() else {
+            panic!("three arrays");
+        };
+        assert!(mirror.is_active && mirror.is_read_only);
+        assert_eq!(mirror.sync_action.as_deref(), Some("recover"));
+        // The bitmap's chunk is not the array's.
+        assert_eq!(mirror.chunk_bytes, None);
+        assert_eq!(
+            (mirror.raid_disks, mirror.working_disks),
+            (Some(2), Some(1))
+        );
+        assert_eq!(mirror.members[0].flags, MemberFlags::default());
+        assert!(mirror.members[1].flags.faulty && mirror.members[1].flags.write_mostly);
+        assert!(mirror.members[2].flags.spare);
+        assert!(ten.members[0].flags.journal && ten.members[1].flags.replacement);
+        assert_eq!(ten.chunk_bytes, Some(524_288));
+        assert_eq!(ten.sync_action.as_deref(), Some("resync"));
+        assert!(!inactive.is_active);
+        assert_eq!(inactive.level, None);
+        assert_eq!(inactive.members[0].name, "sdf");
+    }
+
+    #[test]
+    fn malformed_lines_are_named() {
+        let (arrays, errors) = parse(
+            "  10 blocks\nmd0 : active raid0 sda[x]\nmd1 : broken\nmd2 : active raid1 sda[0](Z)\n",
+        );
+        assert_eq!(arrays, []);
+        let lines: Vec<_> = errors.iter().filter_map(|error| error.line).collect();
+        assert_eq!(lines, [1, 2, 3, 4]);
+    }
+
+    proptest! {
+        #[test]
+        fn generated_arrays_come_back(
+            number in 0u32..1000,
+            level in "raid(0|1|4|5|6|10)",
+            members in prop::collection::vec(("[a-z]{3}[0-9]?", any::<u32>(), any::<[bool; 5]>()), 1..8),
+            chunk_kib in 1u64..100_000,
+            disks in 1u32..100,
+        ) {
+            let members: Vec<Member> = members
+                .into_iter()
+                .map(|(name, number, [spare, faulty, journal, write_mostly, replacement])| Member {
+                    name,
+                    number,
+                    flags: MemberFlags { spare, faulty, journal, write_mostly, replacement },
+                })
+                .collect();
+            let words: Vec<String> = members
+                .iter()
+                .map(|member| {
+                    let flag = |set: bool, text: &'static str| if set { text } else { "" };
+                    format!(
+                        "{}[{}]{}{}{}{}{}",
+                        member.name,
+                        member.number,
+                        flag(member.flags.write_mostly, "(W)"),
+                        flag(member.flags.journal, "(J)"),
+                        flag(member.flags.faulty, "(F)"),
+                        flag(member.flags.spare, "(S)"),
+                        flag(member.flags.replacement, "(R)"),
+                    )
+                })
+                .collect();
+            let (arrays, errors) = parse(&format!(
+                "md{number} : active {level} {}\n      1 blocks level 5, {chunk_kib}k chunk, algorithm 2 [{disks}/{disks}] [U]\n",
+                words.join(" "),
+            ));
+            prop_assert_eq!(errors, vec![]);
+            prop_assert_eq!(arrays, vec![Array {
+                name: format!("md{number}"),
+                is_active: true,
+                is_read_only: false,
+                level: Some(level),
+                members,
+                chunk_bytes: Some(chunk_kib * 1024),
+                raid_disks: Some(disks),
+                working_disks: Some(disks),
+                sync_action: None,
+            }]);
+        }
+
+        #[test]
+        fn never_panics(text in any::<String>(), lines in prop::collection::vec("(md0 : active|      |raid1|\\[|\\]|\\(S\\)|[a-z]{1,3}|[ 0-9=/]){0,8}", 0..8)) {
+            let _ = (parse(&text), parse(&lines.join("\n")));
+        }
+    }
+}

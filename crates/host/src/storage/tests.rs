@@ -1,0 +1,264 @@
+use super::*;
+use crate::source::MemorySource;
+use facts::host::Mount;
+
+fn read_host(source: &MemorySource) -> Host {
+    let reader = Reader::new(source);
+    let mut host = Host::default();
+    read(&reader, &mut host);
+    host
+}
+
+fn what(host: &Host) -> Vec<&str> {
+    host.skipped.iter().map(|s| s.what.as_str()).collect()
+}
+
+/// A guest with LVM on two NVMe drives: a linear volume, and a thin volume whose pool ignores
+/// discards.
+fn lvm_guest() -> MemorySource {
+    let mut source = MemorySource::default()
+        .file(
+            "proc/self/mountinfo",
+            "1 1 0:2 / / rw - rootfs rootfs rw,size=422512k\n\
+             23 1 0:21 / /sys rw,relatime - sysfs sysfs rw\n\
+             28 1 253:0 / /mnt/x rw,relatime - xfs /dev/mapper/vg-lin rw,attr2,inode64,noquota\n\
+             29 1 253:4 / /mnt/t rw,relatime - ext4 /dev/mapper/vg-thin rw,stripe=16\n",
+        )
+        .file("etc/lvm/lvm.conf", "devices { use_devicesfile=0 }\n");
+    for (device, number, name, slaves) in [
+        ("dm-0", "253:0", "vg-lin", &["nvme0n1"][..]),
+        ("dm-1", "253:1", "vg-pool_tmeta", &["nvme1n1"]),
+        ("dm-2", "253:2", "vg-pool_tdata", &["nvme1n1"]),
+        ("dm-3", "253:3", "vg-pool-tpool", &["dm-1", "dm-2"]),
+        ("dm-4", "253:4", "vg-thin", &["dm-3"]),
+    ] {
+        let path = format!("sys/block/{device}");
+        source = source
+            .file(&format!("{path}/dev"), number)
+            .file(&format!("{path}/size"), "1048576")
+            .file(&format!("{path}/dm/name"), name);
+        for slave in slaves {
+            source = source.symlink(&format!("{path}/slaves/{slave}"), "x");
+        }
+    }
+    for (device, number) in [("nvme0n1", "259:0"), ("nvme1n1", "259:1")] {
+        source = source
+            .file(&format!("sys/block/{device}/dev"), number)
+            .file(&format!("sys/block/{device}/size"), "2097152");
+    }
+    source
+}
+
+const TABLES: &str = "vg-lin: 0 1048576 linear 259:0 2048\n\
+    vg-pool-tpool: 0 1638400 thin-pool 253:1 253:2 128 0 1 ignore_discard \n\
+    vg-pool_tdata: 0 1638400 linear 259:1 10240\n\
+    vg-pool_tmeta: 0 8192 linear 259:1 1648640\n\
+    vg-thin: 0 1228800 thin 253:3 1\n";
+
+#[test]
+fn a_recorded_lvm_guest_is_put_together() {
+    let host = read_host(&lvm_guest().answer("dmsetup_table", Ok(TABLES)));
+    assert_eq!(what(&host), [""; 0]);
+    let points: Vec<_> = host.mounts.iter().map(|m| m.mount_point.as_str()).collect();
+    assert_eq!(points, ["/mnt/x", "/mnt/t"]);
+    let thin: &Mount = &host.mounts[1];
+    let stack = host.stack_of(thin).unwrap();
+    let layers: Vec<_> = stack
+        .layers
+        .iter()
+        .map(|l| l.device.name.as_str())
+        .collect();
+    assert_eq!(
+        layers,
+        ["dm-4", "dm-3", "dm-1", "nvme1n1", "dm-2", "nvme1n1"]
+    );
+    let pool = host.device("dm-3").unwrap().dm_targets().unwrap();
+    assert!(pool[0].has("ignore_discard"));
+    assert_eq!(host.fstab, None);
+    assert_eq!(host.lvm_issue_discards, Some(false));
+    assert_eq!(host.raid456_discards_safe, None);
+}
+
+#[test]
+fn tables_that_need_root_are_unknown_and_said_once() {
+    let host = read_host(&lvm_guest().answer("dmsetup_table", Err(Unread::Denied)));
+    assert_eq!(
+        host.skipped,
+        [Skipped::new("dm tables", "permission denied", Some("root"))]
+    );
+    assert_eq!(host.device("dm-0").unwrap().dm_targets(), None);
+}
+
+#[test]
+fn a_table_that_is_missing_is_said() {
+    let host = read_host(&lvm_guest().answer("dmsetup_table", Ok(TABLES.lines().next().unwrap())));
+    assert!(host.device("dm-0").unwrap().dm_targets().is_some());
+    assert_eq!(
+        what(&host),
+        [
+            "dm table of dm-1",
+            "dm table of dm-2",
+            "dm table of dm-3",
+            "dm table of dm-4"
+        ]
+    );
+}
+
+#[test]
+fn without_device_mapper_no_table_is_asked_for() {
+    let source = MemorySource::default()
+        .file("sys/block/sda/dev", "8:0")
+        .answer("dmsetup_table", Ok(TABLES));
+    let reader = Reader::new(&source);
+    read(&reader, &mut Host::default());
+    assert!(reader.into_recording().commands.is_empty());
+}
+
+#[test]
+fn names_with_escapes_find_their_table() {
+    let source = MemorySource::default()
+        .file("sys/block/dm-0/dev", "253:0")
+        .file("sys/block/dm-0/dm/name", "my\\x20disk\n")
+        .answer("dmsetup_table", Ok("my disk: 0 8 zero \n"));
+    let host = read_host(&source);
+    assert_eq!(host.device("dm-0").unwrap().dm_targets().unwrap().len(), 1);
+}
+
+#[test]
+fn malformed_lines_are_listed_with_their_place() {
+    let source = MemorySource::default()
+        .file(
+            "proc/self/mountinfo",
+            "broken\n28 1 9:0 / /m rw - xfs /dev/md0 rw\n",
+        )
+        .file("etc/fstab", "\n/dev/sda1\n")
+        .file("etc/crypttab", "lonely\n")
+        .file("sys/block/sda/dev", "8:0");
+    let host = read_host(&source);
+    assert_eq!(
+        what(&host),
+        [
+            "proc/self/mountinfo line 1",
+            "etc/fstab line 2",
+            "etc/crypttab line 1"
+        ]
+    );
+    assert_eq!(host.mounts.len(), 1);
+    assert_eq!(host.fstab, Some(vec![]));
+}
+
+#[test]
+fn mdstat_fills_in_what_sysfs_lacks() {
+    let array = |name: &str, number: &str| {
+        MemorySource::default()
+            .file(&format!("sys/block/{name}/dev"), number)
+            .file(&format!("sys/block/{name}/md/metadata_version"), "1.2")
+            .file(
+                "proc/mdstat",
+                "Personalities : [raid5]\n\
+                 md5 : active raid5 sdc[2] sdb[1](J) sda[0]\n\
+                 \x20     1569792 blocks super 1.2 level 5, 64k chunk, algorithm 2 [4/4] [UUUU]\n\
+                 \x20     [=>...]  check = 5.0% (1/2) finish=1min speed=1K/sec\n",
+            )
+    };
+    let host = read_host(&array("md5", "9:5"));
+    let device = host.device("md5").unwrap();
+    assert_eq!(
+        device.kind,
+        DeviceKind::Md {
+            level: Some("raid5".to_owned()),
+            chunk_bytes: Some(65_536),
+            raid_disks: Some(4),
+            array_state: Some("active".to_owned()),
+            sync_action: Some("check".to_owned()),
+        }
+    );
+    assert_eq!(device.below, ["sda", "sdb", "sdc"]);
+
+    // sysfs's own word wins.
+    let host = read_host(
+        &array("md5", "9:5")
+            .file("sys/block/md5/md/level", "raid6")
+            .file("sys/block/md5/md/raid_disks", "6"),
+    );
+    assert!(matches!(
+        &host.device("md5").unwrap().kind,
+        DeviceKind::Md { level: Some(level), raid_disks: Some(6), .. } if level == "raid6"
+    ));
+}
+
+#[test]
+fn issue_discards_of_both_files() {
+    let word = |main: Option<&str>, local: Option<&str>| {
+        let mut source = MemorySource::default();
+        if let Some(main) = main {
+            source = source.file(lvm_conf::PATH, main);
+        }
+        if let Some(local) = local {
+            source = source.file(lvm_conf::LOCAL_PATH, local);
+        }
+        read_host(&source).lvm_issue_discards
+    };
+    let on = Some("devices { issue_discards = 1 }");
+    let off = Some("devices { issue_discards = 0 }");
+    let silent = Some("log { verbose = 0 }");
+    assert_eq!(word(None, None), None);
+    assert_eq!(word(silent, None), Some(false));
+    assert_eq!(word(on, None), Some(true));
+    assert_eq!(word(on, silent), Some(true));
+    assert_eq!(word(on, off), Some(false));
+    assert_eq!(word(None, on), Some(true));
+    assert_eq!(word(None, silent), None);
+    assert_eq!(word(Some("devices {"), None), None);
+    assert_eq!(word(on, Some("devices {")), None);
+    assert_eq!(
+        word(on, Some("devices { issue_discards = maybe }")),
+        Some(false)
+    );
+}
+
+#[test]
+fn a_broken_lvm_conf_is_said() {
+    let source = MemorySource::default()
+        .file("sys/block/sda/dev", "8:0")
+        .file("proc/self/mountinfo", "")
+        .file(lvm_conf::PATH, "devices {\n");
+    let host = read_host(&source);
+    assert_eq!(what(&host), [lvm_conf::PATH]);
+    assert!(host.skipped[0].why.contains("line 2"));
+}
+
+#[test]
+fn raid456_says_whether_discards_are_safe() {
+    for (word, expected) in [("Y\n", Some(true)), ("N\n", Some(false)), ("?", None)] {
+        let source = MemorySource::default().file(RAID456_PATH, word);
+        assert_eq!(read_host(&source).raid456_discards_safe, expected);
+    }
+}
+
+#[test]
+fn this_machine_is_read_without_a_malformed_line() {
+    let live = crate::source::Live::default();
+    let reader = Reader::new(&live);
+    let mut host = Host::default();
+    read(&reader, &mut host);
+    assert!(host.devices.is_sorted_by(|a, b| a.name < b.name));
+    let malformed: Vec<_> = what(&host)
+        .into_iter()
+        .filter(|what| what.contains(" line "))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(malformed, [""; 0]);
+    // The file's own count of mounts, pseudo filesystems left out.
+    let text = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let kept = text
+        .lines()
+        .filter(|line| {
+            let fs_type = line
+                .split_once(" - ")
+                .and_then(|(_, rest)| rest.split(' ').next());
+            !mountinfo::is_pseudo(fs_type.unwrap_or_default())
+        })
+        .count();
+    assert_eq!(host.mounts.len(), kept);
+}

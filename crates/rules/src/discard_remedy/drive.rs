@@ -1,0 +1,137 @@
+//! Drives, adapters and virtual disks.
+
+use crate::shell::quote;
+use facts::host::{BlockDevice, DeviceKind, ProvisioningMode, ScsiTransport};
+use facts::{Host, Remedy};
+
+/// A disk that a hypervisor makes and whose host can be asked.
+pub(super) fn is_made_by_a_host(device: &BlockDevice) -> bool {
+    matches!(
+        device.kind,
+        DeviceKind::VirtioBlk { .. }
+            | DeviceKind::Scsi {
+                transport: ScsiTransport::Virtio | ScsiTransport::Hypervisor,
+                ..
+            }
+    ) || device
+        .model()
+        .is_some_and(|model| model.starts_with("QEMU ") || model.starts_with("VBOX "))
+}
+
+/// Writes the hardware's limit back.
+pub(crate) fn switch_on(device: &BlockDevice, max_hw_bytes: u64) -> Remedy {
+    let file = quote(&format!("/{}/queue/discard_max_bytes", device.sysfs_path));
+    Remedy::command(
+        "Switch discards on again.",
+        format!("echo {max_hw_bytes} > {file}"),
+    )
+    .risk(
+        "Somebody may have had a reason, such as stalls during discards: a smaller limit, for \
+         example 16777216, keeps single requests short.",
+    )
+    .undo(format!("echo 0 > {file}"))
+}
+
+pub(super) fn ask_the_host(host: &Host, disk: &BlockDevice) -> Remedy {
+    let too_old = matches!(disk.kind, DeviceKind::VirtioBlk { .. })
+        && host
+            .platform
+            .kernel_version()
+            .is_some_and(|version| version < (5, 0));
+    if too_old {
+        return Remedy::advice(
+            "virtio-blk knows discards since Linux 5.0, and this kernel is older: attach the disk \
+             through virtio-scsi with `discard=unmap`, or run a newer kernel.",
+        );
+    }
+    Remedy::advice(
+        "Ask the host's administrator to offer discards: QEMU `-drive ...,discard=unmap`, libvirt \
+         `<driver ... discard='unmap'/>`, Proxmox `discard=on`; the guest must be stopped and \
+         started. Only worth it if the host's storage is flash or thin.",
+    )
+    .risk(
+        "A preallocated image becomes sparse: what was discarded has to be allocated again, and \
+         the host may run out of space.",
+    )
+}
+
+pub(super) fn scsi_unmap(drive: &BlockDevice) -> Vec<Remedy> {
+    let path = quote(&drive.dev_path());
+    let attribute = format!(
+        "/sys/block/{}/device/scsi_disk/*/provisioning_mode",
+        quote(&drive.name)
+    );
+    let before = match &drive.kind {
+        DeviceKind::Scsi {
+            provisioning_mode: Some(ProvisioningMode::Disabled),
+            ..
+        } => "disabled",
+        _ => "full",
+    };
+    let mut remedies = vec![
+        Remedy::command(
+            "First ask the device (package sg3-utils): LBPU=1 means that it takes UNMAP, although \
+             it does not announce thin provisioning.",
+            format!("sg_vpd --page=lbpv {path}"),
+        ),
+        Remedy::command(
+            "Only if it does: tell the kernel to send UNMAP. It lasts until the device is plugged \
+             in again.",
+            format!("echo unmap | tee {attribute}"),
+        )
+        .risk(
+            "Firmware that does not know UNMAP may answer with errors or lose data: try it on a \
+             disk without data first.",
+        )
+        .undo(format!("echo {before} | tee {attribute}")),
+    ];
+    if let Some(rule) = udev_rule(drive) {
+        let file = "/etc/udev/rules.d/60-scsi-unmap.rules";
+        remedies.push(
+            Remedy::command(
+                "For every boot: the same by a udev rule for this model.",
+                format!(
+                    "printf '%s\\n' {} > {file}\nudevadm control --reload",
+                    quote(&rule)
+                ),
+            )
+            .undo(format!("rm {file}\nudevadm control --reload")),
+        );
+    }
+    remedies
+}
+
+/// A udev rule for the drive's model; `None` where the model has characters that mean something to
+/// udev's matching.
+fn udev_rule(drive: &BlockDevice) -> Option<String> {
+    let model = drive.model().filter(|model| {
+        !model.is_empty()
+            && model
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || " ._+/-".contains(c))
+    })?;
+    // sysfs pads the model with blanks.
+    Some(format!(
+        "ACTION==\"add|change\", SUBSYSTEM==\"scsi_disk\", ATTRS{{model}}==\"{model}*\", \
+         ATTR{{provisioning_mode}}=\"unmap\""
+    ))
+}
+
+pub(super) fn drive_or_adapter(drive: &BlockDevice) -> Remedy {
+    let path = quote(&drive.dev_path());
+    match &drive.kind {
+        DeviceKind::Nvme { .. } => Remedy::command(
+            "See whether the controller offers Data Set Management at all; if not, a firmware \
+             update or another drive is the only way, and unpartitioned space helps meanwhile.",
+            format!("nvme id-ctrl -H {path} | grep -i 'data set management'"),
+        ),
+        DeviceKind::Loop { .. } => Remedy::advice(
+            "A loop device passes discards if the filesystem that holds its file can punch holes: \
+             move the file to XFS, ext4 or Btrfs.",
+        ),
+        _ => Remedy::advice(
+            "RAID adapters often hide TRIM: attach the drives through HBA or JBOD mode, or leave \
+             part of each drive unused, so that it keeps spare blocks.",
+        ),
+    }
+}

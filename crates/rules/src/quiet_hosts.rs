@@ -1,0 +1,162 @@
+//! Hosts as distributions set them up, under every rule at once: few false alarms matter more than
+//! many findings.
+
+use crate::test_host::{TestHost, nvme, partition, virtio};
+use crate::test_jobs::{cron_job, cron_weekly, fstab, fstrim_timer, jobs, timer};
+use crate::{Outcome, Selection, run};
+use facts::Severity;
+use facts::host::{Host, Job};
+
+fn outcome(host: TestHost) -> Outcome {
+    run(&host.build(), &Selection::default())
+}
+
+/// The jobs of Debian 12 as installed, with mdadm and man-db.
+fn debian_12_jobs() -> Vec<Job> {
+    let mut weekly = cron_weekly("man-db", "mandb --quiet");
+    weekly.held_back_by = vec!["test -x /usr/sbin/anacron".to_owned()];
+    vec![
+        fstrim_timer(),
+        timer("e2scrub_all.timer", "Sun *-*-* 03:10:00", "e2scrub_all"),
+        timer("man-db.timer", "daily", "mandb --quiet"),
+        timer("dpkg-db-backup.timer", "daily", "dpkg-db-backup"),
+        timer("logrotate.timer", "daily", "logrotate /etc/logrotate.conf"),
+        cron_job(
+            "/etc/cron.d/mdadm:12",
+            "57 0 * * 0",
+            "checkarray --cron --all",
+        ),
+        weekly,
+    ]
+}
+
+fn virtual_machine(host: &mut Host) {
+    host.platform.hypervisor = Some("kvm".to_owned());
+}
+
+#[test]
+fn a_debian_12_vm_has_nothing_above_an_information() {
+    let outcome = outcome(
+        TestHost::new()
+            .device(virtio("vda"))
+            .device(partition("vda1", "vda"))
+            .device(partition("vda15", "vda"))
+            .mount("/", "vda1", "ext4", "rw,relatime,errors=remount-ro")
+            .mount("/boot/efi", "vda15", "vfat", "rw,relatime")
+            .with(fstab(&[
+                ("/", "errors=remount-ro"),
+                ("/boot/efi", "umask=0077"),
+            ]))
+            .with(jobs(debian_12_jobs()))
+            .with(virtual_machine),
+    );
+    assert!(
+        outcome
+            .findings
+            .iter()
+            .all(|f| f.severity == Severity::Info),
+        "{:#?}",
+        outcome.findings
+    );
+    let own = [
+        "TRIM002", "TRIM003", "TRIM004", "TRIM005", "TRIM006", "TRIM007", "TRIM013",
+    ];
+    assert!(
+        !outcome
+            .findings
+            .iter()
+            .any(|f| own.contains(&f.rule.as_str()) || f.rule.starts_with("SCHED")),
+        "{:#?}",
+        outcome.findings
+    );
+}
+
+#[test]
+fn a_cloud_image_mounted_with_discard_gets_informations() {
+    // Debian's cloud images mount their root with `discard`, and fstrim.timer is enabled.
+    let outcome = outcome(
+        TestHost::new()
+            .device(virtio("vda"))
+            .device(partition("vda1", "vda"))
+            .mount("/", "vda1", "ext4", "rw,relatime,discard,errors=remount-ro")
+            .with(fstab(&[("/", "rw,discard,errors=remount-ro")]))
+            .with(jobs(debian_12_jobs()))
+            .with(virtual_machine),
+    );
+    assert!(outcome.findings.iter().any(|f| f.rule == "TRIM004"));
+    assert!(
+        outcome
+            .findings
+            .iter()
+            .all(|f| f.severity == Severity::Info)
+    );
+}
+
+#[test]
+fn a_well_kept_store_has_nothing_above_an_information() {
+    let outcome = outcome(
+        TestHost::new()
+            .devices([nvme("nvme0n1"), nvme("nvme1n1")])
+            .device(partition("nvme0n1p1", "nvme0n1"))
+            .mount("/", "nvme0n1p1", "ext4", "rw,relatime")
+            .mount("/data", "nvme1n1", "xfs", "rw,noatime")
+            .elasticsearch("/data/es")
+            .with(fstab(&[("/", "defaults"), ("/data", "noatime")]))
+            .with(jobs(vec![timer(
+                "fstrim.timer",
+                "Sun *-*-* 03:00:00",
+                crate::test_jobs::LISTED_IN,
+            )])),
+    );
+    assert!(
+        outcome
+            .findings
+            .iter()
+            .all(|f| f.severity == Severity::Info),
+        "{:#?}",
+        outcome.findings
+    );
+}
+
+/// Every text ends up in a terminal, and every command in a root shell.
+#[test]
+fn hostile_names_do_no_harm() {
+    let evil = "/data/\u{1b}[2J'; reboot; '\n%n";
+    let mut weekly = cron_weekly("f\u{1b}'; reboot; '", "fstrim --all");
+    weekly.name = "cron.weekly/f\u{1b}'; reboot; '".to_owned();
+    let outcome = outcome(
+        TestHost::new()
+            .device(nvme("nvme0n1"))
+            .mount(evil, "nvme0n1", "ext4", "rw,discard")
+            .elasticsearch(evil)
+            .with(fstab(&[(evil, "discard")]))
+            .with(jobs(vec![
+                fstrim_timer(),
+                weekly,
+                cron_job("/etc/cron.d/b\u{1b}:1", "47 6 * * 0", "borg create"),
+            ])),
+    );
+    assert!(outcome.findings.len() >= 4, "{:#?}", outcome.findings);
+    for finding in &outcome.findings {
+        let mut texts = vec![&finding.subject, &finding.title, &finding.why];
+        for remedy in &finding.remedy {
+            texts.push(&remedy.text);
+            texts.extend(&remedy.risk);
+            for script in [&remedy.command, &remedy.undo].into_iter().flatten() {
+                let script = script.replace('\n', " ");
+                assert!(!script.chars().any(char::is_control), "{script:?}");
+                // A quote in a name is always escaped, so the word behind it stays in the name.
+                for (at, _) in script.match_indices("; reboot") {
+                    let before = &script[..at];
+                    assert!(
+                        before.ends_with(r"'\''") || before.ends_with(r"\'"),
+                        "{script}"
+                    );
+                }
+            }
+        }
+        for text in texts {
+            assert!(!text.chars().any(char::is_control), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! # FS003: every read writes an access time
+//!
+//! ## What it finds
+//! A store's mount with `strictatime`, that is with neither `noatime` nor `relatime` in force.
+//!
+//! ## Why it hurts
+//! Each read of a file marks its inode dirty and has it written: searches turn into metadata writes
+//! and journal commits, on flash as well as on disks.
+//!
+//! ## Evidence
+//! The options of the mount in `/proc/self/mountinfo`: the kernel shows `noatime` or `relatime`, and
+//! neither of them where access times are strict.
+//!
+//! ## Remedy
+//! `mount -o remount,noatime MOUNT`, and `noatime` in /etc/fstab.
+//!
+//! ## Risk
+//! Programs that look at access times (tmpwatch, some mail readers) no longer see reads; no store
+//! does.
+//!
+//! ## When it is silent
+//! With `noatime`; with `relatime`, the kernel's default, which writes at most once a day per file;
+//! with `lazytime`, which keeps access times in memory for a day; on read-only mounts.
+//!
+//! ## References
+//! - mount(8), strictatime, relatime, noatime and lazytime
+//! - MongoDB manual: Production Notes, on noatime
+
+use crate::catalogue::Rule;
+use crate::context::{Context, Outcome};
+use crate::shell::operand;
+use crate::shell::printable;
+use facts::host::{Mount, Store};
+use facts::{Evidence, Finding, Remedy, Severity};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "FS003",
+    title: "every read writes an access time",
+    source: include_str!("fs003.rs"),
+    check,
+};
+
+fn check(cx: &Context<'_>, out: &mut Outcome) {
+    // Access times are a matter of the mount that a path goes through, not of the filesystem, so
+    // bind mounts count on their own here.
+    for mount in &cx.host.mounts {
+        let stores: Vec<&Store> = cx.host.stores_on(mount).collect();
+        let Some(device) = cx.host.device_of(mount) else {
+            continue;
+        };
+        if !stores.is_empty() && is_strict(mount) {
+            out.findings
+                .push(finding(cx, mount, &device.name, stores[0]));
+        }
+    }
+}
+
+fn is_strict(mount: &Mount) -> bool {
+    let has = |option| mount.has_option(option);
+    // Without rw the options are not those of the kernel, or the mount is read-only.
+    has("rw")
+        && !["ro", "noatime", "relatime", "lazytime"]
+            .into_iter()
+            .any(has)
+}
+
+fn finding(cx: &Context<'_>, mount: &Mount, device: &str, store: &Store) -> Finding {
+    let point = operand(&mount.mount_point);
+    let in_fstab = cx.host.fstab.as_ref().and_then(|entries| {
+        entries
+            .iter()
+            .find(|entry| entry.mount_point == mount.mount_point)
+    });
+    let fstab = match in_fstab {
+        Some(entry) => format!(
+            " Put noatime into line {} of /etc/fstab, in place of strictatime if that stands \
+             there.",
+            entry.line
+        ),
+        None => " Put noatime wherever this mount is defined.".to_owned(),
+    };
+    Finding {
+        rule: RULE.id.to_owned(),
+        severity: Severity::Warning,
+        subject: printable(&mount.mount_point),
+        mount_point: Some(mount.mount_point.clone()),
+        device: Some(device.to_owned()),
+        title: format!(
+            "every read of {}'s files writes an access time",
+            printable(store.engine.label())
+        ),
+        why: "Neither noatime nor relatime is in force. Each read marks an inode dirty, so that \
+              searches cause metadata writes and journal commits."
+            .to_owned(),
+        evidence: vec![Evidence::new(
+            "proc/self/mountinfo",
+            format!(
+                "{} {} {}",
+                mount.mount_point,
+                mount.fs_type,
+                mount.options.join(",")
+            ),
+        )],
+        remedy: vec![
+            Remedy::command(
+                format!("Mount without access times.{fstab}"),
+                format!("mount -o remount,noatime {point}"),
+            )
+            .risk("Programs that look at access times no longer see reads; no store does.")
+            .undo(format!("mount -o remount,strictatime {point}")),
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_host::*;
+
+    fn on(options: &str) -> Outcome {
+        TestHost::new()
+            .device(nvme("nvme0n1"))
+            .mount("/data", "nvme0n1", "ext4", options)
+            .elasticsearch("/data/es")
+            .check(&RULE)
+    }
+
+    #[test]
+    fn strict_access_times_are_a_warning() {
+        let outcome = on("rw,nodiratime");
+        let finding = only(&outcome);
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(
+            finding.remedy[0].command.as_deref(),
+            Some("mount -o remount,noatime /data")
+        );
+    }
+
+    #[test]
+    fn the_kernels_defaults_are_fine() {
+        for options in ["rw,relatime", "rw,noatime", "rw,lazytime", "ro", "defaults"] {
+            assert_eq!(on(options), Outcome::default(), "{options}");
+        }
+    }
+
+    #[test]
+    fn only_a_stores_mount_counts() {
+        let outcome = TestHost::new()
+            .device(nvme("nvme0n1"))
+            .mount("/home", "nvme0n1", "ext4", "rw")
+            .check(&RULE);
+        assert_eq!(outcome, Outcome::default());
+    }
+}

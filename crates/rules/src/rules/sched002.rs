@@ -1,0 +1,379 @@
+//! # SCHED002: one job started by two schedulers
+//!
+//! ## What it finds
+//! The scripts of a cron directory that both a crontab line and anacron start; and the same work (a
+//! trim, a RAID check, a scrub) that both a cron job and a systemd timer do, or two of either.
+//!
+//! ## Why it hurts
+//! The work is done twice, at two times of which usually only one was chosen. Debian's crontab asks
+//! `test -x /usr/sbin/anacron` before it starts cron.daily, cron.weekly and cron.monthly, so that
+//! anacron alone does; a crontab that was edited or came with another image may lack that guard. A
+//! script in cron.weekly that somebody added in the days before fstrim.timer goes on running beside
+//! it. Moving one of the two to a quiet time does not help while nobody knows of the other.
+//!
+//! ## Evidence
+//! Where each of the two is defined, with its schedule and its command.
+//!
+//! ## Remedy
+//! Keep one: `chmod -x /etc/cron.weekly/fstrim`, or `systemctl disable --now fstrim.timer`; in a
+//! crontab, put `test -x /usr/sbin/anacron ||` before `run-parts`.
+//!
+//! ## Risk
+//! See that the one that is kept reaches all that the other did (TRIM006).
+//!
+//! ## When it is silent
+//! Where a guard or a condition holds one of the two back; for two trims of which one is for every
+//! mount and the other for a mount that it names, since trimming one mount more often is a choice;
+//! for work that finds nothing to do here (a RAID check without a RAID). A warning only for a trim,
+//! check, scrub or backup on a host with a store; an information where Debian's `0anacron` script
+//! tells anacron of cron's run.
+//!
+//! ## References
+//! cron(8), anacron(8), anacrontab(5), run-parts(8), systemd.timer(5).
+
+use crate::catalogue::Rule;
+use crate::context::{Context, Outcome};
+use crate::disk_jobs::{self, DiskJob, DiskWork};
+use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN, TrimJob, TrimJobs};
+use crate::{shell, times, trim_remedy, trim_state, wording};
+use facts::host::{Job, Trigger};
+use facts::{Evidence, Remedy, Severity, Skipped};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "SCHED002",
+    title: "cron.weekly and anacron or a timer both run the same job",
+    source: include_str!("sched002.rs"),
+    check,
+};
+
+fn check(cx: &Context<'_>, out: &mut Outcome) {
+    let (Some(disk_jobs), Some(trims)) = (disk_jobs::active(cx), TrimJobs::of(cx)) else {
+        out.skipped
+            .push(Skipped::new(RULE.id, JOBS_UNKNOWN, Some(JOBS_NEED)));
+        return;
+    };
+    by_cron_and_anacron(cx, &disk_jobs, out);
+    trims_twice(cx, &trims, out);
+    for work in [DiskWork::RaidCheck, DiskWork::Scrub] {
+        work_twice(cx, &disk_jobs, work, out);
+    }
+}
+
+/// Severity of something done twice: heavy work beside a store is a warning.
+fn severity(cx: &Context<'_>, is_heavy: bool) -> Severity {
+    if is_heavy && !cx.host.stores.is_empty() {
+        Severity::Warning
+    } else {
+        Severity::Info
+    }
+}
+
+/// Scripts of one directory that cron and anacron both start: one finding for each directory.
+fn by_cron_and_anacron(cx: &Context<'_>, disk_jobs: &[DiskJob<'_>], out: &mut Outcome) {
+    let active = || {
+        let jobs = cx.host.jobs.iter().flatten();
+        jobs.filter(|job| job.is_active())
+    };
+    let mut done: Vec<&str> = Vec::new();
+    for job in active() {
+        let Some((identifier, anacron)) = job.triggers.iter().find_map(anacron_line) else {
+            continue;
+        };
+        let Some(cron) = job.triggers.iter().find_map(cron_line) else {
+            continue;
+        };
+        if done.contains(&identifier) {
+            continue;
+        }
+        done.push(identifier);
+        let same: Vec<&Job> = active()
+            .filter(|other| {
+                other.triggers.iter().any(|t| cron_line(t).is_some())
+                    && other
+                        .triggers
+                        .iter()
+                        .filter_map(anacron_line)
+                        .any(|(other, _)| other == identifier)
+            })
+            .collect();
+        let has_stamp_script = active().any(|other| other.name == format!("{identifier}/0anacron"));
+        let is_heavy = disk_jobs.iter().any(|disk| {
+            disk.work.is_heavy() && same.iter().any(|job| std::ptr::eq(*job, disk.job))
+        });
+        let name = shell::printable(identifier);
+        let mut finding = wording::about_host(
+            &RULE,
+            severity(cx, is_heavy && !has_stamp_script),
+            identifier,
+            format!("{name} is started by cron and by anacron"),
+        );
+        let names: Vec<String> = same.iter().map(|job| wording::job_name(job)).collect();
+        finding.why = format!(
+            "Both the crontab line in {} and the one in {} start {}: the work is done twice, at \
+             two times.",
+            shell::printable(cron),
+            shell::printable(anacron),
+            wording::list(&names),
+        );
+        if has_stamp_script {
+            finding.why.push_str(
+                " Its script 0anacron tells anacron of cron's run, so mostly the second one is left \
+                 out; not when anacron is first.",
+            );
+        }
+        finding.evidence = times::trigger_evidence(job);
+        finding.remedy.push(
+            Remedy::advice(format!(
+                "Put `test -x /usr/sbin/anacron ||` before `run-parts` in {}, as Debian's crontab \
+                 has it, so that cron starts it only where there is no anacron.",
+                shell::printable(cron)
+            ))
+            .risk(
+                "anacron starts it some minutes after boot or in the morning, not at cron's time.",
+            ),
+        );
+        out.findings.push(finding);
+    }
+}
+
+fn anacron_line(trigger: &Trigger) -> Option<(&str, &str)> {
+    match trigger {
+        Trigger::Anacron {
+            identifier, source, ..
+        } => Some((identifier, source)),
+        _ => None,
+    }
+}
+
+fn cron_line(trigger: &Trigger) -> Option<&str> {
+    match trigger {
+        Trigger::Cron { source, .. } => Some(source),
+        _ => None,
+    }
+}
+
+/// Two trim jobs of the same kind that reach the same mounts.
+fn trims_twice(cx: &Context<'_>, trims: &TrimJobs<'_>, out: &mut Outcome) {
+    let active: Vec<&TrimJob<'_>> = trims.active().take(PAIRED_JOBS_MAX).collect();
+    for (index, first) in active.iter().enumerate() {
+        for second in &active[index + 1..] {
+            if first.is_for_all() != second.is_for_all() {
+                continue;
+            }
+            let both: Vec<_> = cx
+                .volumes
+                .iter()
+                .filter(|volume| {
+                    trim_state::fstrim_works_here(volume)
+                        && trims.reaches(first, volume)
+                        && trims.reaches(second, volume)
+                })
+                .collect();
+            if both.is_empty() {
+                continue;
+            }
+            let has_store = both.iter().any(|volume| !volume.stores.is_empty());
+            let mounts: Vec<String> = both.iter().map(|v| wording::mount_point(v)).collect();
+            report_pair(
+                severity(cx, has_store),
+                (first.job, second.job),
+                &format!("trim {}", wording::list(&mounts)),
+                out,
+            );
+        }
+    }
+}
+
+/// More jobs for the same work than this are not compared with each other.
+const PAIRED_JOBS_MAX: usize = 16;
+
+/// The same check or scrub by a cron job and by a timer.
+fn work_twice(cx: &Context<'_>, disk_jobs: &[DiskJob<'_>], work: DiskWork, out: &mut Outcome) {
+    let of_work = || disk_jobs.iter().filter(|disk| disk.work == work);
+    for cron in of_work().filter(|disk| disk_jobs::is_started_by_cron(disk.job)) {
+        // One timer stands for all of a family: mdcheck_continue goes on where mdcheck_start ended.
+        let timer = of_work().find(|disk| disk.job.timer.is_some() && is_same(cron, disk));
+        if let Some(timer) = timer {
+            report_pair(
+                severity(cx, true),
+                (cron.job, timer.job),
+                &format!("do the same work: {}", work.label()),
+                out,
+            );
+            return;
+        }
+    }
+}
+
+/// checkarray, raid-check and mdcheck all check every RAID; scrubs differ by their program.
+fn is_same(a: &DiskJob<'_>, b: &DiskJob<'_>) -> bool {
+    let bare = |program: &str| program.trim_end_matches("_cron").to_owned();
+    a.work == DiskWork::RaidCheck || bare(a.program) == bare(b.program)
+}
+
+fn report_pair(severity: Severity, (first, second): (&Job, &Job), what: &str, out: &mut Outcome) {
+    let names = (wording::job_name(first), wording::job_name(second));
+    let mut finding = wording::about_host(
+        &RULE,
+        severity,
+        &first.name,
+        format!("{} and {} both {what}", names.0, names.1),
+    );
+    finding.why = format!(
+        "What {} has done {} does again, at another time; and whoever moves one of them to a quiet \
+         time does not know of the other.",
+        names.0, names.1
+    );
+    for job in [first, second] {
+        finding.evidence.extend(times::trigger_evidence(job));
+        finding.evidence.extend(
+            job.commands
+                .iter()
+                .take(wording::EVIDENCE_MAX)
+                .map(|command| {
+                    Evidence::new(&command.source, crate::trim_jobs::command_line(command))
+                }),
+        );
+    }
+    // The timer can be moved by an override and shows its runs in `systemctl list-timers`.
+    let drop = if first.timer.is_none() { first } else { second };
+    finding.remedy.push(trim_remedy::stop_second(drop));
+    out.findings.push(finding);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_host::{TestHost, md, nvme, only};
+    use crate::test_jobs::{anacron, cron_job, cron_weekly, fstrim_timer, jobs, timer};
+
+    fn host(list: Vec<Job>) -> TestHost {
+        TestHost::new()
+            .device(nvme("nvme0n1"))
+            .mount("/data", "nvme0n1", "xfs", "rw")
+            .elasticsearch("/data")
+            .with(jobs(list))
+    }
+
+    fn twice_started(script: &str, line: &str) -> Job {
+        let mut job = cron_weekly(script, line);
+        job.triggers.push(anacron("7", "cron.weekly"));
+        job
+    }
+
+    #[test]
+    fn cron_and_anacron_start_a_directory() {
+        let outcome = host(vec![
+            twice_started("fstrim", "fstrim --all"),
+            twice_started("man-db", "mandb --quiet"),
+        ])
+        .check(&RULE);
+        let finding = only(&outcome);
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(
+            finding.title,
+            "cron.weekly is started by cron and by anacron"
+        );
+        assert!(
+            finding
+                .why
+                .contains("cron.weekly/fstrim and cron.weekly/man-db")
+        );
+        let sources: Vec<&str> = finding.evidence.iter().map(|e| e.source.as_str()).collect();
+        assert_eq!(sources, ["etc/crontab:14", "etc/anacrontab:12"]);
+    }
+
+    #[test]
+    fn light_jobs_and_debians_stamp_script_make_it_an_information() {
+        let outcome = host(vec![twice_started("man-db", "mandb --quiet")]).check(&RULE);
+        assert_eq!(only(&outcome).severity, Severity::Info);
+        let outcome = host(vec![
+            twice_started("0anacron", "anacron -u cron.weekly"),
+            twice_started("fstrim", "fstrim --all"),
+        ])
+        .check(&RULE);
+        let finding = only(&outcome);
+        assert_eq!(finding.severity, Severity::Info);
+        assert!(finding.why.contains("0anacron"));
+    }
+
+    #[test]
+    fn a_script_beside_the_timer() {
+        let outcome =
+            host(vec![cron_weekly("fstrim", "fstrim --all"), fstrim_timer()]).check(&RULE);
+        let finding = only(&outcome);
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(
+            finding.title,
+            "cron.weekly/fstrim and fstrim.timer both trim /data"
+        );
+        assert_eq!(
+            finding.remedy[0].command.as_deref(),
+            Some("chmod -x /etc/cron.weekly/fstrim")
+        );
+        let without = host(vec![cron_weekly("fstrim", "fstrim --all"), fstrim_timer()])
+            .with(|host| host.stores.clear())
+            .check(&RULE);
+        assert_eq!(only(&without).severity, Severity::Info);
+    }
+
+    #[test]
+    fn one_mount_more_often_is_a_choice() {
+        let outcome = host(vec![
+            cron_job("/etc/cron.d/trim:1", "0 3 * * *", "fstrim /data"),
+            fstrim_timer(),
+        ])
+        .check(&RULE);
+        assert_eq!(outcome, Outcome::default());
+    }
+
+    #[test]
+    fn what_is_held_back_or_switched_off_is_not_done_twice() {
+        let mut guarded = cron_weekly("fstrim", "fstrim --all");
+        guarded.held_back_by = vec!["test -e /run/systemd/system".to_owned()];
+        assert_eq!(
+            host(vec![guarded, fstrim_timer()]).check(&RULE),
+            Outcome::default()
+        );
+        let only_anacron = {
+            let mut job = cron_weekly("fstrim", "fstrim --all");
+            job.triggers = vec![anacron("7", "cron.weekly")];
+            job
+        };
+        assert_eq!(host(vec![only_anacron]).check(&RULE), Outcome::default());
+    }
+
+    #[test]
+    fn two_raid_checks() {
+        let both = || {
+            vec![
+                cron_job(
+                    "/etc/cron.d/mdadm:12",
+                    "57 0 * * 0",
+                    "checkarray --cron --all",
+                ),
+                timer(
+                    "mdcheck_start.timer",
+                    "Sun *-*-1..7 1:00:00",
+                    "mdcheck --duration 6 hours",
+                ),
+                timer("mdcheck_continue.timer", "daily", "mdcheck --continue"),
+            ]
+        };
+        let outcome = TestHost::new()
+            .devices([nvme("nvme0n1"), nvme("nvme1n1")])
+            .device(md("md0", "raid1", &["nvme0n1", "nvme1n1"]))
+            .with(jobs(both()))
+            .check(&RULE);
+        let finding = only(&outcome);
+        assert_eq!(finding.severity, Severity::Info, "no store");
+        assert!(finding.title.contains("mdcheck_start.timer"));
+        assert_eq!(host(both()).check(&RULE), Outcome::default(), "no RAID");
+    }
+
+    #[test]
+    fn unknown_jobs_skip_the_rule() {
+        let outcome = host(Vec::new()).with(|host| host.jobs = None).check(&RULE);
+        assert_eq!(outcome.skipped[0].what, "SCHED002");
+    }
+}

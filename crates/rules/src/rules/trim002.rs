@@ -1,0 +1,249 @@
+//! # TRIM002: a store's data on flash that nothing ever trims
+//!
+//! ## What it finds
+//! A filesystem that holds a store's data, lies on flash and takes discards, but is mounted without
+//! `discard`, and no job of this host trims it.
+//!
+//! ## Why it hurts
+//! A filesystem that deletes a file only notes that its blocks are free; the drive is not told.
+//! Every merged segment and every dropped collection stays valid data for the drive, and its garbage
+//! collection goes on copying it. The less the drive believes to be free, the more it copies for
+//! each write: throughput falls from day to day, and the flash wears faster. Nightly benchmarks of
+//! Elasticsearch on two striped SSDs showed this as a sawtooth that recovered with each weekly trim,
+//! and as a flat line once the trim ran daily.
+//!
+//! ## Evidence
+//! The mount's options without `discard`; the drives' models; each trim job with the reason why it
+//! does not count here.
+//!
+//! ## Remedy
+//! Trim it in a quiet period: `systemctl enable --now fstrim.timer` with an override of its time
+//! where that timer reaches it, else a job of its own:
+//! `printf '%s\n' '0 3 * * 0 root /sbin/fstrim /data' > /etc/cron.d/trim-data`.
+//!
+//! ## Risk
+//! The first pass after a long time has all free space to discard; it takes long, and reads and
+//! writes stall meanwhile. Without a quiet period rather mount with `discard`, after a test.
+//!
+//! ## When it is silent
+//! Where discards are lost on the way (TRIM001, TRIM008); where a trim timer is only switched off
+//! (TRIM003), or one that runs passes this mount by (TRIM006); where it cannot be told that flash is
+//! below; on read-only mounts; on VDO; on Elastic Cloud Enterprise hosts (TRIM010). Where a job's
+//! script computes what it trims, this rule is skipped for what it may trim.
+//!
+//! ## References
+//! fstrim(8); Elastic, "Is your Elasticsearch trimmed?" (2016).
+
+use crate::catalogue::Rule;
+use crate::context::{Context, Outcome, Volume};
+use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN, Reach, TrimJobs};
+use crate::{trim_remedy, trim_state, wording};
+use facts::{Evidence, Severity, Skipped};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "TRIM002",
+    title: "a store's data on flash that nothing ever trims",
+    source: include_str!("trim002.rs"),
+    check,
+};
+
+fn check(cx: &Context<'_>, out: &mut Outcome) {
+    let Some(trims) = TrimJobs::of(cx) else {
+        out.skipped
+            .push(Skipped::new(RULE.id, JOBS_UNKNOWN, Some(JOBS_NEED)));
+        return;
+    };
+    for volume in &cx.volumes {
+        if volume.stores.is_empty() || !trim_state::decays_without_trim(cx, volume) {
+            continue;
+        }
+        check_volume(cx, &trims, volume, out);
+    }
+}
+
+fn check_volume(cx: &Context<'_>, trims: &TrimJobs<'_>, volume: &Volume<'_>, out: &mut Outcome) {
+    let mut misses: Vec<Evidence> = Vec::new();
+    for trim in &trims.jobs {
+        let active = trim.job.is_active();
+        match trims.reach(trim, volume) {
+            Reach::Reached if active => return,
+            // TRIM003 says what is to be done.
+            Reach::Reached if trim_state::is_switched_off(cx, trim.job) => return,
+            Reach::Reached => misses.push(Evidence::new(
+                &trim.job.defined_in,
+                format!(
+                    "does not run here: {}",
+                    trim_state::why_inactive(cx, trim.job)
+                ),
+            )),
+            Reach::Unknown(why) if active => {
+                out.skipped.push(Skipped::new(
+                    format!("{} on {}", RULE.id, wording::mount_point(volume)),
+                    format!("{} may trim it: {why}", wording::job_name(trim.job)),
+                    None,
+                ));
+                return;
+            }
+            Reach::Unknown(_) => {}
+            // TRIM006 says why the job for all mounts passes this one by.
+            Reach::Missed(_) if active && trim.is_for_all() => return,
+            Reach::Missed(miss) => misses.push(Evidence::new(
+                &trim.job.defined_in,
+                format!("does not trim it: {}", miss.reason()),
+            )),
+        }
+    }
+    let mount_point = wording::mount_point(volume);
+    let mut finding = wording::about_volume(
+        &RULE,
+        Severity::Warning,
+        volume,
+        format!(
+            "{} is on flash that nothing trims",
+            wording::data_of(volume)
+        ),
+    );
+    finding.why = format!(
+        "{mount_point} takes discards, but it is mounted without `discard`, and no job of this \
+         host trims it. What the store deletes stays valid data for the drives, whose garbage \
+         collection goes on copying it: writes get slower from day to day."
+    );
+    finding.evidence.extend(wording::medium_evidence(volume));
+    if misses.is_empty() {
+        misses.push(Evidence::new("trim jobs of this host", "none"));
+    }
+    misses.truncate(wording::EVIDENCE_MAX);
+    finding.evidence.extend(misses);
+    finding.remedy.push(trim_remedy::trim_mount(
+        &volume.mount.mount_point,
+        cx.host.platform.systemd == Some(true),
+    ));
+    finding
+        .remedy
+        .push(trim_remedy::mount_with_discard(volume.mount));
+    out.findings.push(finding);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_host::{TestHost, crypt, md, nvme, only, virtio};
+    use crate::test_jobs::{cron_job, cron_weekly, fstab, fstrim_timer, jobs, with_state};
+    use facts::host::EnabledState;
+
+    fn untrimmed() -> TestHost {
+        TestHost::new()
+            .devices([nvme("nvme0n1"), nvme("nvme1n1")])
+            .device(md("md0", "raid0", &["nvme0n1", "nvme1n1"]))
+            .mount("/data", "md0", "xfs", "rw,noatime")
+            .elasticsearch("/data/es")
+    }
+
+    #[test]
+    fn without_any_trim_job_it_decays() {
+        let outcome = untrimmed().check(&RULE);
+        let finding = only(&outcome);
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(finding.mount_point.as_deref(), Some("/data"));
+        assert_eq!(finding.device.as_deref(), Some("md0"));
+        assert_eq!(
+            finding.title,
+            "Elasticsearch's data is on flash that nothing trims"
+        );
+        let command = finding.remedy[0].command.as_deref().expect("a command");
+        assert!(command.contains("ExecStart=/sbin/fstrim --verbose /data"));
+    }
+
+    #[test]
+    fn a_job_that_reaches_it_is_enough() {
+        for job in [
+            fstrim_timer(),
+            cron_weekly("fstrim", "fstrim --all"),
+            cron_job("/etc/cron.d/x:1", "0 3 * * *", "fstrim /data/es"),
+            cron_job("/etc/cron.d/x:1", "0 3 * * *", "trimtab trim /data"),
+        ] {
+            let outcome = untrimmed().with(jobs(vec![job])).check(&RULE);
+            assert_eq!(outcome, Outcome::default());
+        }
+    }
+
+    #[test]
+    fn a_job_for_another_mount_is_none() {
+        let outcome = untrimmed()
+            .with(jobs(vec![cron_job(
+                "/etc/cron.d/x:1",
+                "0 3 * * *",
+                "fstrim /srv",
+            )]))
+            .check(&RULE);
+        let finding = only(&outcome);
+        assert!(
+            finding
+                .evidence
+                .iter()
+                .any(|e| e.source == "etc/cron.d/x:1" && e.value.contains("other mount points"))
+        );
+    }
+
+    #[test]
+    fn what_other_rules_explain_is_left_to_them() {
+        let off = with_state(fstrim_timer(), EnabledState::Disabled, Some(false));
+        assert_eq!(
+            untrimmed().with(jobs(vec![off])).check(&RULE),
+            Outcome::default(),
+            "TRIM003"
+        );
+        let outcome = untrimmed()
+            .with(fstab(&[("/", "defaults")]))
+            .with(jobs(vec![fstrim_timer()]))
+            .check(&RULE);
+        assert_eq!(outcome, Outcome::default(), "TRIM006");
+        let lost = TestHost::new()
+            .device(nvme("nvme0n1"))
+            .device(crypt("dm-0", "data", "nvme0n1", false))
+            .mount("/data", "dm-0", "xfs", "rw")
+            .elasticsearch("/data");
+        assert_eq!(lost.check(&RULE), Outcome::default(), "TRIM001");
+        let cloud = untrimmed()
+            .with(|host| host.platform.elastic_cloud_enterprise = Some("/mnt/data/elastic".into()));
+        assert_eq!(cloud.check(&RULE), Outcome::default(), "TRIM010");
+    }
+
+    #[test]
+    fn a_disabled_timer_that_would_not_reach_it_explains_nothing() {
+        let off = with_state(fstrim_timer(), EnabledState::Disabled, Some(false));
+        let outcome = untrimmed()
+            .with(fstab(&[("/", "defaults")]))
+            .with(jobs(vec![off]))
+            .check(&RULE);
+        let finding = only(&outcome);
+        assert!(finding.evidence.iter().any(|e| e.value.contains("fstab")));
+    }
+
+    #[test]
+    fn silent_without_a_store_without_flash_and_with_online_discard() {
+        let no_store = untrimmed().with(|host| host.stores.clear());
+        assert_eq!(no_store.check(&RULE), Outcome::default());
+        let virtual_disk = TestHost::new()
+            .device(virtio("vda"))
+            .mount("/data", "vda", "xfs", "rw")
+            .elasticsearch("/data");
+        assert_eq!(virtual_disk.check(&RULE), Outcome::default());
+        let online = TestHost::new()
+            .device(nvme("nvme0n1"))
+            .mount("/data", "nvme0n1", "btrfs", "rw,discard=async")
+            .elasticsearch("/data");
+        assert_eq!(online.check(&RULE), Outcome::default());
+    }
+
+    #[test]
+    fn unknown_jobs_skip_the_rule_and_a_computed_target_skips_the_mount() {
+        let outcome = untrimmed().with(|host| host.jobs = None).check(&RULE);
+        assert_eq!(outcome.findings, []);
+        assert_eq!(outcome.skipped[0].what, "TRIM002");
+        let script = cron_weekly("trim", "fstrim $fs");
+        let outcome = untrimmed().with(jobs(vec![script])).check(&RULE);
+        assert_eq!(outcome.findings, []);
+        assert_eq!(outcome.skipped[0].what, "TRIM002 on /data");
+    }
+}

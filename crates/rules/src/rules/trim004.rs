@@ -1,0 +1,218 @@
+//! # TRIM004: discarded online and trimmed periodically as well
+//!
+//! ## What it finds
+//! A filesystem that is mounted with `discard` and also trimmed by a job that runs.
+//!
+//! ## Why it hurts
+//! The work is done twice. Online discard already told the drive what is free; the periodic trim
+//! sends all of it again, in one go: XFS and Btrfs keep no record of what was discarded before, ext4
+//! keeps one in memory until it is unmounted. So a host that pays for online discard with every
+//! deletion still gets the weekly stall. "Never both" is the advice of all who measured it.
+//!
+//! ## Evidence
+//! The mount's options; the job that reaches it, with its command.
+//!
+//! ## Remedy
+//! Keep one. On ext4 and XFS take `discard` out of the mount options (`mount -o remount,nodiscard`
+//! on ext4; XFS takes it at the next mount only) and keep the periodic trim at a quiet time. Without
+//! a quiet period keep `discard` and give the mount `X-fstrim.notrim` in fstab. On Btrfs keep
+//! `discard=async` and leave the mount out of the periodic trim.
+//!
+//! ## Risk
+//! After a change see that one of the two is left: TRIM002 tells if none is.
+//!
+//! ## When it is silent
+//! Where discards are refused by the mounted device; where no active job reaches the mount. Btrfs'
+//! `discard=async` (default since 6.2) and F2FS' default discard next to a weekly fstrim are an
+//! information, as is any mount without a store's data.
+//!
+//! ## References
+//! fstrim(8), ext4(5), xfs(5), btrfs(5); nixos-hardware#1199, scylla-machine-image#341.
+
+use crate::catalogue::Rule;
+use crate::context::{Context, Outcome, Volume};
+use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN, Reach, TrimJob, TrimJobs};
+use crate::trim_state::{OnlineDiscard, online_discard};
+use crate::{trim_remedy, trim_state, wording};
+use facts::{Severity, Skipped};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "TRIM004",
+    title: "mounted with `discard` and trimmed periodically as well",
+    source: include_str!("trim004.rs"),
+    check,
+};
+
+fn check(cx: &Context<'_>, out: &mut Outcome) {
+    let Some(trims) = TrimJobs::of(cx) else {
+        out.skipped
+            .push(Skipped::new(RULE.id, JOBS_UNKNOWN, Some(JOBS_NEED)));
+        return;
+    };
+    for volume in &cx.volumes {
+        let online = online_discard(volume.mount);
+        if online == OnlineDiscard::Off
+            || volume.mount.is_read_only()
+            || !trim_state::fstrim_works_here(volume)
+        {
+            continue;
+        }
+        let reaching = trims.reaching(volume);
+        if reaching.is_empty() {
+            skip_unknown(&trims, volume, out);
+        } else {
+            report(cx, volume, online, &reaching, out);
+        }
+    }
+}
+
+fn skip_unknown(trims: &TrimJobs<'_>, volume: &Volume<'_>, out: &mut Outcome) {
+    for trim in trims.active() {
+        if let Reach::Unknown(why) = trims.reach(trim, volume) {
+            out.skipped.push(Skipped::new(
+                format!("{} on {}", RULE.id, wording::mount_point(volume)),
+                format!("{} may trim it: {why}", wording::job_name(trim.job)),
+                None,
+            ));
+            return;
+        }
+    }
+}
+
+fn report(
+    cx: &Context<'_>,
+    volume: &Volume<'_>,
+    online: OnlineDiscard,
+    reaching: &[&TrimJob<'_>],
+    out: &mut Outcome,
+) {
+    let severity = if volume.stores.is_empty() || online == OnlineDiscard::Background {
+        Severity::Info
+    } else {
+        Severity::Warning
+    };
+    let names: Vec<String> = reaching
+        .iter()
+        .map(|trim| wording::job_name(trim.job))
+        .collect();
+    let names = wording::list(&names);
+    let mut finding = wording::about_volume(
+        &RULE,
+        severity,
+        volume,
+        format!("discarded online, and trimmed by {names} as well"),
+    );
+    finding.why = match (online, volume.mount.fs_type.as_str()) {
+        (OnlineDiscard::Background, "btrfs") => format!(
+            "Btrfs discards freed space in the background (`discard=async`, the default since 6.2 \
+             where a device takes discards). All free space that is allocated to block groups is \
+             discarded again at every pass of {names}."
+        ),
+        (OnlineDiscard::Background, _) => {
+            format!("The filesystem discards what it frees by itself; done once more by {names}.")
+        }
+        (_, "ext4") => format!(
+            "The mount discards whatever is freed at once, and all free space is gone over once \
+             more by {names}: ext4 remembers what was trimmed only until it is unmounted. The work is \
+             done twice, and the periodic stall comes on top of the price of every deletion."
+        ),
+        _ => format!(
+            "The mount discards whatever is freed at once, and all free space is discarded again at \
+             every pass of {names}. The work is done twice, and the periodic stall comes on top of \
+             the price of every deletion."
+        ),
+    };
+    finding.evidence.extend(
+        reaching
+            .iter()
+            .flat_map(|trim| trim.evidence())
+            .take(wording::EVIDENCE_MAX),
+    );
+    let leave_out = trim_remedy::leave_out_of_trim(cx.host, volume.mount, reaching);
+    let drop_option = trim_remedy::mount_without_discard(cx.host, volume.mount);
+    finding.remedy = if online == OnlineDiscard::Background {
+        vec![leave_out]
+    } else {
+        vec![drop_option, leave_out]
+    };
+    out.findings.push(finding);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_host::{TestHost, nvme, only, virtio};
+    use crate::test_jobs::{LISTED_IN, cron_job, cron_weekly, fstab, fstrim_timer, jobs};
+
+    fn host(fs_type: &str, options: &str) -> TestHost {
+        TestHost::new()
+            .device(nvme("nvme0n1"))
+            .mount("/data", "nvme0n1", fs_type, options)
+            .elasticsearch("/data")
+            .with(fstab(&[("/data", "noatime,discard")]))
+            .with(jobs(vec![fstrim_timer()]))
+    }
+
+    #[test]
+    fn both_on_a_stores_mount() {
+        let outcome = host("xfs", "rw,discard").check(&RULE);
+        let finding = only(&outcome);
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(
+            finding.title,
+            "discarded online, and trimmed by fstrim.timer as well"
+        );
+        assert!(finding.evidence.iter().any(|e| e.value == LISTED_IN));
+        // XFS does not take nodiscard by a remount.
+        let drop = &finding.remedy[0];
+        assert!(!drop.command.as_deref().unwrap_or("").contains("remount"));
+        let outcome = host("ext4", "rw,discard").check(&RULE);
+        let command = only(&outcome).remedy[0].command.as_deref().expect("one");
+        assert!(
+            command.contains("mount -o remount,nodiscard /data"),
+            "{command}"
+        );
+        assert!(command.contains("1s/,discard"), "fstab's line 1: {command}");
+    }
+
+    #[test]
+    fn btrfs_async_and_mounts_without_a_store_are_informations() {
+        let outcome = host("btrfs", "rw,discard=async").check(&RULE);
+        assert_eq!(only(&outcome).severity, Severity::Info);
+        let outcome = TestHost::new()
+            .device(virtio("vda"))
+            .mount("/", "vda", "ext4", "rw,discard")
+            .with(jobs(vec![fstrim_timer()]))
+            .check(&RULE);
+        assert_eq!(only(&outcome).severity, Severity::Info);
+    }
+
+    #[test]
+    fn one_of_the_two_is_silent() {
+        assert_eq!(host("xfs", "rw").check(&RULE), Outcome::default());
+        let no_job = host("xfs", "rw,discard").with(jobs(Vec::new()));
+        assert_eq!(no_job.check(&RULE), Outcome::default());
+        let left_out =
+            host("xfs", "rw,discard").with(fstab(&[("/data", "discard,X-fstrim.notrim")]));
+        assert_eq!(left_out.check(&RULE), Outcome::default());
+        let elsewhere = host("xfs", "rw,discard").with(jobs(vec![cron_job(
+            "/etc/cron.d/x:1",
+            "0 3 * * *",
+            "fstrim /srv",
+        )]));
+        assert_eq!(elsewhere.check(&RULE), Outcome::default());
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_skipped() {
+        let outcome = host("xfs", "rw,discard")
+            .with(|host| host.jobs = None)
+            .check(&RULE);
+        assert_eq!(outcome.skipped[0].what, "TRIM004");
+        let outcome = host("xfs", "rw,discard")
+            .with(jobs(vec![cron_weekly("trim", "fstrim $fs")]))
+            .check(&RULE);
+        assert_eq!(outcome.findings, []);
+        assert_eq!(outcome.skipped[0].what, "TRIM004 on /data");
+    }
+}

@@ -1,0 +1,268 @@
+//! # TRIM005: trimmed by online discard only
+//!
+//! ## What it finds
+//! A filesystem that is mounted with `discard` and that no periodic job trims.
+//!
+//! ## Why it hurts
+//! The drive is told of free space at once, so nothing decays. But each deletion of much data, a
+//! merged segment or a dropped index, sends its discards in the middle of the load. ext4 and XFS of
+//! late send them after the commit and not inside it, and drives with queued TRIM take them next to
+//! reads and writes; there it is fine mostly. SATA before 3.1 has no queued TRIM, and libata's list
+//! takes it away from drives that claim it falsely: each discard waits until the drive's queue is
+//! empty and holds up all that comes after. There a periodic trim in a quiet period is better.
+//!
+//! ## Evidence
+//! The mount's options; libata's `trim` attribute of each SATA drive below.
+//!
+//! ## Remedy
+//! Where TRIM is not queued: `mount -o remount,nodiscard` (XFS: at the next mount) and
+//! `systemctl enable --now fstrim.timer` at a quiet time. Else nothing has to be done.
+//!
+//! ## Risk
+//! Never both (TRIM004), and not neither (TRIM002).
+//!
+//! ## When it is silent
+//! Btrfs' `discard=async` and F2FS, which discard in the background, unless a drive's TRIM is not
+//! queued; where discards are lost on the way (TRIM001); where a job trims the mount, too (TRIM004).
+//! A warning only where a store's data lies on drives whose TRIM is not queued.
+//!
+//! ## References
+//! ext4(5), xfs(5), btrfs(5); Linux, drivers/ata/libata-core.c (`ATA_QUIRK_NO_NCQ_TRIM`);
+//! Documentation/ABI/testing/sysfs-ata (`trim`).
+
+use crate::catalogue::Rule;
+use crate::context::{Context, Outcome, Volume};
+use crate::trim_jobs::TrimJobs;
+use crate::trim_state::{OnlineDiscard, online_discard};
+use crate::{shell, trim_remedy, trim_state, wording};
+use facts::host::{AtaTrim, BlockDevice, DeviceKind};
+use facts::{Evidence, Remedy, Severity};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "TRIM005",
+    title: "trimmed by online discard only",
+    source: include_str!("trim005.rs"),
+    check,
+};
+
+fn check(cx: &Context<'_>, out: &mut Outcome) {
+    // Unknown jobs do not hide this: online discard is certain, and the text says what is not.
+    let trims = TrimJobs::of(cx);
+    for volume in &cx.volumes {
+        let online = online_discard(volume.mount);
+        if online == OnlineDiscard::Off
+            || volume.mount.is_read_only()
+            || trim_state::trim_has_effect(volume) == Some(false)
+        {
+            continue;
+        }
+        let is_trimmed = trims
+            .as_ref()
+            .is_some_and(|trims| !trims.reaching(volume).is_empty());
+        let unqueued: Vec<(&BlockDevice, &'static str)> = volume
+            .stack
+            .leaves()
+            .filter_map(|drive| Some((drive, unqueued_trim(drive)?)))
+            .collect();
+        if is_trimmed || (online == OnlineDiscard::Background && unqueued.is_empty()) {
+            continue;
+        }
+        report(cx, trims.as_ref(), volume, &unqueued, out);
+    }
+}
+
+/// libata's word where TRIM waits for an empty queue.
+fn unqueued_trim(drive: &BlockDevice) -> Option<&'static str> {
+    match drive.kind {
+        DeviceKind::Scsi {
+            ata_trim: Some(AtaTrim::Unqueued),
+            ..
+        } => Some("unqueued"),
+        DeviceKind::Scsi {
+            ata_trim: Some(AtaTrim::ForcedUnqueued),
+            ..
+        } => Some("forced_unqueued"),
+        _ => None,
+    }
+}
+
+fn report(
+    cx: &Context<'_>,
+    trims: Option<&TrimJobs<'_>>,
+    volume: &Volume<'_>,
+    unqueued: &[(&BlockDevice, &'static str)],
+    out: &mut Outcome,
+) {
+    let severity = if unqueued.is_empty() || volume.stores.is_empty() {
+        Severity::Info
+    } else {
+        Severity::Warning
+    };
+    let title = match (unqueued.is_empty(), trims) {
+        (false, _) => "mounted with `discard` on drives whose TRIM is not queued",
+        (true, Some(_)) => "trimmed by online discard only",
+        (true, None) => "mounted with `discard`",
+    };
+    let mut finding = wording::about_volume(&RULE, severity, volume, title);
+    if let [(drive, _), ..] = unqueued {
+        finding.device = Some(drive.name.clone());
+    }
+    finding.why = why(volume, trims, unqueued);
+    finding.evidence.extend(
+        unqueued
+            .iter()
+            .take(wording::EVIDENCE_MAX)
+            .map(|(drive, word)| {
+                Evidence::new(
+                    "sys/class/ata_device/*/trim",
+                    format!("{word} ({})", drive.name),
+                )
+            }),
+    );
+    if unqueued.is_empty() {
+        finding.remedy.push(Remedy::advice(
+            "Nothing has to be done while latencies are good. If deletions of much data show as \
+             spikes, a periodic trim in a quiet period is better; then without `discard`.",
+        ));
+    } else {
+        finding
+            .remedy
+            .push(trim_remedy::mount_without_discard(cx.host, volume.mount));
+        finding.remedy.push(trim_remedy::trim_mount(
+            &volume.mount.mount_point,
+            cx.host.platform.systemd == Some(true),
+        ));
+    }
+    out.findings.push(finding);
+}
+
+fn why(
+    volume: &Volume<'_>,
+    trims: Option<&TrimJobs<'_>>,
+    unqueued: &[(&BlockDevice, &'static str)],
+) -> String {
+    let mut why = if unqueued.is_empty() {
+        match volume.mount.fs_type.as_str() {
+            "xfs" => {
+                "XFS of late sends discards after the commit of its log, so deletions do not wait \
+                 for them; the freed space is locked until they are through, though. "
+            }
+            "btrfs" => {
+                "Plain `discard` makes Btrfs discard with each transaction; `discard=async` gathers \
+                 them and limits their rate. "
+            }
+            _ => {
+                "The filesystem sends its discards after each commit: deletions of much data send \
+                 many at once, in the middle of the load. "
+            }
+        }
+        .to_owned()
+            + "With drives that queue TRIM that is fine mostly."
+    } else {
+        let drives: Vec<String> = unqueued
+            .iter()
+            .map(|(drive, _)| shell::printable(&drive.dev_path()))
+            .collect();
+        let listed = if unqueued.iter().any(|(_, word)| *word == "forced_unqueued") {
+            " (libata's list takes queued TRIM away from drives that claim it falsely)"
+        } else {
+            ""
+        };
+        format!(
+            "{} cannot queue TRIM{listed}: each discard waits until the drive's queue is empty, and \
+             all reads and writes behind it wait, too. With `discard` that happens at every \
+             deletion.",
+            wording::list(&drives)
+        )
+    };
+    let may = trims.is_some_and(|trims| trims.may_be_trimmed(volume));
+    if trims.is_none() {
+        why.push_str(
+            " Whether a periodic trim runs as well, which it should not, is not known: the jobs of \
+             this host are not.",
+        );
+    } else if may {
+        why.push_str(" A job may trim it as well, which it should not: what it trims is unknown.");
+    }
+    why
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_host::{TestHost, crypt, md, nvme, only, sata};
+    use crate::test_jobs::{fstrim_timer, jobs};
+
+    fn sata_with(trim: AtaTrim) -> BlockDevice {
+        let mut drive = sata("sda");
+        if let DeviceKind::Scsi { ata_trim, .. } = &mut drive.kind {
+            *ata_trim = Some(trim);
+        }
+        drive
+    }
+
+    fn on_sata(trim: AtaTrim, fs_type: &str, options: &str) -> TestHost {
+        TestHost::new()
+            .device(sata_with(trim))
+            .mount("/data", "sda", fs_type, options)
+            .elasticsearch("/data")
+    }
+
+    #[test]
+    fn xfs_on_striped_nvme_with_unknown_jobs() {
+        let outcome = TestHost::new()
+            .devices([nvme("nvme0n1"), nvme("nvme1n1")])
+            .device(md("md0", "raid0", &["nvme0n1", "nvme1n1"]))
+            .mount("/data", "md0", "xfs", "rw,discard")
+            .with(|host| host.jobs = None)
+            .check(&RULE);
+        let finding = only(&outcome);
+        assert_eq!(finding.severity, Severity::Info);
+        assert_eq!(finding.title, "mounted with `discard`");
+        assert!(finding.why.contains("is not known"), "{}", finding.why);
+        assert_eq!(outcome.skipped, []);
+    }
+
+    #[test]
+    fn where_trim_is_not_queued_it_hurts() {
+        for (trim, word) in [
+            (AtaTrim::Unqueued, "unqueued (sda)"),
+            (AtaTrim::ForcedUnqueued, "forced_unqueued (sda)"),
+        ] {
+            let outcome = on_sata(trim, "ext4", "rw,discard").check(&RULE);
+            let finding = only(&outcome);
+            assert_eq!(finding.severity, Severity::Warning);
+            assert_eq!(finding.device.as_deref(), Some("sda"));
+            assert!(finding.evidence.iter().any(|e| e.value == word));
+        }
+        // Btrfs in the background waits for the same queue.
+        let outcome = on_sata(AtaTrim::Unqueued, "btrfs", "rw,discard=async").check(&RULE);
+        assert_eq!(only(&outcome).severity, Severity::Warning);
+        let no_store = on_sata(AtaTrim::Unqueued, "ext4", "rw,discard")
+            .with(|host| host.stores.clear())
+            .check(&RULE);
+        assert_eq!(only(&no_store).severity, Severity::Info);
+    }
+
+    #[test]
+    fn queued_trim_is_an_information_and_btrfs_async_is_fine() {
+        let outcome = on_sata(AtaTrim::Queued, "ext4", "rw,discard").check(&RULE);
+        assert_eq!(only(&outcome).severity, Severity::Info);
+        let outcome = on_sata(AtaTrim::Queued, "btrfs", "rw,discard=async").check(&RULE);
+        assert_eq!(outcome, Outcome::default());
+    }
+
+    #[test]
+    fn silent_where_another_rule_speaks() {
+        let both =
+            on_sata(AtaTrim::Unqueued, "ext4", "rw,discard").with(jobs(vec![fstrim_timer()]));
+        assert_eq!(both.check(&RULE), Outcome::default(), "TRIM004");
+        let lost = TestHost::new()
+            .device(nvme("nvme0n1"))
+            .device(crypt("dm-0", "data", "nvme0n1", false))
+            .mount("/data", "dm-0", "ext4", "rw,discard");
+        assert_eq!(lost.check(&RULE), Outcome::default(), "TRIM001");
+        let off = on_sata(AtaTrim::Unqueued, "ext4", "rw");
+        assert_eq!(off.check(&RULE), Outcome::default());
+    }
+}

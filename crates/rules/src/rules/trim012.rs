@@ -1,0 +1,236 @@
+//! # TRIM012: discards are accepted, and nothing here proves that they arrive
+//!
+//! ## What it finds
+//! A filesystem whose every layer takes discards, down to a disk that a hypervisor makes
+//! (virtio-blk, virtio-scsi, a QEMU, VMware, Hyper-V or Xen disk) or a file behind a loop device.
+//!
+//! ## Why it hurts
+//! A virtual disk may take discards and ignore them. Measured: virtio-scsi and AHCI disks of a host
+//! with `discard=ignore` show `provisioning_mode` unmap, `fstrim` "trims" 447 MiB, and the host
+//! frees nothing. Then the image grows to its full size, and the flash below it is never trimmed.
+//!
+//! ## Evidence
+//! The drive's kind and model. sysfs ends there: its discard counters show that requests were sent,
+//! not that they did anything.
+//!
+//! ## Remedy
+//! Prove it once: write a file, delete it, trim, and let the host's administrator compare what the
+//! image occupies before and after (`stat -c %b IMAGE`, `lvs`, the provider's figures).
+//!
+//! ## Risk
+//! The proof writes 512 MiB and trims the whole filesystem: do it in a quiet period.
+//!
+//! ## When it is silent
+//! On bare metal, on instance-store drives and drives passed through, on network disks (TRIM010), and
+//! where a layer refuses or swallows discards (TRIM001, TRIM008, TRIM009).
+//!
+//! ## References
+//! - QEMU block drivers: the `discard` option; Documentation/ABI/stable/sysfs-block, `stat`
+//! - util-linux issue "fstrim: does it reach the disk?"
+
+use crate::catalogue::Rule;
+use crate::context::{Context, Outcome};
+use crate::medium::{self, Place};
+use crate::shell::{operand, quote};
+use crate::volumes::{self, Group};
+use crate::{discard_path, discard_remedy, shell, wording};
+use facts::host::{BlockDevice, DeviceKind};
+use facts::{Finding, Remedy, Severity};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "TRIM012",
+    title: "discards are accepted, and nothing here proves that they arrive",
+    source: include_str!("trim012.rs"),
+    check,
+};
+
+fn check(cx: &Context<'_>, out: &mut Outcome) {
+    let mut unproven = Vec::new();
+    for volume in volumes::trimmable(cx) {
+        let path = discard_path::trace(&volume.stack);
+        if path.reaches_drives().is_none() {
+            out.skipped
+                .extend(path.skipped(RULE.id, &volume.mount.mount_point));
+        }
+        if path.reaches_drives() != Some(true) {
+            continue;
+        }
+        let mut drives: Vec<&BlockDevice> = volume
+            .stack
+            .leaves()
+            .filter(|leaf| medium::of_drive(&cx.host.platform, leaf).place == Place::Virtual)
+            .collect();
+        drives.sort_by(|a, b| a.name.cmp(&b.name));
+        if !drives.is_empty() {
+            let key: Vec<&str> = drives.iter().map(|drive| drive.name.as_str()).collect();
+            unproven.push((volume, key, drives));
+        }
+    }
+    for group in volumes::grouped(unproven) {
+        out.findings.push(finding(&group));
+    }
+}
+
+fn finding(group: &Group<'_, '_, Vec<&BlockDevice>>) -> Finding {
+    let drives = &group.item;
+    let first = drives[0];
+    let names: Vec<String> = drives
+        .iter()
+        .map(|drive| discard_remedy::name_of(drive))
+        .collect();
+    let verb = if names.len() == 1 { "takes" } else { "take" };
+    let is_loop = matches!(first.kind, DeviceKind::Loop { .. });
+    let what = match (is_loop, names.len()) {
+        (true, 1) => "loop device",
+        (true, _) => "loop devices",
+        (false, 1) => "virtual disk",
+        (false, _) => "virtual disks",
+    };
+    let mut finding = wording::about_volume(
+        &RULE,
+        Severity::Info,
+        group.volume,
+        format!(
+            "{what} {} {verb} discards; whether they free anything cannot be seen from here",
+            wording::list(&names)
+        ),
+    );
+    finding.subject = shell::printable(&first.dev_path());
+    finding.device = Some(first.name.clone());
+    finding.why = if is_loop {
+        "A discard punches a hole into the file behind the loop device, if its filesystem can do \
+         that. Whether the drive below that file is told is a question of its own."
+            .to_owned()
+    } else {
+        "The host may ignore what a virtual disk accepts. Discard counters of the disk show that \
+         requests were sent, not that anything was freed."
+            .to_owned()
+    };
+    for drive in drives.iter().take(4) {
+        finding.evidence.push(medium::evidence(drive));
+        finding
+            .evidence
+            .extend(discard_path::limits_of(drive).into_iter().take(1));
+    }
+    finding.evidence.extend(group.others_as_evidence());
+    finding.remedy.push(proof(group, first));
+    finding
+}
+
+fn proof(group: &Group<'_, '_, Vec<&BlockDevice>>, drive: &BlockDevice) -> Remedy {
+    let mount_point = &group.volume.mount.mount_point;
+    let probe = quote(&format!("{}/trim-probe", mount_point.trim_end_matches('/')));
+    let occupied = match &drive.kind {
+        DeviceKind::Loop {
+            backing_file: Some(file),
+        } => format!("stat -c %b {}", operand(file)),
+        _ => {
+            "# on the host: stat -c %b IMAGE, or the allocation that the provider shows".to_owned()
+        }
+    };
+    let text = match drive.kind {
+        DeviceKind::Loop { .. } => {
+            "Prove it: what the file occupies must grow with the probe and shrink with the trim."
+        }
+        _ => {
+            "Prove it together with the host's administrator: what the image or volume occupies \
+             must grow with the probe and shrink with the trim."
+        }
+    };
+    Remedy::command(
+        text,
+        format!(
+            "dd if=/dev/urandom of={probe} bs=1M count=512 conv=fsync\n{occupied}\nrm {probe}\n\
+             sync\nfstrim --verbose {}\n{occupied}",
+            operand(mount_point)
+        ),
+    )
+    .risk("It writes 512 MiB and trims the whole filesystem: choose a quiet period.")
+    .undo(format!("rm --force {probe}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_host::*;
+    use facts::host::{DiscardLimits, ScsiTransport};
+
+    #[test]
+    fn virtual_disks_are_unproven() {
+        for disk in [
+            virtio("vda"),
+            scsi("sda", "QEMU", "QEMU HARDDISK", ScsiTransport::Virtio),
+            scsi("sda", "VMware", "Virtual disk", ScsiTransport::Hypervisor),
+            nvme_model("nvme0n1", "QEMU NVMe Ctrl"),
+        ] {
+            let name = disk.name.clone();
+            let outcome = TestHost::new()
+                .device(disk)
+                .mount("/mnt/x", &name, "xfs", "rw")
+                .check(&RULE);
+            let finding = only(&outcome);
+            assert_eq!(finding.severity, Severity::Info);
+            assert_eq!(finding.device.as_deref(), Some(name.as_str()));
+        }
+    }
+
+    #[test]
+    fn real_drives_and_instance_stores_are_silent() {
+        for model in [
+            "SAMSUNG MZQL21T9HCJR-00A07",
+            "Amazon EC2 NVMe Instance Storage",
+            "Amazon Elastic Block Store",
+        ] {
+            let outcome = TestHost::new()
+                .device(nvme_model("nvme0n1", model))
+                .mount("/data", "nvme0n1", "xfs", "rw")
+                .with(|host| host.platform.hypervisor = Some("kvm".to_owned()))
+                .check(&RULE);
+            assert_eq!(outcome, Outcome::default(), "{model}");
+        }
+    }
+
+    #[test]
+    fn an_array_of_virtual_disks_is_one_finding() {
+        let outcome = TestHost::new()
+            .devices([
+                nvme_model("nvme0n1", "QEMU NVMe Ctrl"),
+                nvme_model("nvme1n1", "QEMU NVMe Ctrl"),
+            ])
+            .device(md("md0", "raid0", &["nvme0n1", "nvme1n1"]))
+            .mount("/mnt/x", "md0", "xfs", "rw")
+            .check(&RULE);
+        assert!(
+            only(&outcome)
+                .title
+                .starts_with("virtual disks /dev/nvme0n1 and /dev/nvme1n1 take discards")
+        );
+    }
+
+    #[test]
+    fn where_discards_are_lost_there_is_nothing_to_prove() {
+        let outcome = TestHost::new()
+            .device(with_discard(virtio("vda"), no_discards()))
+            .mount("/", "vda", "ext4", "rw")
+            .check(&RULE);
+        assert_eq!(outcome, Outcome::default());
+        let outcome = TestHost::new()
+            .device(with_discard(virtio("vda"), DiscardLimits::default()))
+            .mount("/", "vda", "ext4", "rw")
+            .check(&RULE);
+        assert_eq!(outcome.skipped.len(), 1);
+    }
+
+    #[test]
+    fn a_loop_device_is_proven_on_this_machine() {
+        let kind = DeviceKind::Loop {
+            backing_file: Some("/var/lib/images/a b.img".to_owned()),
+        };
+        let outcome = TestHost::new()
+            .device(device("loop0", kind, &[]))
+            .mount("/mnt/l", "loop0", "ext4", "rw")
+            .check(&RULE);
+        let command = only(&outcome).remedy[0].command.as_deref();
+        assert!(command.is_some_and(|c| c.contains("stat -c %b '/var/lib/images/a b.img'")));
+    }
+}

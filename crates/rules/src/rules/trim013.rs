@@ -1,0 +1,429 @@
+//! # TRIM013: the trim comes too rarely for the write rate
+//!
+//! ## What it finds
+//! A store's data on flash whose trim runs every few days or less often, while more is written
+//! between two trims than the drives have room for: free space plus spare area.
+//!
+//! ## Why it hurts
+//! Right after a trim the drive may use all that the filesystem has free, besides its own spare
+//! area, to write into. Each write uses up some of it, and what is deleted does not come back before
+//! the next trim. Once more has been written than there was room, every write needs garbage
+//! collection with the spare area alone: nightly benchmarks lost throughput from day to day and
+//! recovered on the day of the weekly trim; daily trims made the curve flat.
+//!
+//! ## Evidence
+//! Bytes written since boot on each drive (`stat`) and the uptime; the free space of the filesystems
+//! on these drives; the job's schedule. The spare area is assumed to be 7 % of the drives, which is
+//! what client drives have; drives for servers have up to 28 %. What is overwritten in place comes
+//! back at once, so this is the worst case; stores that write new files and delete old ones, as
+//! Lucene and LSM trees do, come close to it.
+//!
+//! ## Remedy
+//! A shorter interval by an override of the timer: `OnCalendar=*-*-* 03:00:00` for daily,
+//! `OnCalendar=*-*-1/3 03:00:00` for every third day.
+//!
+//! ## Risk
+//! A trim at the shorter interval has less to do, but the first, overdue one takes long. It must
+//! still be a quiet time: see TRIM007.
+//!
+//! ## When it is silent
+//! Without a store; where it cannot be told that flash is below; where discards are lost or made
+//! online; where no job trims (TRIM002); for daily trims. Skipped within a day of boot, where free
+//! space or counters are unknown, and before Linux 4.18, which counts discards as writes.
+//!
+//! ## References
+//! Linux, Documentation/block/stat.rst; Elastic, "Is your Elasticsearch trimmed?" (2016).
+
+use crate::catalogue::Rule;
+use crate::context::{Context, Outcome, Volume};
+use crate::times::{self, HostClock};
+use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN, TrimJob, TrimJobs};
+use crate::{shell, trim_remedy, trim_state, wording};
+use facts::host::{BlockDevice, DeviceKind};
+use facts::{Evidence, Remedy, Severity, Skipped};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "TRIM013",
+    title: "a trim that comes too rarely for the write rate",
+    source: include_str!("trim013.rs"),
+    check,
+};
+
+const DAY_S: f64 = 86_400.0;
+/// Trims at this interval or a shorter one are left alone: a shorter one would not be quiet.
+const SHORT_INTERVAL_S: f64 = 1.5 * DAY_S;
+/// Spare area of client drives, as a share of their capacity.
+const SPARE: f64 = 0.07;
+
+/// What the drives of a volume take and have room for.
+struct Balance {
+    written_bytes_per_day: f64,
+    /// Free on the filesystems, each copy counted.
+    free_bytes: f64,
+    /// Assumed spare area.
+    spare_bytes: f64,
+}
+
+fn check(cx: &Context<'_>, out: &mut Outcome) {
+    let Some(trims) = TrimJobs::of(cx) else {
+        out.skipped
+            .push(Skipped::new(RULE.id, JOBS_UNKNOWN, Some(JOBS_NEED)));
+        return;
+    };
+    let clock = HostClock::of(cx.host);
+    for volume in &cx.volumes {
+        if volume.stores.is_empty() || !trim_state::decays_without_trim(cx, volume) {
+            continue;
+        }
+        // The most frequent of several jobs counts.
+        let most_frequent = trims
+            .reaching(volume)
+            .into_iter()
+            .filter_map(|trim| Some((clock.period_s(trim.job, cx.now)?, trim)))
+            .min_by(|(a, _), (b, _)| a.total_cmp(b));
+        let Some((period_s, trim)) = most_frequent else {
+            continue;
+        };
+        if period_s <= SHORT_INTERVAL_S {
+            continue;
+        }
+        match balance(cx, volume) {
+            Ok(balance) => judge(volume, trim, period_s, &balance, out),
+            Err((why, needs)) => out.skipped.push(Skipped::new(
+                format!("{} on {}", RULE.id, wording::mount_point(volume)),
+                why,
+                Some(needs),
+            )),
+        }
+    }
+}
+
+/// Adds up the drives of a volume, and the free space of every filesystem on them.
+#[allow(clippy::cast_precision_loss)] // Estimates; 53 bits are plenty.
+fn balance(cx: &Context<'_>, volume: &Volume<'_>) -> Result<Balance, (String, &'static str)> {
+    let uptime_s = cx.host.platform.uptime_s.ok_or_else(|| {
+        (
+            "the uptime is unknown, so there is no write rate".to_owned(),
+            "/proc/uptime",
+        )
+    })?;
+    if uptime_s < DAY_S {
+        return Err((
+            "the host was booted less than a day ago: its counters say nothing of a day's writes"
+                .to_owned(),
+            "a day of uptime",
+        ));
+    }
+    let drives: Vec<&BlockDevice> = volume.stack.leaves().collect();
+    let mut written_bytes = 0.0;
+    let mut capacity_bytes = 0.0;
+    for drive in &drives {
+        let name = shell::printable(&drive.name);
+        let (Some(counters), Some(size_bytes)) = (drive.counters, drive.size_bytes) else {
+            return Err((
+                format!("the counters or the size of {name} are unknown"),
+                "/sys/block/*/stat and size",
+            ));
+        };
+        if counters.discards.is_none() {
+            return Err((
+                "this kernel counts discards as writes".to_owned(),
+                "Linux 4.18 or later",
+            ));
+        }
+        written_bytes += counters.written_bytes as f64;
+        capacity_bytes += size_bytes as f64;
+    }
+    let mut free_bytes = 0.0;
+    for other in &cx.volumes {
+        let shares_a_drive = other
+            .stack
+            .leaves()
+            .any(|leaf| drives.iter().any(|drive| drive.name == leaf.name));
+        if !shares_a_drive {
+            continue;
+        }
+        match other.mount.usage {
+            Some(usage) => free_bytes += usage.free_bytes as f64 * copies(other),
+            None => {
+                return Err((
+                    format!(
+                        "the free space of {} is unknown",
+                        wording::mount_point(other)
+                    ),
+                    "statfs on it",
+                ));
+            }
+        }
+    }
+    Ok(Balance {
+        written_bytes_per_day: written_bytes / uptime_s * DAY_S,
+        free_bytes,
+        spare_bytes: capacity_bytes * SPARE,
+    })
+}
+
+/// How often a block of the filesystem is stored on the drives.
+fn copies(volume: &Volume<'_>) -> f64 {
+    volume
+        .stack
+        .layers
+        .iter()
+        .find_map(|layer| match &layer.device.kind {
+            DeviceKind::Md {
+                level, raid_disks, ..
+            } => match level.as_deref() {
+                Some("raid1") => Some(f64::from(raid_disks.unwrap_or(2).max(1))),
+                Some("raid10") => Some(2.0),
+                _ => None,
+            },
+            _ => None,
+        })
+        .unwrap_or(1.0)
+}
+
+fn judge(
+    volume: &Volume<'_>,
+    trim: &TrimJob<'_>,
+    period_s: f64,
+    balance: &Balance,
+    out: &mut Outcome,
+) {
+    let room_bytes = balance.free_bytes + balance.spare_bytes;
+    let written_bytes = balance.written_bytes_per_day * period_s / DAY_S;
+    if written_bytes <= room_bytes || balance.written_bytes_per_day <= 0.0 {
+        return;
+    }
+    let days = room_bytes / balance.written_bytes_per_day;
+    let job = wording::job_name(trim.job);
+    let interval = wording::duration(period_s);
+    let mut finding = wording::about_volume(
+        &RULE,
+        Severity::Warning,
+        volume,
+        format!(
+            "{job} trims every {interval}, but the drives run out of erased blocks after {}",
+            in_days(days)
+        ),
+    );
+    finding.why = format!(
+        "About {} a day are written to the drives: {} between two trims. They have room for {}: {} \
+         free and an assumed spare area of 7 %. After {} each write has to wait for garbage \
+         collection, which copies what was deleted as well, until the next trim.",
+        approximate_size(balance.written_bytes_per_day),
+        approximate_size(written_bytes),
+        approximate_size(room_bytes),
+        approximate_size(balance.free_bytes),
+        in_days(days),
+    );
+    let drives = volume.stack.leaves().take(wording::EVIDENCE_MAX);
+    finding.evidence.extend(drives.filter_map(|drive| {
+        Some(Evidence::new(
+            format!("{}/stat: bytes written", drive.sysfs_path),
+            drive.counters?.written_bytes,
+        ))
+    }));
+    if let Some(usage) = volume.mount.usage {
+        finding.evidence.push(Evidence::new(
+            format!("statfs {}: bytes free", wording::mount_point(volume)),
+            usage.free_bytes,
+        ));
+    }
+    finding.evidence.extend(times::trigger_evidence(trim.job));
+    finding.remedy = remedies(trim, days);
+    out.findings.push(finding);
+}
+
+fn remedies(trim: &TrimJob<'_>, days: f64) -> Vec<Remedy> {
+    // Whole days, rounded down; more often than daily there is hardly a quiet period.
+    let every = if days < 2.0 { 1 } else { whole_days(days) };
+    let (words, calendar) = match every {
+        1 => ("daily".to_owned(), "*-*-* 03:00:00".to_owned()),
+        days => (
+            format!("every {days} days"),
+            format!("*-*-1/{days} 03:00:00"),
+        ),
+    };
+    let text = format!(
+        "Trim {words}, in a quiet period, for which 03:00 stands here. The first, overdue pass \
+         takes long; those after it have less to do."
+    );
+    let mut remedies = vec![match &trim.job.timer {
+        Some(timer) => trim_remedy::reschedule_timer(&timer.unit, &calendar, text),
+        None => Remedy::advice(format!(
+            "{text} Its time stands in {}.",
+            shell::printable(&trim.job.defined_in)
+        ))
+        .risk(trim_remedy::FIRST_PASS),
+    }];
+    if days < 1.0 {
+        remedies.push(Remedy::advice(
+            "Even daily is too rare for this write rate: more free space, drives with a larger \
+             spare area, or online discard after a test.",
+        ));
+    }
+    remedies
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Clamped to a month.
+fn whole_days(days: f64) -> u32 {
+    days.clamp(1.0, 31.0).floor() as u32
+}
+
+fn in_days(days: f64) -> String {
+    if days < 1.0 {
+        "less than a day".to_owned()
+    } else {
+        format!("{days:.1} days")
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Not negative; saturates.
+fn approximate_size(bytes: f64) -> String {
+    wording::size(bytes.round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_host::{TestHost, md, nvme, only, virtio};
+    use crate::test_jobs::{LISTED_IN, fstrim_timer, jobs, timer};
+    use facts::host::IoCounters;
+
+    const GIB: u64 = 1 << 30;
+
+    fn with_written(mut device: BlockDevice, written_bytes: u64) -> BlockDevice {
+        device.counters = Some(IoCounters {
+            written_bytes,
+            discards: Some(0),
+            discarded_bytes: Some(0),
+            ..IoCounters::default()
+        });
+        device
+    }
+
+    /// A drive of 1 TiB, 256 GiB free: room for 256 + 0.07 x 1024 = 327.68 GiB. 30 days of uptime.
+    fn host(written_per_day_bytes: u64) -> TestHost {
+        TestHost::new()
+            .device(with_written(nvme("nvme0n1"), 30 * written_per_day_bytes))
+            .mount("/data", "nvme0n1", "xfs", "rw")
+            .elasticsearch("/data")
+            .with(jobs(vec![fstrim_timer()]))
+    }
+
+    #[test]
+    fn more_than_the_room_between_two_trims() {
+        // 7 x 100 GiB against 327.68 GiB: the room lasts 3.3 days.
+        let outcome = host(100 * GIB).check(&RULE);
+        let finding = only(&outcome);
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(
+            finding.title,
+            "fstrim.timer trims every 7 days, but the drives run out of erased blocks after 3.3 \
+             days"
+        );
+        assert!(finding.why.contains("100.0 GiB a day"), "{}", finding.why);
+        assert!(finding.why.contains("327.7 GiB"), "{}", finding.why);
+        let remedy = &finding.remedy[0];
+        assert!(remedy.text.contains("every 3 days"));
+        let command = remedy.command.as_deref().expect("a command");
+        assert!(command.contains("OnCalendar=*-*-1/3 03:00:00"), "{command}");
+        assert_eq!(finding.remedy.len(), 1);
+    }
+
+    #[test]
+    fn a_drive_that_is_written_over_daily_needs_more_than_a_schedule() {
+        let outcome = host(1024 * GIB).check(&RULE);
+        let finding = only(&outcome);
+        assert!(finding.title.ends_with("after less than a day"));
+        assert!(finding.remedy[0].text.contains("daily"));
+        assert_eq!(finding.remedy.len(), 2);
+    }
+
+    #[test]
+    fn the_boundary_is_the_room() {
+        // 46.8 GiB a day are 327.6 GiB a week, 46.9 are 328.3.
+        assert_eq!(host(468 * GIB / 10).check(&RULE), Outcome::default());
+        assert_eq!(host(469 * GIB / 10).check(&RULE).findings.len(), 1);
+    }
+
+    #[test]
+    fn a_mirror_writes_everything_twice_and_has_the_room_twice() {
+        let mirror = |per_day: u64| {
+            TestHost::new()
+                .devices([
+                    with_written(nvme("nvme0n1"), 30 * per_day),
+                    with_written(nvme("nvme1n1"), 30 * per_day),
+                ])
+                .device(md("md0", "raid1", &["nvme0n1", "nvme1n1"]))
+                .mount("/data", "md0", "xfs", "rw")
+                .elasticsearch("/data")
+                .with(jobs(vec![fstrim_timer()]))
+                .check(&RULE)
+        };
+        assert_eq!(mirror(468 * GIB / 10), Outcome::default());
+        assert_eq!(mirror(469 * GIB / 10).findings.len(), 1);
+    }
+
+    #[test]
+    fn other_filesystems_on_the_drive_lend_their_room() {
+        use crate::test_host::partition;
+        let outcome = TestHost::new()
+            .device(with_written(nvme("nvme0n1"), 30 * 60 * GIB))
+            .devices([
+                partition("nvme0n1p1", "nvme0n1"),
+                partition("nvme0n1p2", "nvme0n1"),
+            ])
+            .mount("/", "nvme0n1p1", "ext4", "rw")
+            .mount("/data", "nvme0n1p2", "xfs", "rw")
+            .elasticsearch("/data")
+            .with(jobs(vec![fstrim_timer()]))
+            .check(&RULE);
+        // 420 GiB a week against 2 x 256 + 71.68 GiB.
+        assert_eq!(outcome, Outcome::default());
+    }
+
+    #[test]
+    fn daily_trims_and_other_media_are_silent() {
+        let daily = host(1024 * GIB).with(jobs(vec![timer("fstrim.timer", "daily", LISTED_IN)]));
+        assert_eq!(daily.check(&RULE), Outcome::default());
+        let no_store = host(1024 * GIB).with(|host| host.stores.clear());
+        assert_eq!(no_store.check(&RULE), Outcome::default());
+        let disk = TestHost::new()
+            .device(with_written(virtio("vda"), 1 << 50))
+            .mount("/data", "vda", "xfs", "rw")
+            .elasticsearch("/data")
+            .with(jobs(vec![fstrim_timer()]));
+        assert_eq!(disk.check(&RULE), Outcome::default());
+        let untrimmed = host(1024 * GIB).with(jobs(Vec::new()));
+        assert_eq!(untrimmed.check(&RULE), Outcome::default());
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let why = |host: TestHost| {
+            let outcome = host.check(&RULE);
+            assert_eq!(outcome.findings, []);
+            let [skipped] = outcome.skipped.as_slice() else {
+                panic!("{:#?}", outcome.skipped);
+            };
+            format!("{}: {}", skipped.what, skipped.why)
+        };
+        let old_kernel = host(GIB).with(|host| {
+            host.devices[0].counters = Some(IoCounters::default());
+        });
+        assert_eq!(
+            why(old_kernel),
+            "TRIM013 on /data: this kernel counts discards as writes"
+        );
+        let just_booted = host(GIB).with(|host| host.platform.uptime_s = Some(3600.0));
+        assert!(why(just_booted).contains("less than a day"));
+        let no_uptime = host(GIB).with(|host| host.platform.uptime_s = None);
+        assert!(why(no_uptime).contains("uptime is unknown"));
+        let no_usage = host(GIB).with(|host| host.mounts[0].usage = None);
+        assert!(why(no_usage).contains("free space of /data"));
+        let no_counters = host(GIB).with(|host| host.devices[0].counters = None);
+        assert!(why(no_counters).contains("nvme0n1"));
+        assert!(why(host(GIB).with(|host| host.jobs = None)).starts_with("TRIM013: "));
+    }
+}

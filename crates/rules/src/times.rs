@@ -1,0 +1,319 @@
+//! When jobs run, in the host's own time and in words.
+
+use crate::{disk_jobs, shell, wording};
+use facts::host::{Calendars, Job, Trigger};
+use facts::{Evidence, Host, InputError};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use schedule::{Calendar, Forecast};
+
+/// The wall clock of the host.
+pub(crate) struct HostClock {
+    zone: TimeZone,
+    label: String,
+}
+
+/// A start that is known to this is one moment.
+const EXACT: SignedDuration = SignedDuration::from_mins(2);
+
+/// How far it is looked for the next runs: a yearly job and a bit.
+const AHEAD: SignedDuration = SignedDuration::from_hours(400 * 24);
+
+impl HostClock {
+    /// The clock of a host; UTC, and the label says so, where its zone is unknown.
+    pub fn of(host: &Host) -> Self {
+        let named = host.time_zone.as_deref();
+        match named.and_then(|name| schedule::parse_zone(name).ok()) {
+            Some(zone) => Self {
+                zone,
+                label: shell::printable(named.unwrap_or("UTC")),
+            },
+            None => Self {
+                zone: TimeZone::UTC,
+                label: "UTC; the host's time zone is not known".to_owned(),
+            },
+        }
+    }
+
+    /// The name of the zone, for a heading.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// When a job runs between two moments.
+    ///
+    /// # Errors
+    /// When its schedule cannot be understood.
+    pub fn runs(
+        &self,
+        job: &Job,
+        from: Timestamp,
+        until: Timestamp,
+    ) -> Result<Forecast, InputError> {
+        schedule::runs(job, from, until, &self.zone)
+    }
+
+    /// The next runs in words; empty where they cannot be told.
+    pub fn next_runs(&self, job: &Job, now: Timestamp, count: usize) -> Vec<String> {
+        let until = now.checked_add(AHEAD).unwrap_or(now);
+        let runs = self.runs(job, now, until).unwrap_or_default().runs;
+        runs.iter()
+            .take(count)
+            .map(|run| self.show_window(run.earliest, run.latest))
+            .collect()
+    }
+
+    /// The typical time between two runs, in seconds; of several triggers the most frequent counts.
+    pub fn period_s(&self, job: &Job, near: Timestamp) -> Option<f64> {
+        job.triggers
+            .iter()
+            .filter_map(|trigger| schedule::period_s(trigger, near, &self.zone))
+            .min_by(f64::total_cmp)
+    }
+
+    /// `Mon 2026-11-23 00:00`.
+    pub fn show(&self, at: Timestamp) -> String {
+        let zoned = at.to_zoned(self.zone.clone());
+        zoned.strftime("%a %Y-%m-%d %H:%M").to_string()
+    }
+
+    /// `Mon 2026-11-23 00:00 to 01:40`.
+    pub fn show_window(&self, earliest: Timestamp, latest: Timestamp) -> String {
+        let from = self.show(earliest);
+        if latest.duration_since(earliest) <= EXACT {
+            return from;
+        }
+        let (first, last) = (
+            earliest.to_zoned(self.zone.clone()),
+            latest.to_zoned(self.zone.clone()),
+        );
+        if first.date() == last.date() {
+            format!("{from} to {}", last.strftime("%H:%M"))
+        } else {
+            format!("{from} to {}", self.show(latest))
+        }
+    }
+}
+
+/// The random delay that keeps nodes with the same schedule apart, in seconds; `None` where no
+/// calendar or crontab line starts the job.
+pub(crate) fn random_delay_s(job: &Job) -> Option<f64> {
+    job.triggers
+        .iter()
+        .filter_map(|trigger| match trigger {
+            Trigger::Calendar(calendars) => Some(calendars.randomized_delay_s.unwrap_or(0.0)),
+            Trigger::Cron { .. } => Some(0.0),
+            Trigger::Anacron {
+                random_delay_min, ..
+            } => Some(f64::from(random_delay_min.unwrap_or(0)) * 60.0),
+            Trigger::Monotonic { .. } | Trigger::Boot { .. } => None,
+        })
+        .reduce(f64::max)
+}
+
+/// The schedule in words, if it is the one that the distribution ships and nobody chose: the weekly
+/// fstrim.timer, and scripts of a cron directory.
+pub(crate) fn default_schedule(job: &Job) -> Option<String> {
+    if let Some(directory) = disk_jobs::run_parts_directory(job) {
+        let starts: Vec<String> = job
+            .triggers
+            .iter()
+            .map(|trigger| match trigger {
+                Trigger::Cron { spec, .. } => format!("cron: {}", shell::printable(spec)),
+                Trigger::Anacron { .. } => "anacron: some minutes after boot or after it becomes \
+                                            due"
+                .to_owned(),
+                _ => "by a timer".to_owned(),
+            })
+            .collect();
+        return Some(format!(
+            "whenever {directory} runs ({})",
+            wording::list(&starts)
+        ));
+    }
+    let timer = job.timer.as_ref()?;
+    let [Trigger::Calendar(calendars)] = job.triggers.as_slice() else {
+        return None;
+    };
+    let [expression] = calendars.expressions.as_slice() else {
+        return None;
+    };
+    let is_weekly = Calendar::parse(&calendars.source, expression)
+        .is_ok_and(|calendar| calendar.to_string() == "Mon *-*-* 00:00:00");
+    if timer.unit != "fstrim.timer" || !is_weekly {
+        return None;
+    }
+    let delay_s = calendars.randomized_delay_s.unwrap_or(0.0);
+    Some(if delay_s > 0.0 {
+        format!(
+            "weekly on Monday at 00:00 with up to {} of random delay",
+            wording::duration(delay_s)
+        )
+    } else {
+        "weekly on Monday at 00:00".to_owned()
+    })
+}
+
+/// Each trigger where it is written.
+pub(crate) fn trigger_evidence(job: &Job) -> Vec<Evidence> {
+    job.triggers
+        .iter()
+        .take(wording::EVIDENCE_MAX)
+        .map(|trigger| match trigger {
+            Trigger::Cron {
+                spec,
+                time_zone,
+                source,
+            } => {
+                let zone = time_zone.as_deref().unwrap_or_default();
+                let zone = if zone.is_empty() {
+                    String::new()
+                } else {
+                    format!(" (CRON_TZ={zone})")
+                };
+                Evidence::new(source, format!("{spec}{zone}"))
+            }
+            Trigger::Anacron {
+                period,
+                delay_min,
+                identifier,
+                source,
+                ..
+            } => Evidence::new(source, format!("{period} {delay_min} {identifier}")),
+            Trigger::Calendar(calendars) => {
+                Evidence::new(&calendars.source, calendar_words(calendars))
+            }
+            Trigger::Monotonic {
+                base,
+                span_s,
+                source,
+            } => Evidence::new(source, format!("{base}={span_s}s")),
+            Trigger::Boot { source } => Evidence::new(source, "@reboot"),
+        })
+        .collect()
+}
+
+fn calendar_words(calendars: &Calendars) -> String {
+    let mut words: Vec<String> = calendars
+        .expressions
+        .iter()
+        .take(wording::EVIDENCE_MAX)
+        .map(|expression| format!("OnCalendar={expression}"))
+        .collect();
+    if let Some(delay_s) = calendars
+        .randomized_delay_s
+        .filter(|delay_s| *delay_s > 0.0)
+    {
+        words.push(format!("RandomizedDelaySec={delay_s}"));
+    }
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_jobs::{LISTED_IN, anacron, cron_job, cron_weekly, fstrim_timer, timer};
+
+    fn clock(zone: Option<&str>) -> HostClock {
+        HostClock::of(&Host {
+            time_zone: zone.map(str::to_owned),
+            ..Host::default()
+        })
+    }
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().expect("a timestamp")
+    }
+
+    #[test]
+    fn times_are_the_hosts_own() {
+        // 23:00 UTC is midnight in Berlin in winter.
+        let moment = at("2026-11-22T23:00:00Z");
+        assert_eq!(
+            clock(Some("Europe/Berlin")).show(moment),
+            "Mon 2026-11-23 00:00"
+        );
+        let unknown = clock(None);
+        assert_eq!(unknown.show(moment), "Sun 2026-11-22 23:00");
+        assert!(unknown.label().contains("not known"));
+        assert!(clock(Some("Mars/Olympus")).label().contains("not known"));
+    }
+
+    #[test]
+    fn windows_in_words() {
+        let clock = clock(Some("UTC"));
+        let show = |from: &str, until: &str| clock.show_window(at(from), at(until));
+        assert_eq!(
+            show("2026-11-23T00:00:00Z", "2026-11-23T01:40:00Z"),
+            "Mon 2026-11-23 00:00 to 01:40"
+        );
+        assert_eq!(
+            show("2026-11-22T23:30:00Z", "2026-11-23T01:10:00Z"),
+            "Sun 2026-11-22 23:30 to Mon 2026-11-23 01:10"
+        );
+        assert_eq!(
+            show("2026-11-22T23:30:00Z", "2026-11-22T23:31:00Z"),
+            "Sun 2026-11-22 23:30"
+        );
+    }
+
+    #[test]
+    fn systemds_own_next_run_comes_first_and_once() {
+        let mut job = fstrim_timer();
+        job.next_run = Some(at("2026-11-23T00:04:50Z"));
+        let runs = clock(Some("UTC")).next_runs(&job, at("2026-11-21T03:00:00Z"), 2);
+        // AccuracySec=1h counts from the moment that systemd has drawn.
+        assert_eq!(runs[0], "Mon 2026-11-23 00:04 to 01:04");
+        assert!(runs[1].starts_with("Mon 2026-11-30 00:00"), "{runs:?}");
+    }
+
+    #[test]
+    fn defaults_are_told_from_choices() {
+        assert_eq!(
+            default_schedule(&fstrim_timer()).as_deref(),
+            Some("weekly on Monday at 00:00 with up to 100 minutes of random delay")
+        );
+        let normalised = timer("fstrim.timer", "Mon *-*-* 00:00:00", LISTED_IN);
+        assert_eq!(
+            default_schedule(&normalised).as_deref(),
+            Some("weekly on Monday at 00:00")
+        );
+        assert_eq!(
+            default_schedule(&cron_weekly("fstrim", "fstrim -a")).as_deref(),
+            Some("whenever cron.weekly runs (cron: 47 6 * * 7)")
+        );
+        for chosen in [
+            timer("fstrim.timer", "Sun *-*-* 03:00:00", LISTED_IN),
+            timer("my-trim.timer", "weekly", LISTED_IN),
+            cron_job("/etc/crontab:9", "47 6 * * 7", "fstrim -a"),
+        ] {
+            assert_eq!(default_schedule(&chosen), None, "{}", chosen.name);
+        }
+    }
+
+    #[test]
+    fn random_delay_by_trigger() {
+        assert_eq!(random_delay_s(&fstrim_timer()), Some(6000.0));
+        assert_eq!(random_delay_s(&cron_weekly("x", "fstrim -a")), Some(0.0));
+        let mut job = cron_weekly("x", "fstrim -a");
+        job.triggers = vec![anacron("7", "cron.weekly")];
+        if let Trigger::Anacron {
+            random_delay_min, ..
+        } = &mut job.triggers[0]
+        {
+            *random_delay_min = Some(45);
+        }
+        assert_eq!(random_delay_s(&job), Some(2700.0));
+    }
+
+    #[test]
+    fn evidence_is_what_is_written() {
+        assert_eq!(
+            trigger_evidence(&fstrim_timer()),
+            [Evidence::new(
+                "lib/systemd/system/fstrim.timer",
+                "OnCalendar=weekly RandomizedDelaySec=6000"
+            )]
+        );
+    }
+}

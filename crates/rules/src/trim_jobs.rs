@@ -1,0 +1,406 @@
+//! Which jobs trim, which mounts each of them reaches, and when.
+//!
+//! What fstrim does with its arguments follows util-linux's `sys-utils/fstrim.c`: `--all` reads
+//! `/proc/self/mountinfo`, `--fstab` reads `/etc/fstab`, `--listed-in` takes the first file that is
+//! not empty, and anything else is one mount point. Filesystems that are read-only, and since 2.38
+//! those with `X-fstrim.notrim` in fstab, are skipped; entries that are not mounted are, too.
+
+mod arguments;
+
+use crate::context::{Context, Volume};
+use arguments::{Targets, TrimCommand};
+use facts::host::{FstabEntry, Job, JobCommand, Mount, Platform};
+use facts::{Evidence, Host};
+use std::collections::HashMap;
+
+/// What a rule that needs jobs says when nothing tells what is scheduled.
+pub(crate) const JOBS_UNKNOWN: &str = "the jobs of this host are not known";
+/// What would make them known.
+pub(crate) const JOBS_NEED: &str =
+    "/etc/crontab, /etc/cron.*, /etc/anacrontab, and systemd's units or `systemctl show`";
+
+/// Every job that trims, active or not.
+pub(crate) struct TrimJobs<'a> {
+    host: &'a Host,
+    /// In the order of the facts.
+    pub jobs: Vec<TrimJob<'a>>,
+    /// All mounts of a filesystem by the kernel name of the device that is mounted.
+    mounts: HashMap<&'a str, Vec<&'a Mount>>,
+}
+
+/// A job that trims.
+pub(crate) struct TrimJob<'a> {
+    /// The job.
+    pub job: &'a Job,
+    commands: Vec<TrimCommand<'a>>,
+}
+
+/// Whether a job's trim gets to a filesystem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// It is trimmed.
+    Reached,
+    /// It is not.
+    Missed(Miss),
+    /// That cannot be told, and why.
+    Unknown(String),
+}
+
+/// Why a trim job does not get to a filesystem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Miss {
+    /// The job goes by fstab, and fstab does not have it.
+    NotInFstab,
+    /// fstab's line has `X-fstrim.notrim`.
+    NoTrim {
+        /// 1-based line of fstab.
+        line: u64,
+    },
+    /// fstab's line says `ro`, so fstrim skips it however it is mounted.
+    FstabReadOnly {
+        /// 1-based line of fstab.
+        line: u64,
+    },
+    /// It is mounted read-only.
+    ReadOnly,
+    /// `--types` leaves its type out.
+    TypeLeftOut,
+    /// The job names other mount points only.
+    NotNamed,
+    /// fstrim does nothing at all with these arguments, and why.
+    Refused(&'static str),
+}
+
+impl Miss {
+    /// The reason in words, as the end of "the job does not trim it: ...".
+    pub fn reason(&self) -> String {
+        match self {
+            Self::NotInFstab => "it goes by fstab, which has no line for this mount".to_owned(),
+            Self::NoTrim { line } => format!("fstab's line {line} has {NOTRIM}"),
+            Self::FstabReadOnly { line } => format!("fstab's line {line} says `ro`"),
+            Self::ReadOnly => "it is mounted read-only".to_owned(),
+            Self::TypeLeftOut => "its --types leave this filesystem type out".to_owned(),
+            Self::NotNamed => "it names other mount points".to_owned(),
+            Self::Refused(why) => (*why).to_owned(),
+        }
+    }
+}
+
+impl<'a> TrimJobs<'a> {
+    /// The trim jobs of a host; `None` where its jobs are not known.
+    pub fn of(cx: &Context<'a>) -> Option<Self> {
+        let host = cx.host;
+        let all = host.jobs.as_deref()?;
+        let mut jobs = Vec::new();
+        for job in all {
+            let mut commands: Vec<TrimCommand<'a>> = Vec::new();
+            for command in &job.commands {
+                commands.extend(TrimCommand::parse(command));
+                if let Some(service) = started_service(command) {
+                    // A cron line may start fstrim.service instead of calling fstrim.
+                    let started = all.iter().filter(|other| {
+                        other
+                            .timer
+                            .as_ref()
+                            .is_some_and(|timer| timer.activates == service)
+                    });
+                    commands.extend(
+                        started
+                            .flat_map(|other| &other.commands)
+                            .filter_map(TrimCommand::parse),
+                    );
+                }
+            }
+            if !commands.is_empty() {
+                jobs.push(TrimJob { job, commands });
+            }
+        }
+        let mut mounts: HashMap<&str, Vec<&Mount>> = HashMap::new();
+        for mount in &host.mounts {
+            if let Some(device) = host.device_of(mount) {
+                mounts.entry(&device.name).or_default().push(mount);
+            }
+        }
+        Some(Self { host, jobs, mounts })
+    }
+
+    /// The jobs that run by themselves.
+    pub fn active(&self) -> impl Iterator<Item = &TrimJob<'a>> {
+        self.jobs.iter().filter(|trim| trim.job.is_active())
+    }
+
+    /// Whether a job, active or not, certainly trims a volume.
+    pub fn reaches(&self, trim: &TrimJob<'_>, volume: &Volume<'_>) -> bool {
+        self.reach(trim, volume) == Reach::Reached
+    }
+
+    /// The active jobs that trim a volume.
+    pub fn reaching(&self, volume: &Volume<'_>) -> Vec<&TrimJob<'a>> {
+        self.active()
+            .filter(|trim| self.reaches(trim, volume))
+            .collect()
+    }
+
+    /// Whether an active job trims a volume, or may: what is unknown counts as "may".
+    pub fn may_be_trimmed(&self, volume: &Volume<'_>) -> bool {
+        self.active()
+            .any(|trim| !matches!(self.reach(trim, volume), Reach::Missed(_)))
+    }
+
+    /// Whether a job's trim gets to a volume, through any mount of its filesystem.
+    pub fn reach(&self, trim: &TrimJob<'_>, volume: &Volume<'_>) -> Reach {
+        let own = [volume.mount];
+        let mounts = self
+            .mounts
+            .get(volume.stack.top().name.as_str())
+            .map_or(&own[..], Vec::as_slice);
+        best(
+            trim.commands
+                .iter()
+                .map(|command| self.reach_of(command, mounts)),
+        )
+    }
+
+    fn reach_of(&self, command: &TrimCommand<'_>, mounts: &[&Mount]) -> Reach {
+        match &command.targets {
+            Targets::Refused(why) => Reach::Missed(Miss::Refused(why)),
+            Targets::Unknown(why) => Reach::Unknown(why.clone()),
+            Targets::Mountinfo => self.reach_by_mountinfo(command, mounts),
+            Targets::Fstab => self.reach_by_fstab(command, mounts),
+            Targets::Listed(files) => self.reach_by_list(command, files, mounts),
+            Targets::Paths(paths) => {
+                // An explicit mount point may be any directory of the filesystem, and is trimmed
+                // even when mounted read-only.
+                let named = paths.iter().any(|path| {
+                    self.host
+                        .mount_of_path(path)
+                        .is_some_and(|found| mounts.iter().any(|mount| mount.id == found.id))
+                });
+                if named {
+                    Reach::Reached
+                } else {
+                    Reach::Missed(Miss::NotNamed)
+                }
+            }
+        }
+    }
+
+    fn reach_by_mountinfo(&self, command: &TrimCommand<'_>, mounts: &[&Mount]) -> Reach {
+        best(
+            mounts
+                .iter()
+                .filter(|mount| self.is_on_top(mount))
+                .map(|mount| {
+                    if mount.is_read_only() {
+                        Reach::Missed(Miss::ReadOnly)
+                    } else if command.takes_type(&mount.fs_type) {
+                        Reach::Reached
+                    } else {
+                        Reach::Missed(Miss::TypeLeftOut)
+                    }
+                }),
+        )
+    }
+
+    fn reach_by_fstab(&self, command: &TrimCommand<'_>, mounts: &[&Mount]) -> Reach {
+        let fstab = self.host.fstab.as_deref().unwrap_or_default();
+        let mut outcomes = Vec::new();
+        for mount in mounts.iter().filter(|mount| self.is_on_top(mount)) {
+            let mut entries = fstab
+                .iter()
+                .filter(|entry| same_path(&entry.mount_point, &mount.mount_point))
+                .peekable();
+            if entries.peek().is_none() {
+                // The root filesystem is taken from the kernel's command line then (2.34).
+                outcomes.push(match (mount.mount_point.as_str(), mount.is_read_only()) {
+                    ("/", false) => Reach::Reached,
+                    ("/", true) => Reach::Missed(Miss::ReadOnly),
+                    _ => Reach::Missed(Miss::NotInFstab),
+                });
+            }
+            outcomes.extend(entries.map(|entry| self.reach_of_entry(command, entry, mount)));
+        }
+        best(outcomes)
+    }
+
+    fn reach_of_entry(
+        &self,
+        command: &TrimCommand<'_>,
+        entry: &FstabEntry,
+        mount: &Mount,
+    ) -> Reach {
+        let line = entry.line;
+        if has_option(entry, "ro") {
+            Reach::Missed(Miss::FstabReadOnly { line })
+        } else if has_option(entry, NOTRIM) && honours_notrim(&self.host.platform) {
+            Reach::Missed(Miss::NoTrim { line })
+        } else if mount.is_read_only() {
+            Reach::Missed(Miss::ReadOnly)
+        } else if command.takes_type(&mount.fs_type) {
+            Reach::Reached
+        } else {
+            Reach::Missed(Miss::TypeLeftOut)
+        }
+    }
+
+    fn reach_by_list(
+        &self,
+        command: &TrimCommand<'_>,
+        files: &[String],
+        mounts: &[&Mount],
+    ) -> Reach {
+        for file in files {
+            match file.as_str() {
+                "/etc/fstab" => match self.host.fstab.as_deref() {
+                    Some([]) => {}
+                    Some(_) => return self.reach_by_fstab(command, mounts),
+                    None if self.fstab_was_unreadable() => {
+                        return Reach::Unknown("/etc/fstab could not be read".to_owned());
+                    }
+                    None => {}
+                },
+                "/proc/self/mountinfo" | "/proc/self/mounts" | "/proc/mounts" | "/etc/mtab" => {
+                    return self.reach_by_mountinfo(command, mounts);
+                }
+                other => {
+                    return Reach::Unknown(format!("it goes by {other}, which was not read"));
+                }
+            }
+        }
+        Reach::Missed(Miss::Refused("no file of its --listed-in has an entry"))
+    }
+
+    fn fstab_was_unreadable(&self) -> bool {
+        self.host
+            .skipped
+            .iter()
+            .any(|skipped| skipped.what.trim_start_matches('/') == "etc/fstab")
+    }
+
+    /// Whether a mount can be got at by its mount point: fstrim leaves out those that a later mount
+    /// hides.
+    fn is_on_top(&self, mount: &Mount) -> bool {
+        self.host
+            .mount_of_path(&mount.mount_point)
+            .is_none_or(|top| top.id == mount.id)
+    }
+}
+
+impl TrimJob<'_> {
+    /// Whether it is meant for every filesystem, rather than for mount points that it names.
+    pub fn is_for_all(&self) -> bool {
+        self.commands.iter().any(|command| {
+            matches!(
+                command.targets,
+                Targets::Mountinfo | Targets::Fstab | Targets::Listed(_)
+            )
+        })
+    }
+
+    /// Whether it goes by fstab before anything else.
+    pub fn goes_by_fstab(&self) -> bool {
+        self.commands.iter().any(|command| match &command.targets {
+            Targets::Fstab => true,
+            Targets::Listed(files) => files.first().is_some_and(|file| file == "/etc/fstab"),
+            _ => false,
+        })
+    }
+
+    /// Whether it hands a whole filesystem to the kernel in one call, at the drive's own speed.
+    pub fn is_unpaced(&self) -> bool {
+        self.commands.iter().any(|command| !command.in_pieces)
+    }
+
+    /// The commands as they were read.
+    pub fn evidence(&self) -> impl Iterator<Item = Evidence> {
+        self.commands
+            .iter()
+            .map(|trim| Evidence::new(&trim.command.source, command_line(trim.command)))
+    }
+}
+
+/// fstab's option that tells fstrim to leave a filesystem out.
+pub(crate) const NOTRIM: &str = "X-fstrim.notrim";
+
+/// Whether this host's fstrim knows [`NOTRIM`]. It came with util-linux 2.38; SUSE's 2.37.2 has it,
+/// too. Where the release does not tell, it is taken as known.
+pub(crate) fn honours_notrim(platform: &Platform) -> bool {
+    let version = platform.distribution_version.as_deref().unwrap_or_default();
+    let mut numbers = version.split('.').map(|part| part.parse::<u32>().ok());
+    let release = (
+        numbers.next().flatten(),
+        numbers.next().flatten().unwrap_or(0),
+    );
+    let (Some(major), minor) = release else {
+        return true;
+    };
+    match platform.distribution.as_deref() {
+        // Debian 11 has 2.36.1, 12 has 2.38.1.
+        Some("debian") => major >= 12,
+        // Ubuntu 22.04 has 2.37.2, 22.10 has 2.38.
+        Some("ubuntu") => (major, minor) >= (22, 10),
+        // RHEL 8 has 2.32.1.
+        Some("rhel" | "centos" | "rocky" | "almalinux" | "ol") => major >= 9,
+        _ => true,
+    }
+}
+
+/// Whether an fstab line has an option, with or without a value.
+pub(crate) fn has_option(entry: &FstabEntry, name: &str) -> bool {
+    entry
+        .options
+        .iter()
+        .any(|option| option.split('=').next() == Some(name))
+}
+
+/// A command as one would type it.
+pub(crate) fn command_line(command: &JobCommand) -> String {
+    let mut line = command.program.clone();
+    for argument in &command.arguments {
+        line.push(' ');
+        line.push_str(argument);
+    }
+    line
+}
+
+/// The service that `systemctl start X` starts.
+fn started_service(command: &JobCommand) -> Option<String> {
+    if command.program != "systemctl" {
+        return None;
+    }
+    let mut words = command
+        .arguments
+        .iter()
+        .filter(|word| !word.starts_with('-'));
+    if !matches!(words.next()?.as_str(), "start" | "restart") {
+        return None;
+    }
+    let unit = words.next()?;
+    Some(if unit.contains('.') {
+        unit.clone()
+    } else {
+        format!("{unit}.service")
+    })
+}
+
+fn same_path(a: &str, b: &str) -> bool {
+    let bare = |path: &str| path.trim_end_matches('/').to_owned();
+    bare(a) == bare(b)
+}
+
+/// Of several ways to a filesystem one is enough; of several reasons for a miss the first counts.
+fn best(outcomes: impl IntoIterator<Item = Reach>) -> Reach {
+    let mut unknown = None;
+    let mut missed = None;
+    for outcome in outcomes {
+        match outcome {
+            Reach::Reached => return Reach::Reached,
+            Reach::Unknown(_) => unknown = unknown.or(Some(outcome)),
+            Reach::Missed(_) => missed = missed.or(Some(outcome)),
+        }
+    }
+    unknown.or(missed).unwrap_or(Reach::Missed(Miss::NotNamed))
+}
+
+#[cfg(test)]
+mod tests;

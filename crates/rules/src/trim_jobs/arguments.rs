@@ -1,0 +1,240 @@
+//! What a trim command is told to trim.
+
+use facts::host::JobCommand;
+
+/// A command that trims.
+pub(super) struct TrimCommand<'a> {
+    /// As it was read.
+    pub command: &'a JobCommand,
+    /// What it is told to trim.
+    pub targets: Targets,
+    /// It trims range by range (`--offset`, `--length`), or paces itself (`trimtab trim`).
+    pub in_pieces: bool,
+    /// `--types`, as written.
+    types: Option<String>,
+}
+
+/// What a trim command is told to trim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Targets {
+    /// What is mounted.
+    Mountinfo,
+    /// What is mounted and stands in fstab.
+    Fstab,
+    /// The first of these files that has an entry.
+    Listed(Vec<String>),
+    /// Directories.
+    Paths(Vec<String>),
+    /// Nothing, because the command fails, and why.
+    Refused(&'static str),
+    /// The text does not tell, and why.
+    Unknown(String),
+}
+
+impl<'a> TrimCommand<'a> {
+    /// The command, if it trims: a dry run, a call for help and everything but a trim are `None`.
+    pub fn parse(command: &'a JobCommand) -> Option<Self> {
+        match command.program.as_str() {
+            "fstrim" => Self::parse_fstrim(command),
+            // Ubuntu 14.04's script in cron.weekly.
+            "fstrim-all" => Some(Self {
+                command,
+                targets: Targets::Unknown(
+                    "fstrim-all trims the drives of some makers only".to_owned(),
+                ),
+                in_pieces: false,
+                types: None,
+            }),
+            "trimtab" => Self::parse_trimtab(command),
+            _ => None,
+        }
+    }
+
+    fn parse_fstrim(command: &'a JobCommand) -> Option<Self> {
+        let mut modes = Vec::new();
+        let mut paths = Vec::new();
+        let mut types = None;
+        let mut in_pieces = false;
+        for word in getopt(&command.arguments) {
+            match word {
+                Word::Option("all", _) => modes.push(Targets::Mountinfo),
+                Word::Option("fstab", _) => modes.push(Targets::Fstab),
+                Word::Option("listed-in", files) => {
+                    let files = files.unwrap_or_default().split(':');
+                    modes.push(Targets::Listed(
+                        files
+                            .filter(|file| !file.is_empty())
+                            .map(str::to_owned)
+                            .collect(),
+                    ));
+                }
+                Word::Option("types", list) => types = list.map(str::to_owned),
+                Word::Option("offset" | "length", _) => in_pieces = true,
+                Word::Option("dry-run" | "help" | "version", _) => return None,
+                Word::Option(..) => {}
+                Word::Path(path) => paths.push(path.to_owned()),
+            }
+        }
+        let computed = paths.iter().find(|path| is_computed(path)).cloned();
+        let targets = match (modes.len(), paths.len()) {
+            (0, 0) => Targets::Unknown("its mount points were not found".to_owned()),
+            _ if computed.is_some() => Targets::Unknown(format!(
+                "it computes what it trims ({})",
+                computed.unwrap_or_default()
+            )),
+            (0, 1) => Targets::Paths(paths),
+            (0, _) => Targets::Refused("fstrim takes one mount point, and this names several"),
+            (1, 0) => modes.remove(0),
+            (1, _) => {
+                Targets::Refused("fstrim takes either --all, --fstab, --listed-in or a mount point")
+            }
+            // Given twice, the same mode is fine.
+            _ if paths.is_empty() && modes.iter().all(|mode| *mode == modes[0]) => modes.remove(0),
+            _ => Targets::Refused("--all, --fstab and --listed-in exclude each other"),
+        };
+        Some(Self {
+            command,
+            targets,
+            in_pieces,
+            types,
+        })
+    }
+
+    fn parse_trimtab(command: &'a JobCommand) -> Option<Self> {
+        let (verb, rest) = command.arguments.split_first()?;
+        if verb != "trim" {
+            return None;
+        }
+        let mut all = false;
+        let mut paths = Vec::new();
+        let mut words = rest.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--dry-run" | "--status" | "--cancel" => return None,
+                "--all" => all = true,
+                "--window" | "--max-latency" | "--deadline" => {
+                    words.next();
+                }
+                option if option.starts_with('-') => {}
+                path => paths.push(path.to_owned()),
+            }
+        }
+        let computed = paths.iter().find(|path| is_computed(path));
+        let targets = if all {
+            Targets::Mountinfo
+        } else if let Some(path) = computed {
+            Targets::Unknown(format!("it computes what it trims ({path})"))
+        } else {
+            Targets::Paths(paths)
+        };
+        Some(Self {
+            command,
+            targets,
+            in_pieces: true,
+            types: None,
+        })
+    }
+
+    /// Whether `--types` lets a filesystem type through: a list of types, or of types to leave out
+    /// when it starts with `no` (libmount's `mnt_match_fstype`).
+    pub fn takes_type(&self, fs_type: &str) -> bool {
+        let Some(pattern) = &self.types else {
+            return true;
+        };
+        let (list, listed_means) = match pattern.strip_prefix("no") {
+            Some(rest) => (rest, false),
+            None => (pattern.as_str(), true),
+        };
+        for word in list.split(',') {
+            match word.strip_prefix("no") {
+                Some(excluded) if excluded == fs_type => return false,
+                _ if word == fs_type => return listed_means,
+                _ => {}
+            }
+        }
+        !listed_means
+    }
+}
+
+/// A path that the shell, not the text, decides on, or that does not start at the root.
+fn is_computed(path: &str) -> bool {
+    !path.starts_with('/') || path.contains(['$', '`', '*', '?', '[', '{'])
+}
+
+enum Word<'w> {
+    Option(&'static str, Option<&'w str>),
+    Path(&'w str),
+}
+
+/// fstrim's options: long name, letter, whether a value follows.
+const OPTIONS: &[(&str, char, bool)] = &[
+    ("all", 'a', false),
+    ("fstab", 'A', false),
+    ("help", 'h', false),
+    ("listed-in", 'I', true),
+    ("version", 'V', false),
+    ("offset", 'o', true),
+    ("length", 'l', true),
+    ("minimum", 'm', true),
+    ("types", 't', true),
+    ("verbose", 'v', false),
+    ("quiet-unsupported", '\0', false),
+    // 2.34 and 2.35; taken for an abbreviation later.
+    ("quiet", '\0', false),
+    ("dry-run", 'n', false),
+];
+
+/// Splits arguments as GNU getopt does: options anywhere, long names may be cut as long as they
+/// stay unique, letters may be joined.
+fn getopt(arguments: &[String]) -> Vec<Word<'_>> {
+    let mut words = Vec::new();
+    let mut rest = arguments.iter().map(String::as_str);
+    let mut only_paths = false;
+    while let Some(argument) = rest.next() {
+        if only_paths {
+            words.push(Word::Path(argument));
+        } else if argument == "--" {
+            only_paths = true;
+        } else if let Some(long) = argument.strip_prefix("--") {
+            let (name, value) = match long.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (long, None),
+            };
+            if let Some(&(name, _, takes_value)) = long_option(name) {
+                let value = value.or_else(|| takes_value.then(|| rest.next()).flatten());
+                words.push(Word::Option(name, value));
+            }
+        } else if let Some(letters) = argument.strip_prefix('-').filter(|l| !l.is_empty()) {
+            for (at, letter) in letters.char_indices() {
+                let Some(&(name, _, takes_value)) =
+                    OPTIONS.iter().find(|(_, known, _)| *known == letter)
+                else {
+                    continue;
+                };
+                if !takes_value {
+                    words.push(Word::Option(name, None));
+                    continue;
+                }
+                let joined = &letters[at + letter.len_utf8()..];
+                let value = if joined.is_empty() {
+                    rest.next()
+                } else {
+                    Some(joined)
+                };
+                words.push(Word::Option(name, value));
+                break;
+            }
+        } else {
+            words.push(Word::Path(argument));
+        }
+    }
+    words
+}
+
+fn long_option(name: &str) -> Option<&'static (&'static str, char, bool)> {
+    if let Some(exact) = OPTIONS.iter().find(|(known, ..)| *known == name) {
+        return Some(exact);
+    }
+    let mut cut = OPTIONS.iter().filter(|(known, ..)| known.starts_with(name));
+    cut.next().filter(|_| cut.next().is_none())
+}

@@ -1,0 +1,473 @@
+//! Ways to move a trim to a quiet time, to start one, and to stop one: the same commands in every
+//! rule that recommends them.
+
+use crate::shell;
+use crate::trim_jobs::{Miss, NOTRIM, TrimJob, honours_notrim};
+use facts::host::{FstabEntry, Job, Mount};
+use facts::{Host, Remedy};
+
+/// When the commands below trim: a placeholder for the quiet period, which nobody but the operator
+/// knows.
+pub(crate) const QUIET_CALENDAR: &str = "Sun *-*-* 03:00:00";
+/// The same for cron.
+const QUIET_CRON: &str = "0 3 * * 0";
+/// The same in words.
+pub(crate) const QUIET_WORDS: &str = "Sunday 03:00 to 04:00";
+
+/// What a first pass in a long time does.
+pub(crate) const FIRST_PASS: &str = "The first pass after a long time has all free space to \
+    discard: it takes long, and reads and writes stall meanwhile. Let it start in a quiet period, \
+    one node after the other.";
+
+/// Drop-in of a timer. It sorts after `override.conf`, which `systemctl edit` writes, so it wins.
+fn drop_in_dir(unit: &str) -> String {
+    format!("/etc/systemd/system/{unit}.d")
+}
+
+/// Writes the drop-in that gives a timer another calendar.
+///
+/// `Persistent=false`: else a run that was missed starts in the minutes after boot, when caches are
+/// cold and shards recover.
+fn write_drop_in(unit: &str, calendar: &str, random_delay: &str) -> String {
+    let dir = shell::quote(&drop_in_dir(unit));
+    let file = shell::quote(&format!("{}/quiet-time.conf", drop_in_dir(unit)));
+    format!(
+        "mkdir -p {dir} && printf '%s\\n' '[Timer]' 'OnCalendar=' 'OnCalendar={calendar}' \
+         'AccuracySec=1min' 'RandomizedDelaySec={random_delay}' 'Persistent=false' > {file} && \
+         systemctl daemon-reload"
+    )
+}
+
+fn remove_drop_in(unit: &str) -> String {
+    let file = shell::quote(&format!("{}/quiet-time.conf", drop_in_dir(unit)));
+    format!("rm {file} && systemctl daemon-reload")
+}
+
+/// Enables a timer that is there, at a quiet time.
+pub(crate) fn enable_timer(unit: &str) -> Remedy {
+    let timer = shell::quote(unit);
+    Remedy::command(
+        format!(
+            "Enable it, and choose its time by an override (as `systemctl edit {timer}` does). \
+             {QUIET_WORDS} stands for this host's quiet period: put in yours, and another night \
+             on each node."
+        ),
+        format!(
+            "{} && systemctl enable --now {timer}",
+            write_drop_in(unit, QUIET_CALENDAR, "1h")
+        ),
+    )
+    .risk(FIRST_PASS)
+    .undo(format!(
+        "systemctl disable --now {timer} && {}",
+        remove_drop_in(unit)
+    ))
+}
+
+/// Gives an active timer another calendar.
+pub(crate) fn reschedule_timer(unit: &str, calendar: &str, text: impl Into<String>) -> Remedy {
+    let timer = shell::quote(unit);
+    Remedy::command(
+        text,
+        format!(
+            "{} && systemctl restart {timer}",
+            write_drop_in(unit, calendar, "1h")
+        ),
+    )
+    .risk("A run that falls into a time when the host is off is left out, not made up for.")
+    .undo(format!(
+        "{} && systemctl restart {timer}",
+        remove_drop_in(unit)
+    ))
+}
+
+/// Moves a trim job to a quiet time, by whatever starts it.
+pub(crate) fn move_to_quiet_time(job: &Job) -> Remedy {
+    if let Some(timer) = &job.timer {
+        return reschedule_timer(
+            &timer.unit,
+            QUIET_CALENDAR,
+            format!(
+                "Give it this host's quiet period by an override, for which {QUIET_WORDS} stands \
+                 here, and another night on each node."
+            ),
+        );
+    }
+    if let Some(script) = cron_directory_script(job) {
+        let from = shell::quote(&format!("/{script}"));
+        return Remedy::command(
+            format!(
+                "Take the script out of its cron directory and give it a line of its own at this \
+                 host's quiet period, for which {QUIET_WORDS} stands here, and another night on \
+                 each node."
+            ),
+            format!(
+                "mv {from} /usr/local/sbin/trim-at-quiet-time && printf '%s\\n' \
+                 '{QUIET_CRON} root /usr/local/sbin/trim-at-quiet-time' \
+                 > /etc/cron.d/trim-at-quiet-time"
+            ),
+        )
+        .risk("anacron no longer makes up for a run that was missed while the host was off.")
+        .undo(format!(
+            "rm /etc/cron.d/trim-at-quiet-time && mv /usr/local/sbin/trim-at-quiet-time {from}"
+        ));
+    }
+    Remedy::advice(format!(
+        "Set the time fields in {} to this host's quiet period, for example `{QUIET_CRON}` for \
+         Sunday 03:00, and to another night on each node.",
+        shell::printable(&job.defined_in)
+    ))
+}
+
+/// Moves one of several jobs that meet to a night of its own.
+pub(crate) fn move_apart(job: &Job) -> Remedy {
+    let name = shell::printable(&job.name);
+    match &job.timer {
+        Some(timer) => reschedule_timer(
+            &timer.unit,
+            APART_CALENDAR,
+            format!("Give {name} a night of its own by an override; {APART_WORDS} stands here."),
+        ),
+        None if cron_directory_script(job).is_some() => Remedy::advice(format!(
+            "Give {name} a night of its own: take the script out of its cron directory and start it \
+             by a line of its own in /etc/cron.d."
+        )),
+        None => Remedy::advice(format!(
+            "Give {name} a night of its own: change the time fields in {}.",
+            shell::printable(&job.defined_in)
+        )),
+    }
+}
+
+/// Another night than [`QUIET_CALENDAR`].
+const APART_CALENDAR: &str = "Wed *-*-* 03:00:00";
+const APART_WORDS: &str = "Wednesday 03:00";
+
+/// Stops a trim job.
+pub(crate) fn stop(job: &Job, text: &str) -> Remedy {
+    const RISK: &str = "A drive that is never trimmed gets slower as it fills: without a quiet \
+                        period, online discard (after a test) is what is left.";
+    if let Some(timer) = &job.timer {
+        let unit = shell::quote(&timer.unit);
+        return Remedy::command(text, format!("systemctl disable --now {unit}"))
+            .risk(RISK)
+            .undo(format!("systemctl enable --now {unit}"));
+    }
+    if let Some(script) = cron_directory_script(job) {
+        let path = shell::quote(&format!("/{script}"));
+        return Remedy::command(text, format!("chmod -x {path}"))
+            .risk(RISK)
+            .undo(format!("chmod +x {path}"));
+    }
+    Remedy::advice(format!(
+        "{text} It is defined in {}.",
+        shell::printable(&job.defined_in)
+    ))
+    .risk(RISK)
+}
+
+/// Stops one of two jobs that do the same.
+pub(crate) fn stop_second(job: &Job) -> Remedy {
+    let text = format!(
+        "Keep one of the two; here {} is stopped.",
+        shell::printable(&job.name)
+    );
+    Remedy {
+        risk: Some("See that the one that is kept reaches all that the other did.".to_owned()),
+        ..stop(job, &text)
+    }
+}
+
+/// Trims one mount point weekly by a job of its own.
+pub(crate) fn trim_mount(mount_point: &str, systemd: bool) -> Remedy {
+    let text = format!(
+        "Trim it by a job of its own in a quiet period, for which {QUIET_WORDS} stands here; take \
+         another night on each node."
+    );
+    // A unit file and a crontab each have quoting rules of their own; names that need them are left
+    // to the operator.
+    let is_plain = mount_point
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "/_.-".contains(c));
+    if !is_plain {
+        return Remedy::advice(text).risk(FIRST_PASS);
+    }
+    let (command, undo) = if systemd {
+        let unit = "/etc/systemd/system/trim-data";
+        (
+            format!(
+                "printf '%s\\n' '[Service]' 'Type=oneshot' \
+                 'ExecStart=/sbin/fstrim --verbose {mount_point}' > {unit}.service && \
+                 printf '%s\\n' '[Timer]' 'OnCalendar={QUIET_CALENDAR}' 'RandomizedDelaySec=1h' \
+                 '[Install]' 'WantedBy=timers.target' > {unit}.timer && systemctl daemon-reload \
+                 && systemctl enable --now trim-data.timer"
+            ),
+            format!(
+                "systemctl disable --now trim-data.timer && rm {unit}.service {unit}.timer && \
+                 systemctl daemon-reload"
+            ),
+        )
+    } else {
+        (
+            format!(
+                "printf '%s\\n' '{QUIET_CRON} root /sbin/fstrim {mount_point}' \
+                 > /etc/cron.d/trim-data"
+            ),
+            "rm /etc/cron.d/trim-data".to_owned(),
+        )
+    };
+    Remedy::command(text, command).risk(FIRST_PASS).undo(undo)
+}
+
+/// Lets the filesystem discard online: for hosts without a quiet period.
+pub(crate) fn mount_with_discard(mount: &Mount) -> Remedy {
+    let mount_point = shell::quote(&mount.mount_point);
+    let text = "Where there is no quiet period: mount it with `discard` instead, after a test \
+                under load, and trim it by no job then.";
+    // XFS takes the option at mount time only.
+    let remedy = if mount.fs_type == "xfs" {
+        Remedy::advice(format!(
+            "{text} XFS does not take the option by a remount: put it into fstab, stop the store, \
+             unmount and mount."
+        ))
+    } else {
+        Remedy::command(
+            format!("{text} Put the option into fstab, too."),
+            format!("mount -o remount,discard {mount_point}"),
+        )
+        .undo(format!("mount -o remount,nodiscard {mount_point}"))
+    };
+    remedy.risk(
+        "Deletions of much data at once send many discards at once; on SATA drives without queued \
+         TRIM each of them waits for the queue to drain.",
+    )
+}
+
+/// fstab's last line for a mount, which is the one in force.
+fn fstab_entry<'h>(host: &'h Host, mount: &Mount) -> Option<&'h FstabEntry> {
+    let wanted = mount.mount_point.trim_end_matches('/');
+    host.fstab
+        .as_deref()?
+        .iter()
+        .rev()
+        .find(|entry| entry.mount_point.trim_end_matches('/') == wanted)
+}
+
+/// Edits one line of fstab in place, keeping a copy.
+fn edit_fstab(expressions: &str) -> String {
+    format!("sed -i.before-trimtab -E '{expressions}' /etc/fstab && systemctl daemon-reload")
+}
+
+const UNDO_FSTAB: &str = "mv /etc/fstab.before-trimtab /etc/fstab && systemctl daemon-reload";
+
+/// Takes `discard` out of the options of a mount, in fstab and where it is mounted.
+pub(crate) fn mount_without_discard(host: &Host, mount: &Mount) -> Remedy {
+    const RISK: &str = "From then on only a periodic trim tells the drive what is free: see that \
+                        one reaches this mount.";
+    let text =
+        "Take `discard` out of the mount's options and keep a periodic trim at a quiet time.";
+    let mount_point = shell::quote(&mount.mount_point);
+    let edit = fstab_entry(host, mount)
+        .filter(|entry| crate::trim_jobs::has_option(entry, "discard"))
+        .map(|entry| {
+            let line = entry.line;
+            edit_fstab(&format!(
+                "{line}s/,discard(=[a-z]+)?([,[:blank:]])/\\2/; \
+                 {line}s/([[:blank:]])discard(=[a-z]+)?,/\\1/; \
+                 {line}s/([[:blank:]])discard(=[a-z]+)?([[:blank:]])/\\1defaults\\3/"
+            ))
+        });
+    // xfs_fs_reconfigure() leaves the option as it was.
+    if mount.fs_type == "xfs" {
+        let text = format!(
+            "{text} XFS does not take that by a remount: stop the store, unmount {} and mount it \
+             again.",
+            shell::printable(&mount.mount_point)
+        );
+        return match edit {
+            Some(edit) => Remedy::command(text, edit).undo(UNDO_FSTAB),
+            None => Remedy::advice(format!("{text} fstab does not set it: {ELSEWHERE}")),
+        }
+        .risk(RISK);
+    }
+    let remount = format!("mount -o remount,nodiscard {mount_point}");
+    let undo = format!("mount -o remount,discard {mount_point}");
+    match edit {
+        Some(edit) => Remedy::command(text, format!("{edit} && {remount}"))
+            .undo(format!("{UNDO_FSTAB} && {undo}")),
+        None => Remedy::command(
+            format!(
+                "{text} fstab does not set it, so it comes back at the next mount: {ELSEWHERE}"
+            ),
+            remount,
+        )
+        .undo(undo),
+    }
+    .risk(RISK)
+}
+
+const ELSEWHERE: &str = "look in the unit, the kernel's command line (`rootflags=`) or the \
+                         filesystem's default options (`tune2fs -l`).";
+
+/// Leaves a mount out of the periodic trim and keeps online discard.
+pub(crate) fn leave_out_of_trim(host: &Host, mount: &Mount, reaching: &[&TrimJob<'_>]) -> Remedy {
+    let text = "Or, without a quiet period, keep `discard` and leave the mount out of the periodic \
+                trim.";
+    let by_fstab = reaching.iter().all(|trim| trim.goes_by_fstab());
+    let entry = fstab_entry(host, mount).filter(|_| by_fstab);
+    match entry {
+        Some(entry) if honours_notrim(&host.platform) => {
+            let line = entry.line;
+            Remedy::command(
+                text,
+                edit_fstab(&format!(
+                    "{line}s/^([[:blank:]]*([^[:blank:]]+[[:blank:]]+){{3}}[^[:blank:]]+)/\\1,{NOTRIM}/"
+                )),
+            )
+            .risk("fstrim knows the option since util-linux 2.38.")
+            .undo(UNDO_FSTAB)
+        }
+        _ => Remedy::advice(format!(
+            "{text} fstrim has no option for that where it goes by what is mounted (`--all`): let \
+             the job name the mount points that it shall trim."
+        )),
+    }
+}
+
+/// Makes the job for all mounts reach one that it misses.
+pub(crate) fn add_to_trim(mount: &Mount, trim: &TrimJob<'_>, miss: &Miss) -> Remedy {
+    match miss {
+        Miss::NotInFstab => {}
+        Miss::NoTrim { line } => {
+            return Remedy::command(
+                format!("If it shall be trimmed, take {NOTRIM} out of fstab's line {line}."),
+                edit_fstab(&format!(
+                    "{line}s/,{NOTRIM}([,[:blank:]])/\\1/; {line}s/([[:blank:]]){NOTRIM},/\\1/; \
+                     {line}s/([[:blank:]]){NOTRIM}([[:blank:]])/\\1defaults\\2/"
+                )),
+            )
+            .risk(FIRST_PASS)
+            .undo(UNDO_FSTAB);
+        }
+        Miss::FstabReadOnly { line } => {
+            return Remedy::advice(format!(
+                "Change `ro` in fstab's line {line}, if it is to be written to; else mount it \
+                 read-only."
+            ));
+        }
+        Miss::ReadOnly => {
+            return Remedy::advice(
+                "Find out why it is mounted read-only (`dmesg`: a filesystem remounts itself after \
+                 an error); once it is writable again, the job trims it.",
+            );
+        }
+        Miss::TypeLeftOut | Miss::NotNamed | Miss::Refused(_) => {
+            return Remedy::advice(format!(
+                "Change the command in {}: {}.",
+                shell::printable(&trim.job.defined_in),
+                miss.reason()
+            ));
+        }
+    }
+    let is_plain = mount
+        .mount_point
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "/_.-".contains(c));
+    match &trim.job.timer {
+        Some(timer) if is_plain => {
+            let dir = format!("/etc/systemd/system/{}.d", timer.activates);
+            let file = shell::quote(&format!("{dir}/more-mounts.conf"));
+            Remedy::command(
+                "Add it to what the service trims, by a drop-in. (An fstab line for it does the \
+                 same, and is read at boot as well.)",
+                format!(
+                    "mkdir -p {} && printf '%s\\n' '[Service]' \
+                     'ExecStart=-/sbin/fstrim --verbose {}' >> {file} && systemctl daemon-reload",
+                    shell::quote(&dir),
+                    mount.mount_point
+                ),
+            )
+            .risk(FIRST_PASS)
+            .undo(format!("rm {file} && systemctl daemon-reload"))
+        }
+        Some(_) => Remedy::advice(
+            "Add a line for it to /etc/fstab, or a second `ExecStart=` to the service by a drop-in.",
+        )
+        .risk(FIRST_PASS),
+        None => Remedy::advice(format!(
+            "Let {} call `fstrim --all`, which goes by what is mounted, or add a line for this \
+             mount to /etc/fstab.",
+            shell::printable(&trim.job.defined_in)
+        ))
+        .risk(FIRST_PASS),
+    }
+}
+
+/// `etc/cron.weekly/fstrim`, if that is what defines the job.
+fn cron_directory_script(job: &Job) -> Option<&str> {
+    let (directory, script) = job.defined_in.rsplit_once('/')?;
+    let is_cron_directory = matches!(
+        directory,
+        "etc/cron.hourly" | "etc/cron.daily" | "etc/cron.weekly" | "etc/cron.monthly"
+    );
+    (is_cron_directory && !script.is_empty()).then_some(job.defined_in.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_jobs::{cron_job, cron_weekly, fstrim_timer};
+    use std::process::Command;
+
+    /// Every command and undo must be one that bash can parse.
+    fn assert_parses(remedy: &Remedy) {
+        for script in [&remedy.command, &remedy.undo].into_iter().flatten() {
+            let Ok(status) = Command::new("bash").args(["-n", "-c", script]).status() else {
+                return; // no bash on this machine
+            };
+            assert!(status.success(), "{script}");
+        }
+    }
+
+    #[test]
+    fn commands_are_shell() {
+        for job in [
+            fstrim_timer(),
+            cron_weekly("fstrim", "fstrim --all"),
+            cron_weekly("f'; reboot; '", "fstrim --all"),
+            cron_job("/etc/crontab:9", "0 0 * * *", "fstrim -a"),
+        ] {
+            assert_parses(&move_to_quiet_time(&job));
+            assert_parses(&stop(&job, "Stop it."));
+        }
+        assert_parses(&enable_timer("fstrim.timer"));
+        assert_parses(&enable_timer("a b'.timer"));
+        assert_parses(&trim_mount("/data", true));
+        assert_parses(&trim_mount("/data", false));
+    }
+
+    #[test]
+    fn the_override_resets_the_calendar_first() {
+        let command = enable_timer("fstrim.timer").command.expect("a command");
+        let reset = command.find("'OnCalendar='").expect("the reset");
+        let own = command
+            .find("'OnCalendar=Sun *-*-* 03:00:00'")
+            .expect("ours");
+        assert!(reset < own);
+        assert!(command.ends_with("&& systemctl enable --now fstrim.timer"));
+    }
+
+    #[test]
+    fn odd_mount_points_are_left_to_the_operator() {
+        assert!(trim_mount("/da%ta", false).command.is_none());
+        assert!(trim_mount("/x'; reboot", true).command.is_none());
+    }
+
+    #[test]
+    fn a_crontab_line_is_edited_where_it_stands() {
+        let job = cron_job("/etc/crontab:9", "0 0 * * *", "fstrim -a");
+        let remedy = move_to_quiet_time(&job);
+        assert_eq!(remedy.command, None);
+        assert!(remedy.text.contains("etc/crontab:9"), "{}", remedy.text);
+    }
+}

@@ -1,0 +1,150 @@
+//! What several rules ask of a volume and of a trim job before they look closer.
+
+use crate::context::{Context, Volume};
+use crate::volumes::TRIMMABLE;
+use crate::{discard_path, medium};
+use facts::host::{EnabledState, Job, Mount};
+
+/// How a filesystem discards what it frees, as mounted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnlineDiscard {
+    /// Not at all.
+    Off,
+    /// At once, as part of freeing.
+    On,
+    /// In the background, gathered and at a limited rate: Btrfs' `discard=async`, the default since
+    /// 6.2 where a device takes discards; F2FS, whose default it is, too.
+    Background,
+}
+
+/// How a mount discards online.
+pub(crate) fn online_discard(mount: &Mount) -> OnlineDiscard {
+    let last = mount.options.iter().rev().find_map(|option| {
+        match option.split_once('=').unwrap_or((option, "")) {
+            ("discard", value) => Some(Some(value)),
+            ("nodiscard", _) => Some(None),
+            _ => None,
+        }
+    });
+    match (last.flatten(), mount.fs_type.as_str()) {
+        (None, _) => OnlineDiscard::Off,
+        (Some("async"), _) | (Some(_), "f2fs") => OnlineDiscard::Background,
+        (Some(_), _) => OnlineDiscard::On,
+    }
+}
+
+/// Whether a filesystem is read-only on purpose: by fstab, or because nothing says that it should be
+/// writable.
+fn is_read_only_on_purpose(cx: &Context<'_>, mount: &Mount) -> bool {
+    if !mount.is_read_only() {
+        return false;
+    }
+    let fstab = cx.host.fstab.as_deref().unwrap_or_default();
+    fstab
+        .iter()
+        .filter(|entry| {
+            entry.mount_point.trim_end_matches('/') == mount.mount_point.trim_end_matches('/')
+        })
+        .all(|entry| crate::trim_jobs::has_option(entry, "ro"))
+}
+
+/// Whether a trim of this volume does something: `Some(false)` where discards are lost on the way,
+/// `None` where that is unknown.
+pub(crate) fn trim_has_effect(volume: &Volume<'_>) -> Option<bool> {
+    discard_path::trace(&volume.stack).reaches_drives()
+}
+
+/// Whether the mounted device takes what fstrim sends, whatever becomes of it below.
+pub(crate) fn fstrim_works_here(volume: &Volume<'_>) -> bool {
+    discard_path::trace(&volume.stack).top_takes != Some(false)
+}
+
+/// Whether drives below are flash, surely or probably.
+pub(crate) fn is_on_flash(cx: &Context<'_>, volume: &Volume<'_>) -> bool {
+    medium::of_stack(&cx.host.platform, &volume.stack).is_flash()
+}
+
+/// Flash that gets slower without a trim, and that one may recommend to trim: written to, reached by
+/// discards as far as is known, not trimmed online.
+pub(crate) fn decays_without_trim(cx: &Context<'_>, volume: &Volume<'_>) -> bool {
+    is_on_flash(cx, volume)
+        && is_worth_a_trim(cx, volume)
+        // VDO keeps discards for its own map.
+        && !volume
+            .stack
+            .layers
+            .iter()
+            .any(|layer| discard_path::is_vdo(layer.device))
+}
+
+/// A filesystem that a periodic trim should reach: written to, reached by discards as far as is
+/// known, not trimmed online, on a host where trimming may be recommended, on flash or on a device
+/// that certainly takes discards.
+pub(crate) fn is_worth_a_trim(cx: &Context<'_>, volume: &Volume<'_>) -> bool {
+    let mount = volume.mount;
+    if cx.host.platform.elastic_cloud_enterprise.is_some()
+        || is_read_only_on_purpose(cx, mount)
+        || online_discard(mount) != OnlineDiscard::Off
+        || !TRIMMABLE.contains(&mount.fs_type.as_str())
+    {
+        return false;
+    }
+    match trim_has_effect(volume) {
+        Some(effect) => effect,
+        None => is_on_flash(cx, volume),
+    }
+}
+
+/// Whether a timer would run its job and is only switched off: not started, whether enabled or not,
+/// but not masked on purpose and not held back by a condition. TRIM003 reports it.
+pub(crate) fn is_switched_off(cx: &Context<'_>, job: &Job) -> bool {
+    let Some(timer) = &job.timer else {
+        return false;
+    };
+    cx.host.platform.systemd != Some(false)
+        && job.held_back_by.is_empty()
+        && timer.enabled != Some(EnabledState::Masked)
+        && !timer.is_running()
+}
+
+/// Why an inactive job does not run, in words.
+pub(crate) fn why_inactive(cx: &Context<'_>, job: &Job) -> String {
+    if let Some(guard) = job.held_back_by.first() {
+        return guard.clone();
+    }
+    let enabled = job.timer.as_ref().map(|timer| timer.enabled);
+    match enabled {
+        Some(Some(EnabledState::Masked)) => "the timer is masked",
+        Some(_) if cx.host.platform.systemd == Some(false) => "systemd does not run here",
+        Some(_) => "the timer is not active",
+        None => "nothing starts it",
+    }
+    .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_host::{TestHost, nvme};
+
+    #[test]
+    fn the_last_discard_option_counts() {
+        let of = |fs_type: &str, options: &str| {
+            let host = TestHost::new()
+                .device(nvme("nvme0n1"))
+                .mount("/data", "nvme0n1", fs_type, options)
+                .build();
+            online_discard(&host.mounts[0])
+        };
+        assert_eq!(of("xfs", "rw,noatime"), OnlineDiscard::Off);
+        assert_eq!(of("xfs", "rw,discard"), OnlineDiscard::On);
+        assert_eq!(of("ext4", "rw,discard,nodiscard"), OnlineDiscard::Off);
+        assert_eq!(
+            of("btrfs", "rw,ssd,discard=async"),
+            OnlineDiscard::Background
+        );
+        assert_eq!(of("btrfs", "rw,discard"), OnlineDiscard::On);
+        assert_eq!(of("f2fs", "rw,discard"), OnlineDiscard::Background);
+        assert_eq!(of("ext4", "rw,discardable"), OnlineDiscard::Off);
+    }
+}

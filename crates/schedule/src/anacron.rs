@@ -1,0 +1,408 @@
+//! When anacron starts a job.
+//!
+//! anacron itself is started once an hour and looks at the date of each job's last run. Who starts
+//! it differs, and so does what it heeds:
+//!
+//! - Debian: `anacron.timer` at half past every hour from 07:30, with up to 5 minutes of random
+//!   delay (without systemd `/etc/cron.d/anacron`, at the same minutes), and at boot.
+//! - cronie (Fedora, RHEL, SUSE): `/etc/cron.hourly/0anacron`, at one minute past every hour, and
+//!   only within `START_HOURS_RANGE`.
+//!
+//! An anacrontab with `START_HOURS_RANGE` is taken as cronie's, one without as Debian's.
+
+use crate::civil::{DAY_S, date_of_days, days_of_date, month_len};
+use crate::run::Window;
+use crate::zone::Clock;
+use facts::InputError;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// Minutes of a day.
+const DAY_MIN: i64 = 1_440;
+
+/// Debian starts anacron at 07:30 first.
+const DEBIAN_START_MIN: i64 = 7 * 60 + 30;
+/// Random delay and accuracy of Debian's anacron.timer, in minutes.
+const DEBIAN_LATE_MIN: i64 = 5 + 1;
+/// cronie starts it at this minute of every hour.
+const CRONIE_MINUTE: i64 = 1;
+
+/// A last run that lies further back than this tells nothing of a named period; in days.
+const STAMP_AGE_MAX_DAYS: i64 = 3_660;
+
+/// Microseconds of a second.
+const SECOND_US: i64 = 1_000_000;
+
+/// A line of anacrontab.
+pub(crate) struct Line<'a> {
+    pub period: &'a str,
+    pub delay_min: u32,
+    pub random_delay_min: u32,
+    pub start_hours: Option<(u8, u8)>,
+    pub identifier: &'a str,
+    pub source: &'a str,
+}
+
+/// How often a job is due.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Period {
+    Days(i64),
+    Month,
+    Year,
+}
+
+impl Period {
+    fn parse(text: &str) -> Option<Self> {
+        // anacron compares the first letters only: `@monthly.` passes.
+        let named = |name: &str| text.starts_with(name);
+        if named("@monthly") {
+            Some(Self::Month)
+        } else if ["@yearly", "@annually", "@annualy"].into_iter().any(named) {
+            Some(Self::Year)
+        } else if named("@daily") {
+            Some(Self::Days(1))
+        } else if named("@weekly") {
+            Some(Self::Days(7))
+        } else {
+            let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+            let days = text.parse::<i32>().ok().filter(|_| is_number)?;
+            Some(Self::Days(i64::from(days)))
+        }
+    }
+}
+
+/// The period of a line of anacrontab in seconds, months and years at their mean length; `None`
+/// where it cannot be read or is 0.
+pub(crate) fn period_text_s(text: &str) -> Option<f64> {
+    const YEAR_DAYS: f64 = 365.2425;
+    let days = match Period::parse(text)? {
+        Period::Days(0) => return None,
+        Period::Days(days) => f64::from(i32::try_from(days).ok()?),
+        Period::Month => YEAR_DAYS / 12.0,
+        Period::Year => YEAR_DAYS,
+    };
+    Some(days * 86_400.0)
+}
+
+impl Line<'_> {
+    /// Where it is written and what is assumed.
+    pub fn evidence(&self) -> String {
+        let started = match self.start_hours {
+            Some((from, to)) => format!("anacron started hourly by cronie, hours {from}-{to}"),
+            None => "anacron started at 07:30 as on Debian".to_owned(),
+        };
+        format!(
+            "{}: {} every {}, delay {} min; {started}; later if a job before it takes long",
+            self.source, self.identifier, self.period, self.delay_min
+        )
+    }
+
+    /// The runs from `from_us` on, or why they cannot be told.
+    ///
+    /// # Errors
+    /// When the period cannot be read.
+    pub fn windows(
+        &self,
+        last_run: Option<Timestamp>,
+        from_us: i64,
+        zone: &TimeZone,
+    ) -> Result<Result<impl Iterator<Item = Window> + use<>, String>, InputError> {
+        let period = Period::parse(self.period).ok_or_else(|| {
+            InputError::new(
+                self.source,
+                "a period in days, or @daily, @weekly, @monthly or @yearly",
+                self.period,
+            )
+        })?;
+        let unknown = |reason: &str| {
+            Ok(Err(format!(
+                "{}: {} every {}: {reason}",
+                self.source, self.identifier, self.period
+            )))
+        };
+        if period == Period::Days(0) {
+            return unknown("a period of 0 runs it whenever anacron is started");
+        }
+        let Some((first_min, last_min)) = self.start_minutes() else {
+            return unknown("its delay and the hours allowed leave no time on any day");
+        };
+        let mut clock = Clock::new(zone.clone());
+        let day_of = |clock: &mut Clock, at_us: i64| {
+            let at_s = at_us.div_euclid(SECOND_US);
+            (at_s + clock.offset_at(at_s)).div_euclid(DAY_S)
+        };
+        let last_day = last_run.map(|at| day_of(&mut clock, at.as_microsecond()));
+        // A job that is delayed past midnight belongs to the day before.
+        let from_day = day_of(&mut clock, from_us) - 1 - last_min / DAY_MIN;
+        let mut day = match (period, last_day) {
+            (Period::Days(1), _) => from_day,
+            (_, None) => return unknown("its last run is not known"),
+            (Period::Days(days), Some(last)) => {
+                last + (from_day - last + days - 1).div_euclid(days) * days
+            }
+            (_, Some(last)) if (from_day - last).abs() > STAMP_AGE_MAX_DAYS => {
+                return unknown("its last run lies too far away");
+            }
+            (Period::Month | Period::Year, Some(last)) => {
+                let mut day = last;
+                while day < from_day {
+                    day = next_due_day(period, day);
+                }
+                day
+            }
+        };
+        Ok(Ok(std::iter::from_fn(move || {
+            let due = day;
+            day = next_due_day(period, day);
+            let mut at_us = |minute: i64| {
+                clock
+                    .instant_of(due.checked_mul(DAY_S)?.checked_add(minute * 60)?)
+                    .checked_mul(SECOND_US)
+            };
+            let earliest_us = at_us(first_min)?;
+            Some(Window {
+                earliest_us,
+                latest_us: at_us(last_min)?.max(earliest_us),
+            })
+        })))
+    }
+
+    /// The first and the last minute of the due day at which the job starts on a host that is up
+    /// and has no other job to wait for; `None` where it never does.
+    fn start_minutes(&self) -> Option<(i64, i64)> {
+        let delay = i64::from(self.delay_min);
+        let delay_max = delay + i64::from(self.random_delay_min);
+        // anacron takes a longer one for a clock that was changed.
+        if delay_max > DAY_MIN {
+            return None;
+        }
+        let Some((from, to)) = self.start_hours else {
+            return Some((
+                DEBIAN_START_MIN + delay,
+                DEBIAN_START_MIN + DEBIAN_LATE_MIN + delay_max,
+            ));
+        };
+        let (open, close) = (i64::from(from) * 60, i64::from(to) * 60);
+        let starts = || (0..24).map(|hour| hour * 60 + CRONIE_MINUTE);
+        // anacron looks at the hour in which the job would start after its delay, and draws the
+        // random part anew each time.
+        let may = starts().find(|start| start + delay_max >= open)?;
+        let must = starts().find(|start| start + delay >= open)?;
+        let first = (may + delay).max(open);
+        let last = (must + delay_max).min(close - 1);
+        (first <= last).then_some((first, last))
+    }
+}
+
+/// The day on which a job is due again after a run, on a host that is always up.
+///
+/// For months and years as `consider_job` of anacron's lock.c: due as soon as as many days have
+/// passed as the last month (year) had, and when exactly as many have passed as this one has.
+fn next_due_day(period: Period, last: i64) -> i64 {
+    let due = |len_of: fn(i64, i64) -> (i64, i64)| {
+        // No month has more than 31 days and no year more than 366.
+        (last + 1..=last + 366)
+            .find(|&day| {
+                let (year, month, _) = date_of_days(day);
+                let (last_len, this_len) = len_of(year, month);
+                day - last >= last_len || day - last == this_len
+            })
+            .unwrap_or(last + 366)
+    };
+    match period {
+        Period::Days(days) => last.saturating_add(days),
+        Period::Month => due(|year, month| {
+            let (last_year, last_month, _) = date_of_days(days_of_date(year, month, 1) - 1);
+            (month_len(last_year, last_month), month_len(year, month))
+        }),
+        Period::Year => due(|year, _| {
+            let year_len = |year| days_of_date(year + 1, 1, 1) - days_of_date(year, 1, 1);
+            (year_len(year - 1), year_len(year))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse_zone;
+
+    fn line(period: &str, start_hours: Option<(u8, u8)>) -> Line<'_> {
+        Line {
+            period,
+            delay_min: 10,
+            random_delay_min: 0,
+            start_hours,
+            identifier: "cron.weekly",
+            source: "etc/anacrontab:12",
+        }
+    }
+
+    fn windows(line: &Line<'_>, last_run: Option<&str>, from: &str, count: usize) -> Vec<String> {
+        let zone = parse_zone("Europe/Berlin").expect("known");
+        let at = |text: &str| text.parse::<Timestamp>().expect("a timestamp");
+        line.windows(last_run.map(at), at(from).as_microsecond(), &zone)
+            .expect("readable")
+            .expect("known")
+            .filter(|window| window.latest_us >= at(from).as_microsecond())
+            .take(count)
+            .map(|window| {
+                let text = |us| {
+                    Timestamp::from_microsecond(us)
+                        .expect("in range")
+                        .to_zoned(zone.clone())
+                };
+                format!(
+                    "{} {}",
+                    text(window.earliest_us).strftime("%a %F %H:%M"),
+                    text(window.latest_us).strftime("%H:%M")
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn weekly_counts_from_the_last_run() {
+        // Last run on Wednesday 2024-06-05; delay 10: 07:30 + 10 to 07:36 + 10.
+        let weekly = line("7", None);
+        let expected = ["Wed 2024-06-12 07:40 07:46", "Wed 2024-06-19 07:40 07:46"];
+        assert_eq!(
+            windows(
+                &weekly,
+                Some("2024-06-05T05:41:00Z"),
+                "2024-06-06T00:00:00Z",
+                2
+            ),
+            expected
+        );
+        assert_eq!(
+            windows(
+                &line("@weekly", None),
+                Some("2024-06-05T05:41:00Z"),
+                "2024-06-06T00:00:00Z",
+                2
+            ),
+            expected
+        );
+        // Weeks before and long after the last run keep its weekday.
+        assert_eq!(
+            windows(
+                &weekly,
+                Some("2024-06-05T05:41:00Z"),
+                "2024-05-01T12:00:00Z",
+                1
+            ),
+            ["Wed 2024-05-08 07:40 07:46"]
+        );
+        // The stamp is a date: 23:30 in Berlin is the 5th although UTC has 21:30.
+        assert_eq!(
+            windows(
+                &weekly,
+                Some("2024-06-05T21:30:00Z"),
+                "2024-06-06T00:00:00Z",
+                1
+            ),
+            ["Wed 2024-06-12 07:40 07:46"]
+        );
+        // Winter time: the clock of the wall stays.
+        assert_eq!(
+            windows(
+                &weekly,
+                Some("2024-10-23T05:41:00Z"),
+                "2024-10-24T00:00:00Z",
+                1
+            ),
+            ["Wed 2024-10-30 07:40 07:46"]
+        );
+    }
+
+    #[test]
+    fn daily_needs_no_last_run() {
+        assert_eq!(
+            windows(&line("1", None), None, "2024-06-06T00:00:00Z", 2),
+            ["Thu 2024-06-06 07:40 07:46", "Fri 2024-06-07 07:40 07:46"]
+        );
+        let zone = parse_zone("UTC").expect("known");
+        let reason = line("7", None)
+            .windows(None, 0, &zone)
+            .expect("readable")
+            .err();
+        assert!(reason.expect("unknown").contains("last run is not known"));
+        let reason = line("0", None)
+            .windows(None, 0, &zone)
+            .expect("readable")
+            .err();
+        assert!(
+            reason
+                .expect("unknown")
+                .contains("whenever anacron is started")
+        );
+    }
+
+    #[test]
+    fn months_are_counted_as_anacron_counts_them() {
+        // 31 January: 28 days later it is 28 February, which has as many. From there 28 days (as
+        // many as February had) lead to 28 March, 30 (as many as April has) to 27 April.
+        assert_eq!(
+            windows(
+                &line("@monthly", None),
+                Some("2023-01-31T08:00:00Z"),
+                "2023-02-01T00:00:00Z",
+                3
+            ),
+            [
+                "Tue 2023-02-28 07:40 07:46",
+                "Tue 2023-03-28 07:40 07:46",
+                "Thu 2023-04-27 07:40 07:46"
+            ]
+        );
+        assert_eq!(
+            windows(
+                &line("@yearly", None),
+                Some("2023-03-01T08:00:00Z"),
+                "2023-03-02T00:00:00Z",
+                1
+            ),
+            ["Thu 2024-02-29 07:40 07:46"],
+            "365 days, as many as 2023 had"
+        );
+    }
+
+    #[test]
+    fn cronie_keeps_to_its_hours() {
+        // RHEL: START_HOURS_RANGE=3-22, RANDOM_DELAY=45. Daily, delay 5: 02:01 + 50 is before 3,
+        // so 03:01 it is: 03:06 to 03:51.
+        let mut rhel = line("1", Some((3, 22)));
+        (rhel.delay_min, rhel.random_delay_min) = (5, 45);
+        assert_eq!(rhel.start_minutes(), Some((3 * 60 + 6, 3 * 60 + 51)));
+        // Weekly, delay 25: 02:01 + 70 is 03:11, so it may start at 03:00 already; if not, 03:01 +
+        // 25 to 70: 04:11 at the latest.
+        rhel.delay_min = 25;
+        assert_eq!(rhel.start_minutes(), Some((3 * 60, 4 * 60 + 11)));
+        // An hour that is over before the delay is.
+        rhel.start_hours = Some((3, 3));
+        assert_eq!(rhel.start_minutes(), None);
+        rhel.start_hours = None;
+        rhel.delay_min = u32::MAX;
+        assert_eq!(rhel.start_minutes(), None);
+    }
+
+    #[test]
+    fn periods() {
+        assert_eq!(period_text_s("7"), Some(604_800.0));
+        assert_eq!(period_text_s("@daily"), Some(86_400.0));
+        assert_eq!(period_text_s("@monthly"), Some(2_629_746.0));
+        for text in ["", "0", "-1", "+1", "weekly", "@hourly", "99999999999"] {
+            assert_eq!(period_text_s(text), None, "{text}");
+        }
+        let zone = parse_zone("UTC").expect("known");
+        let Err(error) = line("weekly", None).windows(None, 0, &zone) else {
+            panic!("`weekly` without @ is no period");
+        };
+        assert!(
+            error
+                .to_string()
+                .starts_with("etc/anacrontab:12: expected a period in days")
+        );
+    }
+}

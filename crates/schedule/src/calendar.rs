@@ -1,0 +1,149 @@
+//! Calendar events of systemd timers, `OnCalendar=` (systemd.time(7)).
+
+mod next;
+mod parse;
+
+use jiff::tz::TimeZone;
+use std::fmt;
+
+/// A calendar event expression.
+///
+/// Read, evaluated and printed as systemd 252 does it (`calendarspec.c`), with one difference: a
+/// trailing abbreviation of the host's own zone (`CEST`) is refused, because what it means depends
+/// on the host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Calendar {
+    /// Bit n is day n of the week, 0 for Monday; 0 for every day.
+    weekdays: u8,
+    year: Vec<Part>,
+    month: Vec<Part>,
+    day: Vec<Part>,
+    /// Days count from the end of the month, 1 for the last.
+    from_month_end: bool,
+    hour: Vec<Part>,
+    minute: Vec<Part>,
+    /// In microseconds.
+    second: Vec<Part>,
+    /// The zone that it is read in; the host's where it names none.
+    zone: Option<TimeZone>,
+}
+
+/// One element of a list; an empty list matches everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Part {
+    start: i64,
+    /// Last value of the range; `None` where the repetition is open.
+    stop: Option<i64>,
+    /// 0 for a single value.
+    repeat: i64,
+}
+
+/// Microseconds of a second.
+const SECOND_US: i64 = 1_000_000;
+
+/// Monday first, as the bits of `weekdays`.
+const WEEKDAY_NAMES: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+impl Calendar {
+    /// The time zone that the expression names itself.
+    pub fn zone(&self) -> Option<&TimeZone> {
+        self.zone.as_ref()
+    }
+}
+
+/// The normalised form, as `systemd-analyze calendar` prints it.
+impl fmt::Display for Calendar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.weekdays != 0 {
+            write_weekdays(f, self.weekdays)?;
+            f.write_str(" ")?;
+        }
+        write_numbers(f, &self.year, 4)?;
+        f.write_str("-")?;
+        write_numbers(f, &self.month, 2)?;
+        f.write_str(if self.from_month_end { "~" } else { "-" })?;
+        write_numbers(f, &self.day, 2)?;
+        f.write_str(" ")?;
+        write_numbers(f, &self.hour, 2)?;
+        f.write_str(":")?;
+        write_numbers(f, &self.minute, 2)?;
+        f.write_str(":")?;
+        write_seconds(f, &self.second)?;
+        match self.zone.as_ref().and_then(TimeZone::iana_name) {
+            Some(name) => write!(f, " {name}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Runs of three days and more as `Mon..Wed`, others as a list.
+fn write_weekdays(f: &mut fmt::Formatter<'_>, bits: u8) -> fmt::Result {
+    let is_set = |day: usize| day < WEEKDAY_NAMES.len() && bits & (1 << day) != 0;
+    let mut comma = "";
+    let mut day = 0;
+    while day < WEEKDAY_NAMES.len() {
+        if !is_set(day) {
+            day += 1;
+            continue;
+        }
+        let mut last = day;
+        while is_set(last + 1) {
+            last += 1;
+        }
+        write!(f, "{comma}{}", WEEKDAY_NAMES[day])?;
+        if last > day {
+            let joint = if last > day + 1 { ".." } else { "," };
+            write!(f, "{joint}{}", WEEKDAY_NAMES[last])?;
+        }
+        comma = ",";
+        day = last + 1;
+    }
+    Ok(())
+}
+
+fn write_numbers(f: &mut fmt::Formatter<'_>, parts: &[Part], width: usize) -> fmt::Result {
+    if parts.is_empty() {
+        return f.write_str("*");
+    }
+    for (index, part) in parts.iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        write!(f, "{comma}{:0width$}", part.start)?;
+        if let Some(stop) = part.stop {
+            write!(f, "..{stop:0width$}")?;
+        }
+        // A range counts by ones unless it says otherwise.
+        if part.repeat > 0 && !(part.stop.is_some() && part.repeat == 1) {
+            write!(f, "/{}", part.repeat)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_seconds(f: &mut fmt::Formatter<'_>, parts: &[Part]) -> fmt::Result {
+    let every_second = Part {
+        start: 0,
+        stop: None,
+        repeat: SECOND_US,
+    };
+    if parts.contains(&every_second) {
+        return f.write_str("*");
+    }
+    let fraction = |f: &mut fmt::Formatter<'_>, value_us: i64| match value_us % SECOND_US {
+        0 => Ok(()),
+        rest => write!(f, ".{rest:06}"),
+    };
+    for (index, part) in parts.iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        write!(f, "{comma}{:02}", part.start / SECOND_US)?;
+        fraction(f, part.start)?;
+        if let Some(stop) = part.stop {
+            write!(f, "..{:02}", stop / SECOND_US)?;
+            fraction(f, stop)?;
+        }
+        if part.repeat > 0 && !(part.stop.is_some() && part.repeat == SECOND_US) {
+            write!(f, "/{}", part.repeat / SECOND_US)?;
+            fraction(f, part.repeat)?;
+        }
+    }
+    Ok(())
+}

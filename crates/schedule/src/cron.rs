@@ -1,0 +1,50 @@
+//! Crontab schedules, as Debian's cron (vixie's, with the changes of OpenBSD) and cronie read them.
+
+mod next;
+mod parse;
+
+pub(crate) use next::ClockChanges;
+
+use std::fmt;
+
+/// When a crontab line runs: the five fields, or `@weekly` and its kind.
+///
+/// Two crons are in use on Linux, Debian's and cronie; where they differ from each other or from
+/// their manuals, this follows their sources (`entry.c`, `cron.c`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CronSpec {
+    /// As written, fields separated by one blank.
+    text: String,
+    /// Bit n is minute n.
+    minutes: u64,
+    /// Bit n is hour n.
+    hours: u64,
+    /// Bit n is day n of the month; bit 0 is unused.
+    days: u64,
+    /// Bit n is month n; bit 0 is unused.
+    months: u64,
+    /// Bit n is day n of the week, 0 for Sunday.
+    weekdays: u64,
+    /// A day matches when its number *or* its weekday does: neither of the two fields starts with
+    /// `*`.
+    either_day: bool,
+    /// The minute or the hour starts with `*`: the job follows the wall clock through clock
+    /// changes, and nothing is made up for.
+    wildcard: bool,
+}
+
+impl CronSpec {
+    /// Whether the job follows the wall clock through clock changes: the minute or hour starts
+    /// with `*`, `@hourly` included. Others ("fixed-time jobs") run once, even when their time is
+    /// skipped or repeated.
+    pub fn is_wildcard(&self) -> bool {
+        self.wildcard
+    }
+}
+
+/// As written, fields separated by one blank.
+impl fmt::Display for CronSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

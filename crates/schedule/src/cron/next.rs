@@ -1,0 +1,430 @@
+//! The next run of a crontab schedule.
+
+use super::CronSpec;
+use crate::civil::{DAY_S, date_of_days, days_of_date, month_len, weekday_from_sunday};
+use crate::zone::Clock;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// Minutes of a day.
+const DAY_MIN: i64 = 1_440;
+
+/// Months that a search looks through: 29 February on a given weekday comes back after 40 years at
+/// most (2072, 2112 for a Monday).
+const SEARCH_MONTHS_MAX: i64 = 12 * 41;
+
+/// Spans of constant offset that a search looks into. It jumps over those without a match, so that
+/// few are needed; this bounds what a strange zone can cost.
+const SEARCH_SPANS_MAX: usize = 1_000;
+
+/// A wall clock that is put forward by this or more is taken as corrected, and nothing is made up
+/// for: cron.c compares the minutes since it last awoke with 180.
+const FORWARD_MAX_S: i64 = 180 * 60;
+
+/// The same for a clock that is put back.
+const BACK_MAX_S: i64 = 182 * 60;
+
+/// What happens to fixed-time jobs when the wall clock is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClockChanges {
+    /// Runs that were skipped are made up for, and none is repeated: cron in its own time zone.
+    MadeUpFor,
+    /// They follow the wall clock like any other: cronie's jobs with a `CRON_TZ` of their own,
+    /// whose changes of clock it does not watch.
+    Followed,
+}
+
+impl CronSpec {
+    /// The first run after a moment, in the time zone that cron runs in; `None` when there is none
+    /// (30 February), or none within 41 years.
+    ///
+    /// Clock changes of less than three hours are treated as cron(8) of Debian describes it under
+    /// NOTES, and as `cron.c` of Debian's cron and of cronie do it: a fixed-time job whose time is
+    /// skipped runs right after the gap, once; one whose time is repeated runs the first time only.
+    /// Wildcard jobs ([`CronSpec::is_wildcard`]) run whenever the wall clock matches. Larger changes
+    /// count as corrections of the clock: every job follows the new time.
+    pub fn next_after(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+        let mut clock = Clock::new(zone.clone());
+        let after_s = after.as_nanosecond().div_euclid(1_000_000_000);
+        let next_s = self.next_after_s(
+            i64::try_from(after_s).ok()?,
+            &mut clock,
+            ClockChanges::MadeUpFor,
+        )?;
+        Timestamp::from_second(next_s).ok()
+    }
+
+    /// The first run after a second, in seconds since the epoch.
+    pub(crate) fn next_after_s(
+        &self,
+        after_s: i64,
+        clock: &mut Clock,
+        changes: ClockChanges,
+    ) -> Option<i64> {
+        let make_up = changes == ClockChanges::MadeUpFor && !self.wildcard;
+        let mut cursor_s = after_s.checked_add(1)?;
+        for _ in 0..SEARCH_SPANS_MAX {
+            let span = clock.span_at(cursor_s);
+            let mut wall_s = cursor_s + span.offset_s;
+            let forward_s = span.offset_s - span.offset_before_s;
+            if make_up && forward_s > 0 && forward_s < FORWARD_MAX_S && cursor_s == span.from_s {
+                // The gap's wall times are due now.
+                wall_s -= forward_s;
+            } else if make_up && forward_s < 0 && -forward_s < BACK_MAX_S {
+                // What the wall clock repeats has run already.
+                wall_s = wall_s.max(span.from_s + span.offset_before_s);
+            }
+            let minute =
+                self.first_minute(wall_s.div_euclid(60) + i64::from(wall_s.rem_euclid(60) > 0))?;
+            let next_s = (minute * 60 - span.offset_s).max(cursor_s);
+            if next_s < span.until_s {
+                return Some(next_s);
+            }
+            // Nothing before this wall time. Walls differ by a day at most, so that spans that end
+            // well before it need no look; the one right after a near change does, because it may
+            // repeat wall times that lie before `cursor_s`.
+            cursor_s = if span.until_s - cursor_s <= 2 * DAY_S {
+                span.until_s
+            } else {
+                span.until_s.max(next_s - 2 * DAY_S)
+            };
+        }
+        None
+    }
+
+    /// The first matching minute of the calendar from `minute` on; both count from 1970-01-01
+    /// 00:00.
+    fn first_minute(&self, minute: i64) -> Option<i64> {
+        let today = minute.div_euclid(DAY_MIN);
+        let (year, month, day) = date_of_days(today);
+        if self.matches_day(month, day, today)
+            && let Some(found) = self.first_minute_of_day(minute.rem_euclid(DAY_MIN))
+        {
+            return Some(today * DAY_MIN + found);
+        }
+        let first = self.first_minute_of_day(0)?;
+        (0..SEARCH_MONTHS_MAX).find_map(|ahead| {
+            let month_start = days_of_date(year, month + ahead, 1);
+            let (year, month, _) = date_of_days(month_start);
+            if self.months & (1 << month) == 0 {
+                return None;
+            }
+            let from = if ahead == 0 { day + 1 } else { 1 };
+            (from..=month_len(year, month))
+                .map(|day| (day, month_start + day - 1))
+                .find(|&(day, number)| self.matches_day(month, day, number))
+                .map(|(_, number)| number * DAY_MIN + first)
+        })
+    }
+
+    fn matches_day(&self, month: i64, day: i64, day_number: i64) -> bool {
+        let by_day = self.days & (1 << day) != 0;
+        let by_weekday = self.weekdays & (1 << weekday_from_sunday(day_number)) != 0;
+        let matches = if self.either_day {
+            by_day || by_weekday
+        } else {
+            by_day && by_weekday
+        };
+        matches && self.months & (1 << month) != 0
+    }
+
+    /// The first matching minute of a matching day from `minute` on.
+    fn first_minute_of_day(&self, minute: i64) -> Option<i64> {
+        let (hour, minute) = (minute / 60, minute % 60);
+        if self.hours & (1 << hour) != 0
+            && let Some(found) = first_bit_from(self.minutes, minute)
+        {
+            return Some(hour * 60 + found);
+        }
+        let hour = first_bit_from(self.hours, hour + 1)?;
+        Some(hour * 60 + first_bit_from(self.minutes, 0)?)
+    }
+}
+
+/// The lowest bit set at `from` (0 to 63) or above.
+fn first_bit_from(bits: u64, from: i64) -> Option<i64> {
+    let above = bits & (u64::MAX << from);
+    (above != 0).then(|| i64::from(above.trailing_zeros()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse_zone;
+    use proptest::prelude::*;
+
+    fn zone(name: &str) -> TimeZone {
+        parse_zone(name).expect(name)
+    }
+
+    fn runs_after(spec: &str, zone_name: &str, after: &str, count: usize) -> Vec<String> {
+        let spec = CronSpec::parse("test", spec).expect(spec);
+        let zone = zone(zone_name);
+        let mut at: Timestamp = after.parse().expect("a timestamp");
+        let mut found = Vec::new();
+        for _ in 0..count {
+            let Some(next) = spec.next_after(at, &zone) else {
+                break;
+            };
+            assert!(next > at);
+            found.push(next.to_string());
+            at = next;
+        }
+        found
+    }
+
+    #[test]
+    fn debian_s_crontab() {
+        // Sunday 2024-06-02; Debian: weekly at 6:47 on Sundays, monthly at 6:52 on the first.
+        assert_eq!(
+            runs_after("47 6 * * 7", "UTC", "2024-06-01T12:00:00Z", 2),
+            ["2024-06-02T06:47:00Z", "2024-06-09T06:47:00Z"]
+        );
+        assert_eq!(
+            runs_after("52 6 1 * *", "UTC", "2024-06-01T06:52:00Z", 2),
+            ["2024-07-01T06:52:00Z", "2024-08-01T06:52:00Z"]
+        );
+        assert_eq!(
+            runs_after("17 * * * *", "UTC", "2024-12-31T23:16:59.5Z", 2),
+            ["2024-12-31T23:17:00Z", "2025-01-01T00:17:00Z"]
+        );
+    }
+
+    #[test]
+    fn day_and_weekday_are_alternatives_unless_one_starts_with_a_star() {
+        // September 2024: the 13th is a Friday; Fridays are the 6th, 13th, 20th and 27th.
+        assert_eq!(
+            runs_after("0 0 13,20 * 5", "UTC", "2024-09-01T00:00:00Z", 4),
+            [
+                "2024-09-06T00:00:00Z",
+                "2024-09-13T00:00:00Z",
+                "2024-09-20T00:00:00Z",
+                "2024-09-27T00:00:00Z"
+            ]
+        );
+        assert_eq!(
+            runs_after("0 0 14 * 5", "UTC", "2024-09-07T00:00:00Z", 3),
+            [
+                "2024-09-13T00:00:00Z",
+                "2024-09-14T00:00:00Z",
+                "2024-09-20T00:00:00Z"
+            ]
+        );
+        // */2 are the odd days: 13 and 27 are odd Fridays.
+        assert_eq!(
+            runs_after("0 0 */2 * 5", "UTC", "2024-09-01T00:00:00Z", 2),
+            ["2024-09-13T00:00:00Z", "2024-09-27T00:00:00Z"]
+        );
+        // Friday the 13th, spelled with a star in front: 2024-09-13, 2024-12-13.
+        assert_eq!(
+            runs_after("0 0 13 * */5", "UTC", "2024-09-01T00:00:00Z", 2),
+            ["2024-09-13T00:00:00Z", "2024-10-13T00:00:00Z"],
+            "*/5 is Sunday (0) and Friday (5); 2024-10-13 is a Sunday"
+        );
+    }
+
+    #[test]
+    fn leap_days_and_days_that_never_come() {
+        assert_eq!(
+            runs_after("30 4 29 2 *", "UTC", "2095-01-01T00:00:00Z", 2),
+            ["2096-02-29T04:30:00Z", "2104-02-29T04:30:00Z"],
+            "2100 is no leap year"
+        );
+        // */8 of 0-7 is Sunday alone. 29 February was a Sunday in 2004; the calendar repeats every
+        // 28 years until 2100, which has none; then it takes 40.
+        assert_eq!(
+            runs_after("0 0 29 2 */8", "UTC", "2061-01-01T00:00:00Z", 2),
+            ["2088-02-29T00:00:00Z", "2128-02-29T00:00:00Z"]
+        );
+        assert!(runs_after("0 0 30 2 *", "UTC", "2024-01-01T00:00:00Z", 1).is_empty());
+        assert!(
+            runs_after(
+                "0 0 31 2,4,6,9,11 *",
+                "Europe/Berlin",
+                "2024-01-01T00:00:00Z",
+                1
+            )
+            .is_empty()
+        );
+    }
+
+    #[test]
+    fn a_skipped_hour_is_made_up_for_right_after_the_gap() {
+        // Berlin, Sunday 2024-03-31: 02:00 CET becomes 03:00 CEST at 01:00 UTC.
+        assert_eq!(
+            runs_after("30 2 * * *", "Europe/Berlin", "2024-03-30T12:00:00Z", 2),
+            ["2024-03-31T01:00:00Z", "2024-04-01T00:30:00Z"]
+        );
+        // Two skipped times are one run as far as the minute can tell; 03:00 itself runs then, too.
+        assert_eq!(
+            runs_after("0,30 2,3 * * *", "Europe/Berlin", "2024-03-31T00:30:00Z", 2),
+            ["2024-03-31T01:00:00Z", "2024-03-31T01:30:00Z"]
+        );
+        // Lord Howe Island puts its clock forward by half an hour: 2024-10-06, 02:00 becomes 02:30
+        // at 15:30 UTC of the day before.
+        assert_eq!(
+            runs_after(
+                "15 2 * * *",
+                "Australia/Lord_Howe",
+                "2024-10-05T00:00:00Z",
+                2
+            ),
+            ["2024-10-05T15:30:00Z", "2024-10-06T15:15:00Z"]
+        );
+        // Midnight did not exist in Sao Paulo on 2018-11-04 (03:00 UTC).
+        assert_eq!(
+            runs_after("@daily", "America/Sao_Paulo", "2018-11-03T12:00:00Z", 2),
+            ["2018-11-04T03:00:00Z", "2018-11-05T02:00:00Z"]
+        );
+    }
+
+    #[test]
+    fn a_repeated_hour_runs_fixed_jobs_once() {
+        // Berlin, Sunday 2024-10-27: 03:00 CEST becomes 02:00 CET at 01:00 UTC.
+        assert_eq!(
+            runs_after("30 2 * * *", "Europe/Berlin", "2024-10-26T12:00:00Z", 2),
+            ["2024-10-27T00:30:00Z", "2024-10-28T01:30:00Z"]
+        );
+        // Asked from within the repetition, the next run is tomorrow's.
+        assert_eq!(
+            runs_after("30 2 * * *", "Europe/Berlin", "2024-10-27T01:10:00Z", 1),
+            ["2024-10-28T01:30:00Z"]
+        );
+        // 03:00 comes once, after the repetition.
+        assert_eq!(
+            runs_after("0 3 * * *", "Europe/Berlin", "2024-10-27T00:10:00Z", 1),
+            ["2024-10-27T02:00:00Z"]
+        );
+        // New York, 2024-11-03: 02:00 EDT becomes 01:00 EST at 06:00 UTC.
+        assert_eq!(
+            runs_after("0 1 * * 0", "America/New_York", "2024-11-03T00:00:00Z", 2),
+            ["2024-11-03T05:00:00Z", "2024-11-10T06:00:00Z"]
+        );
+    }
+
+    #[test]
+    fn wildcard_jobs_follow_the_wall_clock() {
+        // Spring: 01:30 CET, then 03:30 CEST an hour later; nothing is made up for.
+        assert_eq!(
+            runs_after("30 * * * *", "Europe/Berlin", "2024-03-31T00:00:00Z", 2),
+            ["2024-03-31T00:30:00Z", "2024-03-31T01:30:00Z"]
+        );
+        assert_eq!(
+            runs_after("*/30 2 * * *", "Europe/Berlin", "2024-03-30T12:00:00Z", 1),
+            ["2024-04-01T00:00:00Z"]
+        );
+        // Autumn: 02:00 and 02:30 come twice.
+        assert_eq!(
+            runs_after("*/30 2 * * *", "Europe/Berlin", "2024-10-26T12:00:00Z", 5),
+            [
+                "2024-10-27T00:00:00Z",
+                "2024-10-27T00:30:00Z",
+                "2024-10-27T01:00:00Z",
+                "2024-10-27T01:30:00Z",
+                "2024-10-28T01:00:00Z"
+            ]
+        );
+        // Once a year within the repeated hour, asked after its first half.
+        assert_eq!(
+            runs_after("* 2 27 10 *", "Europe/Berlin", "2024-10-27T00:59:00Z", 1),
+            ["2024-10-27T01:00:00Z"]
+        );
+    }
+
+    #[test]
+    fn a_change_of_a_day_is_a_correction() {
+        // Samoa had no 30 December 2011: at 10:00 UTC the clock went from 24:00 on the 29th to
+        // 00:00 on the 31st. The run of the 30th is not made up for.
+        assert_eq!(
+            runs_after("0 12 * * *", "Pacific/Apia", "2011-12-29T12:00:00Z", 2),
+            // 29th 12:00 at -10 is 22:00 UTC; 31st 12:00 at +14 is 22:00 UTC of the 30th.
+            ["2011-12-29T22:00:00Z", "2011-12-30T22:00:00Z"]
+        );
+    }
+
+    #[test]
+    fn the_ends_of_time_are_no_trouble() {
+        let spec = CronSpec::parse("test", "* * * * *").expect("valid");
+        for name in ["UTC", "Europe/Berlin", "America/New_York"] {
+            assert_eq!(spec.next_after(Timestamp::MAX, &zone(name)), None);
+            assert!(spec.next_after(Timestamp::MIN, &zone(name)).is_some());
+        }
+    }
+
+    /// The daemon's main loop, minute by minute, as cron.c describes its four kinds of wakeup.
+    fn daemon(spec: &CronSpec, zone: &TimeZone, from_s: i64, until_s: i64) -> Vec<i64> {
+        let offset = |s: i64| {
+            i64::from(
+                zone.to_offset(Timestamp::from_second(s).expect("in range"))
+                    .seconds(),
+            )
+        };
+        let wall = |s: i64| (s + offset(s)).div_euclid(60);
+        let mut found = Vec::new();
+        let mut run = |at_s: i64, minute: i64, wild: bool, fixed: bool| {
+            let (_, month, day) = date_of_days(minute.div_euclid(DAY_MIN));
+            let of_day = minute.rem_euclid(DAY_MIN);
+            let due = spec.minutes & (1 << (of_day % 60)) != 0
+                && spec.hours & (1 << (of_day / 60)) != 0
+                && spec.matches_day(month, day, minute.div_euclid(DAY_MIN));
+            if due && (if spec.wildcard { wild } else { fixed }) && found.last() != Some(&at_s) {
+                found.push(at_s);
+            }
+        };
+        let mut virtual_minute = wall(from_s);
+        for at_s in (from_s + 60..until_s).step_by(60) {
+            let now = wall(at_s);
+            match now - virtual_minute {
+                1 => {
+                    virtual_minute = now;
+                    run(at_s, now, true, true);
+                }
+                2..=180 => {
+                    run(at_s, now, true, false);
+                    while virtual_minute < now {
+                        virtual_minute += 1;
+                        run(at_s, virtual_minute, false, true);
+                    }
+                }
+                -180..=0 => run(at_s, now, true, false),
+                _ => {
+                    virtual_minute = now;
+                    run(at_s, now, true, true);
+                }
+            }
+        }
+        found
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+        /// Four days around a clock change give the same runs as the daemon's loop.
+        #[test]
+        fn agrees_with_the_daemon_s_loop(
+            zone_name in prop::sample::select(vec![
+                "UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe",
+                "America/Sao_Paulo", "Asia/Tokyo", "Pacific/Apia", "Antarctica/Casey",
+                "Africa/Casablanca", "America/St_Johns",
+            ]),
+            year_s in 946_684_800i64..2_000_000_000,
+            minute in prop::sample::select(vec!["*", "0", "*/7", "30", "0-59/13", "5,45", "59"]),
+            hour in prop::sample::select(vec!["*", "*/2", "0", "1", "2", "3", "0-3", "1,2,23", "12"]),
+            day in prop::sample::select(vec!["*", "1-31", "*/3", "25-31", "1-7"]),
+            weekday in prop::sample::select(vec!["*", "0", "1-5", "sat,sun", "*/2"]),
+        ) {
+            let zone = zone(zone_name);
+            let spec = CronSpec::parse("test", &format!("{minute} {hour} {day} * {weekday}")).expect("valid");
+            let near = Timestamp::from_second(year_s).expect("in range");
+            let change_s = zone.following(near).next().map_or(year_s, |t| t.timestamp().as_second());
+            let from_s = (change_s - 2 * DAY_S).div_euclid(60) * 60;
+            let until_s = from_s + 4 * DAY_S;
+            let mut ours = Vec::new();
+            let mut at = Timestamp::from_second(from_s).expect("in range");
+            while let Some(next) = spec.next_after(at, &zone).filter(|t| t.as_second() < until_s) {
+                ours.push(next.as_second());
+                at = next;
+            }
+            prop_assert_eq!(ours, daemon(&spec, &zone, from_s, until_s), "{} in {}", spec, zone_name);
+        }
+    }
+}

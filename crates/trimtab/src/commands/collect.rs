@@ -1,0 +1,77 @@
+use crate::cli::Collect;
+use crate::commands::source;
+use crate::config::CheckConfig;
+use crate::error::{CommandError, Kind};
+use crate::output;
+use host::bundle::{self, Info};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Runs `trimtab collect`.
+///
+/// # Errors
+/// When the bundle cannot be written, or is there already.
+pub fn run(
+    arguments: &Collect,
+    config: &CheckConfig,
+    quiet: bool,
+) -> Result<ExitCode, CommandError> {
+    let opened = match &arguments.source.root {
+        Some(root) => source::stored(root, "directory")?,
+        None => source::live(),
+    };
+    let (host, mut recording) = source::read(&opened, &arguments.source, &config.data_paths)?;
+    if arguments.anonymise {
+        let mut salt = [0; 16];
+        std::fs::File::open("/dev/urandom")
+            .and_then(|mut random| std::io::Read::read_exact(&mut random, &mut salt))
+            .map_err(|error| {
+                CommandError::new(Kind::Environment, format!("/dev/urandom: {error}"))
+            })?;
+        recording = bundle::anonymise(recording, &salt);
+    }
+    let info = Info {
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        collected_at: host.read_at,
+        host_name: bundle::host_name(&recording),
+        anonymised: arguments.anonymise,
+        euid: Some(rustix::process::geteuid().as_raw()),
+    };
+    let files = recording
+        .files
+        .values()
+        .filter(|outcome| outcome.is_ok())
+        .count();
+    if arguments.output == Path::new("-") {
+        let mut bytes = Vec::new();
+        bundle::write(&recording, &info, &mut bytes)
+            .map_err(|error| CommandError::new(Kind::Environment, format!("bundle: {error}")))?;
+        output::print_bytes(&bytes)?;
+    } else {
+        bundle::write_file(&arguments.output, arguments.force, |out| {
+            bundle::write(&recording, &info, out)
+        })
+        .map_err(|error| {
+            let message = format!("bundle {}: {error}", arguments.output.display());
+            if error.kind() == std::io::ErrorKind::AlreadyExists {
+                CommandError::new(Kind::Refused, message)
+                    .hint("name another file, or overwrite it with --force")
+            } else {
+                CommandError::new(Kind::Environment, message)
+                    .hint("name a file in a directory that you may write to, or - for stdout")
+            }
+        })?;
+    }
+    if !quiet {
+        let path = arguments.output.display();
+        eprintln!(
+            "wrote {path}: {files} files, secrets left out. Look into it: tar --zstd -tf {path}"
+        );
+        if !rustix::process::geteuid().is_root() && arguments.source.root.is_none() {
+            eprintln!(
+                "not run as root: device-mapper tables and other users' crontabs may be missing"
+            );
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,7 @@
+//! One file per command: arguments to libraries, results to renderers.
+
+pub mod check;
+pub mod collect;
+pub mod manual;
+pub mod rule;
+pub mod source;

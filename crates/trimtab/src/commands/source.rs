@@ -1,0 +1,92 @@
+use crate::STATFS_HELPER;
+use crate::cli::SourceArgs;
+use crate::error::{CommandError, Kind};
+use host::source::{self, Live};
+use host::{Options, Recording, Source};
+use jiff::Timestamp;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// A place that facts are read from.
+pub struct Opened {
+    /// The source itself.
+    pub source: Box<dyn Source>,
+    /// For people: `live`, `bundle host.tar.zst`, `directory /mnt/root`.
+    pub label: String,
+}
+
+/// This host.
+pub fn live() -> Opened {
+    // A path, not the name that we were called by: PATH may have another trimtab.
+    let helper = vec![
+        OsString::from("/proc/self/exe"),
+        OsString::from(STATFS_HELPER),
+    ];
+    Opened {
+        source: Box::new(Live {
+            statfs_helper: Some(helper),
+        }),
+        label: "live".to_owned(),
+    }
+}
+
+/// A bundle, or a directory in a bundle's form or with files at their paths.
+///
+/// # Errors
+/// When it cannot be read, or is no sound bundle.
+pub fn stored(path: &Path, word: &str) -> Result<Opened, CommandError> {
+    let source = source::open(path).map_err(|error| {
+        CommandError::new(Kind::Input, format!("{word} {}: {error}", path.display())).hint(
+            "a bundle is made by `trimtab collect -o FILE`; a tree of files is read with --root DIR",
+        )
+    })?;
+    Ok(Opened {
+        source,
+        label: format!("{word} {}", path.display()),
+    })
+}
+
+/// The facts of a source and the recording that they were made from.
+///
+/// # Errors
+/// When a data path is not absolute.
+pub fn read(
+    opened: &Opened,
+    arguments: &SourceArgs,
+    configured: &[String],
+) -> Result<(facts::Host, Recording), CommandError> {
+    let data_paths: Vec<String> = arguments
+        .data_path
+        .iter()
+        .chain(configured)
+        .cloned()
+        .collect();
+    if let Some(path) = data_paths.iter().find(|path| !path.starts_with('/')) {
+        return Err(CommandError::new(
+            Kind::Usage,
+            format!("--data-path {path}: expected an absolute path"),
+        ));
+    }
+    let start = std::time::Instant::now();
+    let reader = host::Reader::new(opened.source.as_ref());
+    let read_at = opened.source.collected_at().unwrap_or_else(Timestamp::now);
+    let host = host::read_host(&reader, &Options { data_paths }, read_at);
+    let recording = reader.into_recording();
+    tracing::info!(
+        "read {}: {} files, {} directories, {} devices, {} mounts, {} jobs, {} stores in {:.1} ms",
+        opened.label,
+        recording.files.len(),
+        recording.lists.len(),
+        host.devices.len(),
+        host.mounts.len(),
+        host.jobs.as_ref().map_or(0, Vec::len),
+        host.stores.len(),
+        start.elapsed().as_secs_f64() * 1e3
+    );
+    for (path, outcome) in &recording.files {
+        if let Err(unread) = outcome {
+            tracing::debug!("{path}: {unread}");
+        }
+    }
+    Ok((host, recording))
+}

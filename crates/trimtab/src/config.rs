@@ -1,0 +1,130 @@
+//! trimtab.toml: a table per command; a flag or an environment variable outranks it.
+
+use crate::cli::{Format, SeverityArg};
+use crate::error::{CommandError, Kind};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// Where it is looked for when `--config` does not say.
+const DEFAULT_PATH: &str = "/etc/trimtab/trimtab.toml";
+
+/// The whole file.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// `[check]`.
+    pub check: CheckConfig,
+}
+
+/// `[check]`.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CheckConfig {
+    /// As `--select`.
+    pub select: Vec<String>,
+    /// As `--ignore`.
+    pub ignore: Vec<String>,
+    /// As `--data-path`; added to those of the command line.
+    pub data_paths: Vec<String>,
+    /// As `--format`.
+    pub format: Option<Format>,
+    /// As `--fail-on`.
+    pub fail_on: Option<SeverityArg>,
+    /// `[[check.suppress]]`.
+    pub suppress: Vec<Suppress>,
+}
+
+/// A finding that is known and accepted.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suppress {
+    /// Rule id.
+    pub rule: String,
+    /// The finding's subject or mount point; without it the rule is suppressed everywhere.
+    pub subject: Option<String>,
+    /// Why it is accepted; shown in every report.
+    pub reason: String,
+}
+
+impl Suppress {
+    /// Whether it concerns this finding.
+    pub fn covers(&self, finding: &facts::Finding) -> bool {
+        self.rule.eq_ignore_ascii_case(&finding.rule)
+            && self.subject.as_ref().is_none_or(|subject| {
+                *subject == finding.subject || Some(subject) == finding.mount_point.as_ref()
+            })
+    }
+}
+
+impl Config {
+    /// Reads the file that `--config` names, or the default one if it is there.
+    ///
+    /// # Errors
+    /// When a named file cannot be read, or any file cannot be understood.
+    pub fn load(named: Option<&Path>) -> Result<Self, CommandError> {
+        let path = named.map_or_else(|| PathBuf::from(DEFAULT_PATH), Path::to_path_buf);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Self::parse(&text, &path.display().to_string()),
+            Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+                Ok(Self::default())
+            }
+            Err(error) => Err(CommandError::new(
+                Kind::Environment,
+                format!("configuration {}: {error}", path.display()),
+            )
+            .hint("name another file with --config, or leave it out")),
+        }
+    }
+
+    fn parse(text: &str, name: &str) -> Result<Self, CommandError> {
+        let config: Self = toml::from_str(text).map_err(|error| {
+            CommandError::new(Kind::Input, format!("configuration {name}: {error}"))
+                .hint("a table per command: [check] takes select, ignore, data_paths, format, fail_on, [[check.suppress]]")
+        })?;
+        for suppress in &config.check.suppress {
+            if suppress.reason.trim().is_empty() {
+                return Err(CommandError::new(
+                    Kind::Input,
+                    format!(
+                        "configuration {name}: the suppression of {} has no reason",
+                        suppress.rule
+                    ),
+                )
+                .hint("say why the finding is accepted: reason = \"...\""));
+            }
+        }
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_keys_fail_and_name_themselves() {
+        let error = Config::parse("[check]\nselekt = []\n", "x.toml").unwrap_err();
+        assert!(error.message.contains("selekt"), "{error}");
+    }
+
+    #[test]
+    fn a_suppression_needs_its_reason() {
+        let text = "[[check.suppress]]\nrule = \"TRIM012\"\nreason = \" \"\n";
+        assert!(
+            Config::parse(text, "x.toml")
+                .unwrap_err()
+                .message
+                .contains("TRIM012")
+        );
+        assert!(Config::parse("[[check.suppress]]\nrule = \"TRIM012\"\n", "x.toml").is_err());
+    }
+
+    #[test]
+    fn a_full_file_is_read() {
+        let text = "[check]\nselect = [\"TRIM\"]\nfail_on = \"error\"\nformat = \"json\"\n\
+            [[check.suppress]]\nrule = \"TRIM012\"\nsubject = \"/\"\nreason = \"known\"\n";
+        let config = Config::parse(text, "x.toml").unwrap();
+        assert_eq!(config.check.fail_on, Some(SeverityArg::Error));
+        assert_eq!(config.check.suppress[0].subject.as_deref(), Some("/"));
+    }
+}

@@ -1,0 +1,85 @@
+//! The `trimtab` binary: arguments, wiring, exit codes.
+
+mod cli;
+mod commands;
+mod config;
+mod error;
+mod output;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use config::Config;
+use error::CommandError;
+use std::process::ExitCode;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// The hidden first argument that makes this process answer for filesystem sizes, see
+/// [`host::storage::usage`].
+const STATFS_HELPER: &str = "__statfs";
+
+fn main() -> ExitCode {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|argument| argument == STATFS_HELPER)
+    {
+        let answered =
+            host::storage::usage::answer_mount_points(std::io::stdin(), std::io::stdout());
+        return answered.map_or(ExitCode::from(2), |()| ExitCode::SUCCESS);
+    }
+    // clap prints help to stdout with 0 and usage errors to stderr with 2, as the contract says.
+    let cli = Cli::parse();
+    start_log(cli.verbose, cli.quiet);
+    match run(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("trimtab: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<ExitCode, CommandError> {
+    match cli.command {
+        Command::Check(arguments) => {
+            let config = Config::load(cli.config.as_deref())?;
+            commands::check::run(&arguments, &config.check, cli.verbose > 0)
+        }
+        Command::Collect(arguments) => {
+            let config = Config::load(cli.config.as_deref())?;
+            commands::collect::run(&arguments, &config.check, cli.quiet)
+        }
+        Command::Rule(arguments) => commands::rule::run(&arguments),
+        Command::Completions { shell } => commands::manual::completions(shell),
+        Command::Man { directory } => commands::manual::pages(&directory),
+    }
+}
+
+/// Messages go to stderr. `TRIMTAB_LOG` takes targets and levels (`host=debug,rules=trace`).
+fn start_log(verbose: u8, quiet: bool) {
+    let level = match (quiet, verbose) {
+        (true, _) => LevelFilter::ERROR,
+        (false, 0) => LevelFilter::WARN,
+        (false, 1) => LevelFilter::INFO,
+        (false, _) => LevelFilter::TRACE,
+    };
+    let targets = match std::env::var("TRIMTAB_LOG").map(|text| text.parse::<Targets>()) {
+        Ok(Ok(targets)) => targets,
+        Ok(Err(error)) => {
+            eprintln!("trimtab: TRIMTAB_LOG is ignored: {error}");
+            Targets::new().with_default(level)
+        }
+        Err(_) => Targets::new().with_default(level),
+    };
+    let layer = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .without_time()
+        .with_target(false);
+    tracing_subscriber::registry()
+        .with(layer)
+        .with(targets)
+        .init();
+}

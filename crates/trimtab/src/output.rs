@@ -1,0 +1,60 @@
+//! Standard output, and what there is to know of the terminal.
+
+use crate::cli::Color;
+use crate::error::{CommandError, Kind};
+use std::io::{IsTerminal, Write};
+
+/// Writes data to standard output. A reader that went away (`| head`) is no error.
+///
+/// # Errors
+/// When the write fails for any other reason: a full disk must not look like success.
+pub fn print(text: &str) -> Result<(), CommandError> {
+    print_bytes(text.as_bytes())
+}
+
+/// As [`print`], for data that is not text.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_bytes(bytes: &[u8]) -> Result<(), CommandError> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(CommandError::new(
+            Kind::Environment,
+            format!("standard output: {error}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether text output is coloured: the flag, then `NO_COLOR` (<https://no-color.org>), then the
+/// terminal.
+pub fn use_color(color: Color) -> bool {
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => {
+            std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+                && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+                && std::io::stdout().is_terminal()
+        }
+    }
+}
+
+/// Whether the locale takes UTF-8; line drawing falls back to ASCII where it does not.
+pub fn use_unicode() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    // Without any locale the output most likely goes to a file or a log, which people open as UTF-8.
+    locale.is_none_or(|name| {
+        let name = name.to_ascii_lowercase();
+        name.contains("utf-8") || name.contains("utf8")
+    })
+}
+
+/// Columns of the terminal on standard output; 80 where there is none.
+pub fn terminal_columns() -> u16 {
+    let columns = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| size.ws_col);
+    if columns < 40 { 80 } else { columns.min(120) }
+}

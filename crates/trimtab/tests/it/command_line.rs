@@ -1,0 +1,245 @@
+//! Exit codes, formats, configuration, errors.
+
+use crate::support::{findings, recorded, report, run, stderr, stdout, trimtab};
+use serde_json::Value;
+use std::io::Write;
+use std::process::Stdio;
+
+#[test]
+fn exit_codes_say_what_was_found() {
+    let bad = recorded("crypt-drops-discards");
+    let good = recorded("nvme-xfs");
+    let code = |arguments: &[&str]| run(arguments).status.code();
+    assert_eq!(code(&["check", "--bundle", &bad]), Some(1));
+    assert_eq!(code(&["check", "--bundle", &bad, "--exit-zero"]), Some(0));
+    assert_eq!(
+        code(&["check", "--bundle", &bad, "--fail-on", "error"]),
+        Some(0)
+    );
+    assert_eq!(
+        code(&[
+            "check",
+            "--bundle",
+            &bad,
+            "--fail-on",
+            "error",
+            "--data-path",
+            "/mnt/x"
+        ]),
+        Some(1)
+    );
+    assert_eq!(code(&["check", "--bundle", &good]), Some(0));
+    assert_eq!(
+        code(&["check", "--bundle", &good, "--fail-on", "info"]),
+        Some(1)
+    );
+    assert_eq!(
+        code(&[
+            "check",
+            "--bundle",
+            &bad,
+            "--format",
+            "nagios",
+            "--data-path",
+            "/mnt/x"
+        ]),
+        Some(2)
+    );
+    assert_eq!(
+        code(&["check", "--bundle", &bad, "--format", "nagios"]),
+        Some(1)
+    );
+    assert_eq!(
+        code(&["check", "--bundle", &good, "--format", "nagios"]),
+        Some(0)
+    );
+    assert_eq!(code(&["check", "--bundle", "/nonexistent"]), Some(2));
+    assert_eq!(code(&["check", "--no-such-flag"]), Some(2));
+    assert_eq!(
+        code(&["check", "--bundle", &good, "--select", "NOPE"]),
+        Some(2)
+    );
+}
+
+#[test]
+fn an_empty_tree_is_not_a_healthy_host() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().display().to_string();
+    let output = run(&["check", "--root", &root]);
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    assert!(
+        stderr(&output).contains("nothing could be checked"),
+        "{}",
+        stderr(&output)
+    );
+    let output = run(&["check", "--root", &root, "--format", "nagios"]);
+    assert_eq!(output.status.code(), Some(3));
+}
+
+#[test]
+fn selection_runs_only_what_is_named() {
+    let bundle = recorded("thin-pool-ignores-discards");
+    let report = report(&[
+        "--bundle",
+        &bundle,
+        "--select",
+        "TRIM",
+        "--ignore",
+        "TRIM011,TRIM012",
+    ]);
+    assert_eq!(findings(&report), ["TRIM001 warning /mnt/t dm-3"]);
+    let ran = report["result"]["rules_run"].as_array().unwrap();
+    assert!(
+        ran.iter()
+            .all(|id| id.as_str().unwrap().starts_with("TRIM"))
+    );
+}
+
+#[test]
+fn a_suppressed_finding_is_shown_with_its_reason_and_does_not_fail() {
+    let mut config = tempfile::NamedTempFile::new().unwrap();
+    write!(
+        config,
+        "[[check.suppress]]\nrule = \"TRIM001\"\nsubject = \"/mnt/x\"\nreason = \"replaced in May\"\n"
+    )
+    .unwrap();
+    let path = config.path().display().to_string();
+    let bundle = recorded("crypt-drops-discards");
+    let output = run(&["check", "--bundle", &bundle, "--config", &path]);
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    assert!(stdout(&output).contains("replaced in May"));
+    assert!(findings(&report(&["--bundle", &bundle, "--config", &path])).is_empty());
+}
+
+#[test]
+fn flags_outrank_the_environment_and_it_outranks_the_file() {
+    let mut config = tempfile::NamedTempFile::new().unwrap();
+    write!(config, "[check]\nformat = \"markdown\"\n").unwrap();
+    let path = config.path().display().to_string();
+    let bundle = recorded("nvme-xfs");
+    let first_byte = |environment: Option<&str>, flag: Option<&str>| {
+        let mut command = trimtab();
+        command.args([
+            "check",
+            "--exit-zero",
+            "--bundle",
+            &bundle,
+            "--config",
+            &path,
+        ]);
+        if let Some(format) = environment {
+            command.env("TRIMTAB_FORMAT", format);
+        }
+        if let Some(format) = flag {
+            command.args(["--format", format]);
+        }
+        stdout(&command.output().unwrap()).chars().next().unwrap()
+    };
+    assert_eq!(first_byte(None, None), '#');
+    assert_eq!(first_byte(Some("json"), None), '{');
+    assert_eq!(first_byte(Some("json"), Some("nagios")), 'T');
+}
+
+#[test]
+fn json_fits_its_own_schema() {
+    let schema: Value = serde_json::from_str(&stdout(&run(&["check", "--schema"]))).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for host in ["lvm-linear-thin", "raid0-xfs-discard", "debian12-systemd"] {
+        let bundle = recorded(host);
+        let report = report(&["--bundle", &bundle, "--data-path", "/mnt/x"]);
+        assert_eq!(report["schema"], "trimtab.check/1");
+        assert_eq!(report["generated_at"], "2026-11-21T03:00:00Z");
+        let errors: Vec<String> = validator
+            .iter_errors(&report)
+            .map(|error| error.to_string())
+            .collect();
+        assert!(errors.is_empty(), "{host}: {errors:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let bundle = recorded("lvm-linear-thin");
+    let mut child = trimtab()
+        .args(["check", "--exit-zero", "--bundle", &bundle])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let status = trimtab()
+        .args(["check", "--exit-zero", "--bundle", &recorded("nvme-xfs")])
+        .stdout(full)
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(2));
+}
+
+#[test]
+fn text_fits_80_columns_without_colour() {
+    for host in [
+        "lvm-linear-thin",
+        "crypt-drops-discards",
+        "raid0-xfs-discard",
+        "scsi-mixed",
+    ] {
+        let text = stdout(&run(&[
+            "check",
+            "--exit-zero",
+            "--bundle",
+            &recorded(host),
+            "--data-path",
+            "/mnt/x",
+        ]));
+        assert!(!text.contains('\u{1b}'), "{host}");
+        // Commands are to be copied, so they are never broken; the bundle's own path is long here.
+        let long = text.lines().filter(|line| line.chars().count() > 80);
+        for line in long {
+            assert!(
+                line.trim_start().starts_with(['$', '#'])
+                    || line.contains(".tar.zst")
+                    || line.contains('='),
+                "{host}: {line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn completions_and_man_pages_are_made() {
+    for shell in ["bash", "zsh", "fish"] {
+        let output = run(&["completions", shell]);
+        assert!(
+            output.status.success() && stdout(&output).contains("trimtab"),
+            "{shell}"
+        );
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("man");
+    assert!(run(&["man", path.to_str().unwrap()]).status.success());
+    let page = std::fs::read_to_string(path.join("trimtab-check.1")).unwrap();
+    assert!(page.contains(".TH") && page.contains("Exit codes"));
+}
+
+#[test]
+fn an_unknown_rule_is_told_where_the_list_is() {
+    let output = run(&["rule", "TRIM999"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("trimtab rule"),
+        "{}",
+        stderr(&output)
+    );
+}

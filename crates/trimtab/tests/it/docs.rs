@@ -1,0 +1,38 @@
+//! Documentation that is made from the program stays in step with it.
+
+use crate::support::{repository, run, stdout};
+
+#[test]
+fn the_rule_catalogue_is_up_to_date() {
+    let made = stdout(&run(&["rule", "--all"]));
+    let kept = std::fs::read_to_string(repository().join("docs/rules.md")).expect("docs/rules.md");
+    assert!(
+        made == kept,
+        "docs/rules.md is out of date: run `make docs`"
+    );
+}
+
+#[test]
+fn every_rule_explains_itself() {
+    let list = stdout(&run(&["rule"]));
+    let ids: Vec<&str> = list
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|word| word.ends_with(|c: char| c.is_ascii_digit()))
+        .collect();
+    assert!(ids.len() >= 20, "{ids:?}");
+    for id in ids {
+        let text = stdout(&run(&["rule", &id.to_lowercase()]));
+        for heading in [
+            "## What it finds",
+            "## Why it hurts",
+            "## Evidence",
+            "## Remedy",
+            "## Risk",
+            "## When it is silent",
+            "## References",
+        ] {
+            assert!(text.contains(heading), "{id} lacks {heading}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! This very machine: check, collect, and check of what was collected.
+
+use crate::support::{findings, report, run, stderr, stdout, trimtab};
+use std::os::unix::process::CommandExt;
+
+/// Reports of a live check and of a bundle made right after it hold the same findings and skips.
+#[test]
+fn a_bundle_repeats_the_live_check() {
+    let directory = tempfile::tempdir().unwrap();
+    let bundle = directory.path().join("host.tar.zst").display().to_string();
+    let output = run(&["collect", "-o", &bundle, "--data-path", "/"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let live = report(&["--data-path", "/"]);
+    let again = report(&["--bundle", &bundle, "--data-path", "/"]);
+    assert_eq!(findings(&live), findings(&again));
+    assert_eq!(live["result"]["mounts"], again["result"]["mounts"]);
+    assert_eq!(live["result"]["stores"], again["result"]["stores"]);
+    assert_eq!(live["skipped"], again["skipped"]);
+}
+
+#[test]
+fn an_anonymised_bundle_has_the_same_findings_and_not_the_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let bundle = directory.path().join("host.tar.zst");
+    let path = bundle.display().to_string();
+    assert!(
+        run(&["collect", "--anonymise", "-o", &path])
+            .status
+            .success()
+    );
+    let rules = |report| -> Vec<String> {
+        findings(&report)
+            .iter()
+            .map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" "))
+            .collect()
+    };
+    assert_eq!(rules(report(&[])), rules(report(&["--bundle", &path])));
+    let packed = std::fs::read(&bundle).unwrap();
+    let plain = zstd::decode_all(packed.as_slice()).unwrap();
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let name = name.trim();
+    // A name of a few letters may well be part of another word.
+    if name.len() > 5 {
+        assert!(
+            !plain
+                .windows(name.len())
+                .any(|window| window == name.as_bytes()),
+            "{name} is still there"
+        );
+    }
+}
+
+#[test]
+fn collect_does_not_overwrite_unless_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("host.tar.zst");
+    std::fs::write(&path, "precious").unwrap();
+    let name = path.display().to_string();
+    let output = run(&["collect", "-o", &name]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--force"), "{}", stderr(&output));
+    assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+    assert!(run(&["collect", "-o", &name, "--force"]).status.success());
+    assert!(std::fs::read(&path).unwrap().len() > 100);
+    assert_eq!(
+        std::fs::read_dir(directory.path()).unwrap().count(),
+        1,
+        "no temporary file is left"
+    );
+}
+
+#[test]
+fn nobody_can_run_it_too() {
+    if !rustix::process::geteuid().is_root() {
+        // Then every other test of this file ran without root already.
+        return;
+    }
+    // nobody cannot enter a home directory, where the test's binary may be.
+    let directory = tempfile::Builder::new()
+        .prefix("trimtab")
+        .tempdir_in("/var/tmp")
+        .unwrap();
+    let binary = directory.path().join("trimtab");
+    std::fs::copy(env!("CARGO_BIN_EXE_trimtab"), &binary).unwrap();
+    let open = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
+    std::fs::set_permissions(directory.path(), open).unwrap();
+    let mut command = std::process::Command::new(&binary);
+    command
+        .args(["check", "--exit-zero", "--format", "json"])
+        .env_clear()
+        .uid(65534)
+        .gid(65534);
+    let output = command.current_dir("/").output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(!report["result"]["mounts"].as_array().unwrap().is_empty());
+    assert_eq!(findings(&report), findings(&self::report(&[])));
+}
+
+#[test]
+fn a_live_check_has_something_to_say_of_the_root() {
+    let output = trimtab().args(["check", "--exit-zero"]).output().unwrap();
+    assert!(output.status.success());
+    assert!(stdout(&output).contains("live"), "{}", stdout(&output));
+}

@@ -1,0 +1,10 @@
+//! The binary as its users meet it, and the house's own rules.
+
+mod articles;
+mod command_line;
+mod docs;
+mod hostile;
+mod house;
+mod live;
+mod recorded;
+mod support;
