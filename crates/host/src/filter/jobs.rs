@@ -68,14 +68,14 @@ const CALLED_BELOW: &[&str] = &["etc/", "usr/local/", "opt/", "root/"];
 /// Files of the jobs part: crontabs, anacrontab, scripts, unit files.
 pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let filter: fn(&str) -> String = if path == "etc/crontab" || directory == "etc/cron.d" {
+    let filter: fn(&str) -> Option<String> = if path == "etc/crontab" || directory == "etc/cron.d" {
         |text| settle(text, |text| crontab(text, Kind::System))
     } else if directory == "etc/crontabs" || is_spool(directory) {
         |text| settle(text, |text| crontab(text, Kind::User))
     } else if path == "etc/anacrontab" {
         |text| settle(text, anacrontab)
     } else if directory == "var/spool/anacron" {
-        stamp
+        |text| Some(stamp(text))
     } else if is_unit(path, name) {
         |text| settle(text, unit)
     } else if is_script(path, directory, name, bytes) {
@@ -87,14 +87,21 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> 
     if bytes.contains(&0) {
         return Some(Ok(Vec::new()));
     }
-    Some(Ok(filter(&String::from_utf8_lossy(bytes)).into_bytes()))
+    let kept = filter(&String::from_utf8_lossy(bytes)).ok_or_else(confusing);
+    Some(kept.map(String::into_bytes))
 }
 
 /// The answer of `systemctl show`.
 pub(super) fn keep_systemctl_show(bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Unread::Malformed("the answer of systemctl is not UTF-8".to_owned()))?;
-    Ok(settle(text, systemctl_show).into_bytes())
+    let kept = settle(text, systemctl_show).ok_or_else(confusing)?;
+    Ok(kept.into_bytes())
+}
+
+/// Nothing that is safe could be made of a text.
+fn confusing() -> Unread {
+    Unread::Malformed("its quoting is too confused to be taken apart".to_owned())
 }
 
 fn is_spool(directory: &str) -> bool {
@@ -156,12 +163,11 @@ fn wrong_word(found: &str) -> &str {
 
 /// A command line within a crontab or anacrontab: never empty, always one line.
 fn command_line(command: &str) -> String {
-    let reduced = reduce(command).replace('\n', " ");
-    let reduced = reduced.trim();
-    if reduced.is_empty() {
-        ":".to_owned()
-    } else {
-        reduced.to_owned()
+    let in_one_line = |text: &str| reduce(text).replace('\n', " ").trim().to_owned();
+    match settle(command, in_one_line) {
+        Some(reduced) if reduced.is_empty() => ":".to_owned(),
+        Some(reduced) => reduced,
+        None => TAKEN_OUT.to_owned(),
     }
 }
 

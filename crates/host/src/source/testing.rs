@@ -135,6 +135,11 @@ fn below<'p>(directory: &str, path: &'p str) -> Option<&'p str> {
 }
 
 impl Source for MemorySource {
+    /// It stands for the running host.
+    fn is_live(&self) -> bool {
+        true
+    }
+
     fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, Unread> {
         match self.entries.get(&self.walk(path, true)?) {
             Some(Entry::File(bytes)) if bytes.len() > max_bytes => Err(Unread::TooLarge(max_bytes)),

@@ -1,0 +1,260 @@
+//! Every parser of foreign input. A target runs the parser and, where it has one, checks a property
+//! that must hold for any input: what the filter keeps, it keeps again; what is written back reads
+//! the same.
+
+use host::source::{Limits, read_bytes};
+use host::{Command, filter, jobs, storage, stores};
+use schedule::{Calendar, CronSpec, parse_zone};
+
+/// A parser under test.
+pub struct Target {
+    /// Name, also of the cargo-fuzz target.
+    pub name: &'static str,
+    /// Feeds it one input; panics where something is wrong.
+    pub run: fn(&[u8]),
+    /// Real input to start from.
+    pub seeds: &'static [&'static str],
+}
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    Target {
+        name: "mountinfo",
+        run: mountinfo,
+        seeds: &[
+            "28 1 259:0 / /mnt/x rw,relatime shared:1 - xfs /dev/nvme0n1 rw,attr2,inode64,noquota\n",
+            "29 1 0:25 / /mnt/a\\040b rw master:2 propagate_from:3 - btrfs /dev/nvme0n1 rw,ssd,subvol=/\n",
+        ],
+    },
+    Target {
+        name: "fstab",
+        run: fstab,
+        seeds: &[
+            "/dev/vda / ext4 defaults 0 1\n# comment\nUUID=0a /mnt/x\\040y xfs noatime,X-fstrim.notrim 0 0\n",
+            "//server/share /mnt/c cifs username=a,password=b,credentials=/root/c 0 0\n",
+        ],
+    },
+    Target {
+        name: "crypttab",
+        run: crypttab,
+        seeds: &[
+            "c0 UUID=7d0cd2ef-0f5b-43be-b408-6a2fad87bf43 /root/key luks,discard\nswap /dev/sda2 /dev/urandom swap\n",
+        ],
+    },
+    Target {
+        name: "dm-table",
+        run: dm_table,
+        seeds: &[
+            "c0: 0 2064384 crypt aes-xts-plain64 :64:logon:cryptsetup:7d0cd2ef-d0 0 259:0 32768 1 allow_discards\n",
+            "c1: 0 100 crypt aes-xts-plain64 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff 0 8:1 4096\n",
+            "vg-pool-tpool: 0 1638400 thin-pool 253:1 253:2 128 0 1 ignore_discard \nvg-thin: 0 1228800 thin 253:3 1\n",
+            "i: 0 9 integrity 8:1 0 28 J 3 journal_crypt:ctr(aes):0011 internal_hash:hmac(sha256):aabb block_size:4096\n",
+        ],
+    },
+    Target {
+        name: "mdstat",
+        run: mdstat,
+        seeds: &[
+            "Personalities : [raid6] [raid5] [raid4] \nmd5 : active raid5 nvme3n1[3](F) nvme0n1[0]\n      1569792 blocks super 1.2 level 5, 64k chunk, algorithm 2 [4/4] [UUUU]\n      [>....]  resync =  1.0% (1/2) finish=3min speed=1K/sec\nunused devices: <none>\n",
+        ],
+    },
+    Target {
+        name: "lvm-conf",
+        run: lvm_conf,
+        seeds: &[
+            "# c\ndevices {\n\tissue_discards = 0\n\tfilter = [ \"a|.*|\", 'r' ]\n}\nactivation/mode=\"x\\\"y\"\n",
+        ],
+    },
+    Target {
+        name: "crontab",
+        run: crontab,
+        seeds: &[
+            "SHELL=/bin/sh\nCRON_TZ=UTC\n47 6 * * 7 root test -x /usr/sbin/anacron || ( cd / && run-parts --report /etc/cron.weekly )\n",
+            "@reboot root PGPASSWORD=x pg_dump -pquiet https://u:p@h/ | gzip > /x%y\\%z\n*/5 1-3,5 1 jan-mar mon x\n",
+        ],
+    },
+    Target {
+        name: "anacrontab",
+        run: anacrontab,
+        seeds: &[
+            "RANDOM_DELAY=45\nSTART_HOURS_RANGE=3-22\n7\t10\tcron.weekly\tnice run-parts /etc/cron.weekly\n@monthly 15 m run-parts /x\n",
+        ],
+    },
+    Target {
+        name: "script",
+        run: script,
+        seeds: &[
+            "#!/bin/sh\nFSTRIM=/sbin/fstrim\nfor m in /a /b; do ionice -c3 $FSTRIM -v \"$m\" || true; done\n",
+            "if [ -x /usr/share/mdadm/checkarray ] && [ $(date +%d) -le 7 ]; then sh -c 'fstrim -a'; fi\ncat <<EOF\nx\nEOF\n",
+        ],
+    },
+    Target {
+        name: "unit",
+        run: unit,
+        seeds: &[
+            "[Unit]\nDescription=a \\\n b\n[Timer]\nOnCalendar=\nOnCalendar=Mon..Fri *-*-1~3 02:00:00/15 UTC\nRandomizedDelaySec=1h 40min\nPersistent=true\n",
+            "[Service]\nType=oneshot\nEnvironment=TOKEN=secret\nExecStart=-/usr/sbin/fstrim --listed-in /etc/fstab:/proc/self/mountinfo -v\n",
+        ],
+    },
+    Target {
+        name: "systemctl-show",
+        run: systemctl_show,
+        seeds: &[
+            "Id=fstrim.timer\nUnitFileState=enabled\nActiveState=active\nTimersCalendar={ OnCalendar=Mon *-*-* 00:00:00 ; next_elapse=Mon 2026-11-23 00:00:00 UTC }\nRandomizedDelayUSec=1h 40min\n\nId=fstrim.service\nExecStart={ path=/sbin/fstrim ; argv[]=/sbin/fstrim --verbose ; ignore_errors=no ; pid=0 }\n",
+        ],
+    },
+    Target {
+        name: "yaml",
+        run: yaml,
+        seeds: &[
+            "path:\n  data: [/a, \"/b\"]\ncluster.name: x\nxpack.security.http.ssl.keystore.secure_password: hunter2\n",
+            "storage: {dbPath: /var/lib/mongodb, wiredTiger: {engineConfig: {cacheSizeGB: 1}}}\n- &a 1\n- *a\n",
+        ],
+    },
+    Target {
+        name: "bundle",
+        run: bundle,
+        seeds: &["", "manifest.json"],
+    },
+    Target {
+        name: "cron-spec",
+        run: cron_spec,
+        seeds: &[
+            "47 6 * * 7",
+            "@weekly",
+            "*/5 1-3,5 1 jan-mar mon-fri",
+            "0 0 29 2 *",
+        ],
+    },
+    Target {
+        name: "calendar",
+        run: calendar,
+        seeds: &[
+            "weekly",
+            "Mon..Fri *-*-* 02:00:00",
+            "*-02~1..3 1..4/2:00,30:05.5 Europe/Berlin",
+            "2026-11-21 12:00",
+        ],
+    },
+];
+
+/// Runs one target by name, for the coverage-guided driver.
+///
+/// # Panics
+/// Where the parser does, or where there is no such target.
+pub fn run(name: &str, input: &[u8]) {
+    let target = TARGETS
+        .iter()
+        .find(|target| target.name == name)
+        .expect("a target of that name");
+    (target.run)(input);
+}
+
+fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}
+
+/// The filter for a file: it must not panic, and what it keeps it must keep unchanged.
+fn keep(path: &str, bytes: &[u8]) {
+    if let Ok(kept) = filter::keep_file(path, bytes.to_vec()) {
+        let again = filter::keep_file(path, kept.clone()).expect("what was kept can be kept again");
+        assert_eq!(text(&again), text(&kept), "{path}");
+    }
+}
+
+fn keep_answer(command: &Command, bytes: &[u8]) {
+    if let Ok(kept) = filter::keep_command(command, bytes.to_vec()) {
+        let again =
+            filter::keep_command(command, kept.clone()).expect("what was kept can be kept again");
+        assert_eq!(text(&again), text(&kept));
+    }
+}
+
+fn mountinfo(bytes: &[u8]) {
+    let _ = storage::mountinfo::parse(&text(bytes));
+    keep("proc/self/mountinfo", bytes);
+}
+
+fn fstab(bytes: &[u8]) {
+    let _ = storage::fstab::parse(&text(bytes));
+    keep("etc/fstab", bytes);
+}
+
+fn crypttab(bytes: &[u8]) {
+    let _ = storage::fstab::parse_crypttab(&text(bytes));
+    keep("etc/crypttab", bytes);
+}
+
+fn dm_table(bytes: &[u8]) {
+    let _ = storage::dm_table::parse(&text(bytes));
+    keep_answer(&Command::DmTable, bytes);
+}
+
+fn mdstat(bytes: &[u8]) {
+    let _ = storage::mdstat::parse(&text(bytes));
+}
+
+fn lvm_conf(bytes: &[u8]) {
+    let _ = storage::lvm_conf::parse("etc/lvm/lvm.conf", &text(bytes));
+    keep("etc/lvm/lvm.conf", bytes);
+}
+
+fn crontab(bytes: &[u8]) {
+    for kind in [jobs::crontab::Kind::System, jobs::crontab::Kind::User] {
+        let _ = jobs::crontab::parse("etc/crontab", &text(bytes), kind);
+    }
+    keep("etc/crontab", bytes);
+}
+
+fn anacrontab(bytes: &[u8]) {
+    let _ = jobs::anacrontab::parse("etc/anacrontab", &text(bytes));
+    let _ = jobs::anacrontab::parse_stamp(&text(bytes));
+    keep("etc/anacrontab", bytes);
+}
+
+fn script(bytes: &[u8]) {
+    keep("etc/cron.weekly/fstrim", bytes);
+}
+
+fn unit(bytes: &[u8]) {
+    let _ = jobs::unit::parse("etc/systemd/system/fstrim.timer", &text(bytes));
+    let _ = jobs::span::parse_span_s(&text(bytes));
+    keep("etc/systemd/system/fstrim.timer", bytes);
+    keep("etc/systemd/system/fstrim.service", bytes);
+}
+
+fn systemctl_show(bytes: &[u8]) {
+    let _ = jobs::systemctl::parse(&text(bytes));
+    let _ = jobs::span::parse_timestamp(&text(bytes));
+    keep_answer(&Command::SystemctlShow { units: Vec::new() }, bytes);
+}
+
+fn yaml(bytes: &[u8]) {
+    let _ = stores::yaml::flatten("elasticsearch.yml", &text(bytes));
+    keep("etc/elasticsearch/elasticsearch.yml", bytes);
+    keep("etc/mongod.conf", bytes);
+}
+
+fn bundle(bytes: &[u8]) {
+    let limits = Limits {
+        total_bytes_max: 1 << 20,
+        ..Limits::default()
+    };
+    let _ = read_bytes(bytes, &limits);
+}
+
+/// Whatever parses is written so that it parses to the same.
+fn cron_spec(bytes: &[u8]) {
+    if let Ok(spec) = CronSpec::parse("crontab", &text(bytes)) {
+        let again = CronSpec::parse("crontab", &spec.to_string()).expect("its own text parses");
+        assert_eq!(again, spec);
+    }
+}
+
+fn calendar(bytes: &[u8]) {
+    let _ = parse_zone(&text(bytes));
+    if let Ok(spec) = Calendar::parse("OnCalendar", &text(bytes)) {
+        let again = Calendar::parse("OnCalendar", &spec.to_string()).expect("its own text parses");
+        assert_eq!(again.to_string(), spec.to_string());
+    }
+}
