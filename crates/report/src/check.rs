@@ -178,7 +178,7 @@ impl CheckReport<'_> {
     /// When and from what this was made: `live, 2026-11-03 07:12:00 UTC, trimtab 0.1.0`.
     pub(crate) fn origin(&self) -> String {
         format!(
-            "{}, {}, trimtab {}",
+            "{}; checked {} by trimtab {}",
             self.source,
             self.generated_at.strftime("%Y-%m-%d %H:%M:%S UTC"),
             self.tool_version

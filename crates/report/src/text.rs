@@ -48,6 +48,24 @@ const VALUE_COLUMNS_MAX: usize = 240;
 /// Skipped checks that one line names when they share their reason.
 const WHATS_MAX: usize = 6;
 
+/// A value in lines: broken at blanks, and in option lists after commas.
+fn wrap_value(value: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in value.replace('`', "'").split(' ') {
+        for (index, piece) in word.split_inclusive(',').enumerate() {
+            let glue = if index == 0 { " " } else { "" };
+            match lines.last_mut() {
+                Some(line) if display_width(line) + glue.len() + display_width(piece) <= room => {
+                    line.push_str(glue);
+                    line.push_str(piece);
+                }
+                _ => lines.extend(wrap(piece, room)),
+            }
+        }
+    }
+    lines
+}
+
 /// Renders a report for a terminal.
 pub fn text(report: &CheckReport<'_>, options: &TextOptions) -> String {
     let mut page = Page {
@@ -296,7 +314,7 @@ impl<'a> Page<'a> {
         }
         self.line(&format!("{head}{source}"));
         let room = self.width - RIGHT - 4;
-        for (index, piece) in wrap(&value.replace('`', "'"), room).iter().enumerate() {
+        for (index, piece) in wrap_value(&value, room).iter().enumerate() {
             let sign = if index == 0 { "= " } else { "  " };
             self.line(&format!("{}{sign}{piece}", " ".repeat(RIGHT + 2)));
         }

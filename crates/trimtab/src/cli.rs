@@ -130,7 +130,7 @@ pub struct Check {
     pub width: Option<u16>,
 
     /// Print the JSON schema of --format json, and nothing else
-    #[arg(long, exclusive = true)]
+    #[arg(long)]
     pub schema: bool,
 }
 

@@ -22,10 +22,10 @@ pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
         .attribute("proc/uptime")
         .and_then(|text| text.split_whitespace().next()?.parse().ok())
         .filter(|uptime: &f64| uptime.is_finite() && *uptime >= 0.0);
-    // sd_booted(3). A tree without proc is not that of a running host.
+    // sd_booted(3). A tree without /run was not taken from a running host, or not wholly.
     platform.systemd = reader
         .exists("run/systemd/system")
-        .filter(|exists| *exists || platform.kernel_release.is_some());
+        .filter(|exists| *exists || reader.is_whole() || reader.exists("run") == Some(true));
     os_release::read(reader, platform);
     machine::read(reader, platform);
     platform.container = container::read(reader, platform.kernel_release.as_deref());

@@ -119,7 +119,8 @@ fn centos_7_has_its_minor_release() {
             ("product_name", "PowerEdge R740"),
         ],
     )
-    .file("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu vme sse2\n");
+    .file("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu vme sse2\n")
+    .whole();
     let host = host(&source);
     let platform = host.platform;
     assert_eq!(platform.distribution.as_deref(), Some("centos"));

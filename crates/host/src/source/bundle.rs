@@ -489,6 +489,11 @@ fn parse_manifest(bytes: &[u8], limits: &Limits) -> Result<Manifest, BundleError
 }
 
 impl Source for Bundle {
+    /// A complete one answers [`Unread::NotRecorded`] for what was not asked.
+    fn is_whole(&self) -> bool {
+        self.is_complete()
+    }
+
     fn collected_at(&self) -> Option<jiff::Timestamp> {
         self.manifest.as_ref()?.collected_at
     }

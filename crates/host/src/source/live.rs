@@ -67,7 +67,7 @@ pub(super) fn read_bounded(mut file: File, max_bytes: usize) -> Result<Vec<u8>, 
 }
 
 impl Source for Live {
-    fn is_live(&self) -> bool {
+    fn is_whole(&self) -> bool {
         true
     }
 

@@ -80,8 +80,9 @@ pub trait Source {
     /// [`Unread::NotFound`] where the command has nothing to say on this host.
     fn command(&self, command: &Command) -> Result<Vec<u8>, Unread>;
 
-    /// Whether this is the running host itself.
-    fn is_live(&self) -> bool {
+    /// Whether all of the host can be asked: what is not found is then not there. False for a tree
+    /// that may hold only a part of it.
+    fn is_whole(&self) -> bool {
         false
     }
 

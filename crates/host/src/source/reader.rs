@@ -37,9 +37,9 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Whether the running host itself is read.
-    pub fn is_live(&self) -> bool {
-        self.source.is_live()
+    /// Whether what is not found is not there on the host, see [`Source::is_whole`].
+    pub fn is_whole(&self) -> bool {
+        self.source.is_whole()
     }
 
     /// Ends the reading.

@@ -9,6 +9,7 @@ pub(crate) struct MemorySource {
     entries: BTreeMap<String, Entry>,
     denied: BTreeSet<String>,
     answers: BTreeMap<&'static str, Result<Vec<u8>, Unread>>,
+    whole: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -26,6 +27,13 @@ impl MemorySource {
     /// An empty host.
     pub(crate) fn new() -> Self {
         Self::default()
+    }
+
+    /// It stands for the running host: what is not there is nowhere.
+    #[must_use]
+    pub(crate) fn whole(mut self) -> Self {
+        self.whole = true;
+        self
     }
 
     /// Adds a file.
@@ -135,9 +143,8 @@ fn below<'p>(directory: &str, path: &'p str) -> Option<&'p str> {
 }
 
 impl Source for MemorySource {
-    /// It stands for the running host.
-    fn is_live(&self) -> bool {
-        true
+    fn is_whole(&self) -> bool {
+        self.whole
     }
 
     fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, Unread> {

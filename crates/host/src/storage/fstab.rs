@@ -13,7 +13,10 @@ pub const CRYPTTAB_PATH: &str = "etc/crypttab";
 /// The lines that hold something, with their 1-based number: neither blank nor a comment.
 pub(crate) fn entries(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
     text.lines().enumerate().filter_map(|(index, line)| {
-        let fields: Vec<&str> = line.split([' ', '\t', '\r']).filter(|f| !f.is_empty()).collect();
+        let fields: Vec<&str> = line
+            .split([' ', '\t', '\r'])
+            .filter(|f| !f.is_empty())
+            .collect();
         let holds_something = fields.first().is_some_and(|first| !first.starts_with('#'));
         holds_something.then_some((index + 1, fields))
     })

@@ -393,8 +393,7 @@ fn given(
             return;
         }
     };
-    // Elsewhere the data itself is not expected: bundles and unpacked archives hold no data paths.
-    if reader.is_live() && view.exists(reader, &resolved.path) == Some(false) {
+    if view.exists(reader, &resolved.path) == Some(false) {
         skipped.push(Skipped::new(what, "nothing is there", None));
         return;
     }

@@ -385,7 +385,8 @@ fn configured_stores_count_where_their_data_is() {
         .directory("mnt/data/os/nodes")
         .file("opt/elasticsearch-8.1.0/config/elasticsearch.yml", "")
         .directory("opt/elasticsearch-8.1.0/data/_state")
-        .file("etc/mongod.conf", "storage.dbPath: /gone\n");
+        .file("etc/mongod.conf", "storage.dbPath: /gone\n")
+        .whole();
     let host = read_from(&source, &[]);
     let found: Vec<_> = host
         .stores
@@ -539,7 +540,8 @@ fn paths_given_by_hand_are_added_once() {
     let source = process(base(), 5, "mongod", "mongod --dbpath /mnt/data/db")
         .symlink("srv/db", "/mnt/data/db")
         .directory("mnt/data/other")
-        .directory("mnt/data/db");
+        .directory("mnt/data/db")
+        .whole();
     let host = read_from(
         &source,
         &["/srv/db", "/mnt/data/other/", "relative", "/gone"],

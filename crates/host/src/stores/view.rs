@@ -177,7 +177,9 @@ impl View {
         if self.remote_fs(&resolved.path).is_some() {
             return None;
         }
-        reader.exists(&self.at(&resolved.path))
+        let exists = reader.exists(&self.at(&resolved.path));
+        // An unpacked support archive holds no data directories.
+        exists.filter(|&exists| exists || reader.is_whole())
     }
 
     /// Where a resolved path of this view stands in another: the mount of the same filesystem whose

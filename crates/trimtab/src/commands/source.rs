@@ -40,10 +40,11 @@ pub fn stored(path: &Path, word: &str) -> Result<Opened, CommandError> {
             "a bundle is made by `trimtab collect -o FILE`; a tree of files is read with --root DIR",
         )
     })?;
-    Ok(Opened {
-        source,
-        label: format!("{word} {}", path.display()),
-    })
+    let mut label = format!("{word} {}", path.display());
+    if let Some(collected_at) = source.collected_at() {
+        label.push_str(&collected_at.strftime(" of %Y-%m-%d %H:%M UTC").to_string());
+    }
+    Ok(Opened { source, label })
 }
 
 /// The facts of a source and the recording that they were made from.

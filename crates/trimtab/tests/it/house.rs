@@ -36,7 +36,16 @@ const LICENCES: &[&str] = &[
 fn metadata() -> Metadata {
     MetadataCommand::new()
         .manifest_path(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
-        .other_options(["--locked".to_owned(), "--offline".to_owned()])
+        // Other platforms' dependencies are in the lock file, but never downloaded.
+        .other_options(
+            [
+                "--locked",
+                "--offline",
+                "--filter-platform",
+                "x86_64-unknown-linux-gnu",
+            ]
+            .map(str::to_owned),
+        )
         .exec()
         .expect("cargo metadata runs")
 }

@@ -13,7 +13,15 @@ fn a_bundle_repeats_the_live_check() {
     let live = report(&["--data-path", "/"]);
     let again = report(&["--bundle", &bundle, "--data-path", "/"]);
     assert_eq!(findings(&live), findings(&again));
-    assert_eq!(live["result"]["mounts"], again["result"]["mounts"]);
+    // The machine goes on writing between the two.
+    let mounts = |report: &serde_json::Value| {
+        let mut mounts = report["result"]["mounts"].clone();
+        for mount in mounts.as_array_mut().unwrap() {
+            mount["free_bytes"].take();
+        }
+        mounts
+    };
+    assert_eq!(mounts(&live), mounts(&again));
     assert_eq!(live["result"]["stores"], again["result"]["stores"]);
     assert_eq!(live["skipped"], again["skipped"]);
 }

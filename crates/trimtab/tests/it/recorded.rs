@@ -1,6 +1,6 @@
 //! The recorded hosts: exactly the findings that lab/hosts/README.md argues, and their reports.
 
-use crate::support::{findings, recorded, report, run, stdout};
+use crate::support::{findings, recorded, report, repository, stdout, trimtab};
 
 /// Host, data path put on it, findings.
 const EXPECTED: &[(&str, Option<&str>, &[&str])] = &[
@@ -16,11 +16,7 @@ const EXPECTED: &[(&str, Option<&str>, &[&str])] = &[
     (
         "nvme-btrfs",
         Some("/mnt/x"),
-        &[
-            "FS001 info /mnt/x -",
-            "FS002 info /mnt/x -",
-            "TRIM012 info /mnt/x nvme0n1",
-        ],
+        &["TRIM012 info /mnt/x nvme0n1"],
     ),
     (
         "nvme-discard-switched-off",
@@ -112,7 +108,8 @@ fn each_recorded_host_has_exactly_the_argued_findings() {
 #[test]
 fn reports_are_the_golden_ones() {
     for (host, data_path, _) in EXPECTED {
-        let bundle = recorded(host);
+        // By its name alone, so that lines break alike in every clone.
+        let bundle = format!("{host}.tar.zst");
         let mut arguments = vec!["check", "--exit-zero", "--bundle", &bundle];
         if let Some(path) = data_path {
             arguments.extend(["--data-path", path]);
@@ -121,7 +118,11 @@ fn reports_are_the_golden_ones() {
         for format in ["text", "json"] {
             let mut arguments = arguments.clone();
             arguments.extend(["--format", format]);
-            let output = stdout(&run(&arguments)).replace(&bundle, &format!("{host}.tar.zst"));
+            let mut command = trimtab();
+            command
+                .current_dir(repository().join("lab/hosts"))
+                .args(&arguments);
+            let output = stdout(&command.output().expect("the binary starts"));
             insta::with_settings!({ snapshot_path => "../golden", prepend_module_to_snapshot => false, omit_expression => true }, {
                 insta::assert_snapshot!(format!("{name}.{format}"), output);
             });

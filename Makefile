@@ -1,0 +1,52 @@
+# trimtab: see README.md. `make test` runs everything; `make demo` shows what it is good for.
+SHELL := /bin/bash
+STAGE := ./lab/stage.sh
+
+.PHONY: demo test deps lint unit fuzz-smoke guest docs bench release deny fuzz clean
+
+demo: release
+	@./lab/demo.sh
+
+# A static binary: no libraries wanted on the host that it looks at.
+release:
+	@./lab/release.sh
+
+test:
+	@./lab/deps.sh
+	@$(STAGE) lint 180 $(MAKE) --no-print-directory lint
+	@$(STAGE) unit 540 $(MAKE) --no-print-directory unit
+	@$(STAGE) fuzz-smoke 180 $(MAKE) --no-print-directory fuzz-smoke
+	@$(STAGE) guest 300 $(MAKE) --no-print-directory guest
+	@./lab/stage.sh --summary
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+unit:
+	cargo test --workspace --locked
+
+# A million random and mutated inputs through every parser.
+fuzz-smoke:
+	cargo run --locked -p fuzz-targets -- --inputs 1000000 --seed 1
+
+# Real dm-crypt, LVM and md in a guest: needs qemu, not root.
+guest:
+	@./lab/guest/test-storage.sh
+
+# Coverage-guided, as long as you like: make fuzz TARGET=crontab
+fuzz:
+	cd fuzz && cargo +nightly fuzz run $(TARGET)
+
+docs:
+	cargo run --locked -q -p trimtab -- rule --all > docs/rules.md
+
+bench: release
+	@./benches/check.sh
+
+# Licences, sources and advisories (cargo install cargo-deny).
+deny:
+	cargo deny check
+
+clean:
+	cargo clean

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Installs what the tests need, when root on Debian or Ubuntu; otherwise says what is missing and
+# what is skipped for want of it.
+set -euo pipefail
+# command:package, what it is for
+needs="
+cc:gcc the linker, and zstd
+systemd-analyze:systemd the comparison of calendars with systemd's own
+qemu-system-x86_64:qemu-system-x86 the guest
+busybox:busybox-static the guest
+cryptsetup:cryptsetup-bin the guest
+dmsetup:dmsetup the guest
+lvm:lvm2 the guest
+mdadm:mdadm the guest
+python3:python3 reading JSON in the guest test
+thin_check:thin-provisioning-tools the guest
+mkfs.xfs:xfsprogs the guest
+mkfs.btrfs:btrfs-progs the guest
+mkfs.ext4:e2fsprogs the guest
+setpriv:util-linux the guest and the check as nobody
+kmod:kmod the guest
+cpio:cpio the guest
+zstd:zstd the guest
+"
+PATH=$PATH:/usr/sbin:/sbin
+missing=()
+while read -r command what; do
+    [ -n "$command" ] || continue
+    command -v "${command%%:*}" >/dev/null || missing+=("${command#*:} ($what)")
+done <<<"$needs"
+[ ${#missing[@]} = 0 ] && exit 0
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    packages=()
+    for entry in "${missing[@]}"; do packages+=("${entry%% *}"); done
+    echo "== installing: ${packages[*]}"
+    apt-get update -q >/dev/null
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${packages[@]}" >/dev/null
+    exit 0
+fi
+echo "Missing, so some tests are skipped (run 'make test' as root on Debian to have them installed):"
+printf '  %s\n' "${missing[@]}"
