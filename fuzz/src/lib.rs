@@ -156,16 +156,15 @@ fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
 
 /// The filter for a file: it must not panic, and what it keeps it must keep unchanged.
 fn keep(path: &str, bytes: &[u8]) {
-    if let Ok(kept) = filter::keep_file(path, bytes.to_vec()) {
-        let again = filter::keep_file(path, kept.clone()).expect("what was kept can be kept again");
+    if let Ok(kept) = filter::keep_file(path, bytes) {
+        let again = filter::keep_file(path, &kept).expect("what was kept can be kept again");
         assert_eq!(text(&again), text(&kept), "{path}");
     }
 }
 
 fn keep_answer(command: &Command, bytes: &[u8]) {
-    if let Ok(kept) = filter::keep_command(command, bytes.to_vec()) {
-        let again =
-            filter::keep_command(command, kept.clone()).expect("what was kept can be kept again");
+    if let Ok(kept) = filter::keep_command(command, bytes) {
+        let again = filter::keep_command(command, &kept).expect("what was kept can be kept again");
         assert_eq!(text(&again), text(&kept));
     }
 }

@@ -22,6 +22,13 @@ impl Tree {
         std::fs::write(path, content).expect("a writable directory");
     }
 
+    fn script(&self, path: &str, content: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        self.file(path, content);
+        std::fs::set_permissions(self.0.join(path), PermissionsExt::from_mode(0o755))
+            .expect("a mode");
+    }
+
     fn link(&self, path: &str, target: &str) {
         let path = self.0.join(path);
         std::fs::create_dir_all(path.parent().expect("paths have a parent"))
@@ -155,7 +162,7 @@ fn jobs(tree: &Tree) {
         );
     }
     tree.file("etc/crontab", &crontab);
-    tree.file(
+    tree.script(
         "etc/cron.weekly/fstrim",
         "#!/bin/sh\n/sbin/fstrim --all || true\n",
     );

@@ -14,14 +14,14 @@ use crate::source::{Command, Unread};
 /// # Errors
 /// [`Unread::Malformed`] where the file cannot be taken apart into keys, [`Unread::Failed`] for a
 /// path that no part claims.
-pub fn keep_file(path: &str, bytes: Vec<u8>) -> Result<Vec<u8>, Unread> {
-    if let Some(kept) = storage::keep(path, &bytes) {
+pub fn keep_file(path: &str, bytes: &[u8]) -> Result<Vec<u8>, Unread> {
+    if let Some(kept) = storage::keep(path, bytes) {
         return kept;
     }
-    if let Some(kept) = jobs::keep(path, &bytes) {
+    if let Some(kept) = jobs::keep(path, bytes) {
         return kept;
     }
-    if let Some(kept) = stores::keep(path, &bytes) {
+    if let Some(kept) = stores::keep(path, bytes) {
         return kept;
     }
     Err(Unread::Failed(format!("no filter for {path}: not read")))
@@ -31,11 +31,11 @@ pub fn keep_file(path: &str, bytes: Vec<u8>) -> Result<Vec<u8>, Unread> {
 ///
 /// # Errors
 /// [`Unread::Malformed`] where it cannot be taken apart.
-pub fn keep_command(command: &Command, bytes: Vec<u8>) -> Result<Vec<u8>, Unread> {
+pub fn keep_command(command: &Command, bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     match command {
-        Command::SystemctlShow { .. } => jobs::keep_systemctl_show(&bytes),
-        Command::DmTable => storage::keep_dm_table(&bytes),
+        Command::SystemctlShow { .. } => jobs::keep_systemctl_show(bytes),
+        Command::DmTable => storage::keep_dm_table(bytes),
         // Made by this program: numbers, and mount points that mountinfo holds too.
-        Command::Statfs { .. } => Ok(bytes),
+        Command::Statfs { .. } => Ok(bytes.to_vec()),
     }
 }

@@ -59,7 +59,7 @@ impl<'s> Reader<'s> {
         let outcome = self
             .source
             .read(path, FILE_BYTES_MAX)
-            .and_then(|bytes| filter::keep_file(path, bytes));
+            .and_then(|bytes| filter::keep_file(path, &bytes));
         self.recording
             .borrow_mut()
             .files
@@ -156,7 +156,7 @@ impl<'s> Reader<'s> {
         let outcome = self
             .source
             .command(command)
-            .and_then(|bytes| filter::keep_command(command, bytes));
+            .and_then(|bytes| filter::keep_command(command, &bytes));
         self.recording
             .borrow_mut()
             .commands

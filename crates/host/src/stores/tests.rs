@@ -57,13 +57,15 @@ fn only(host: &Host) -> &Store {
 
 /// Every entry of `skipped`, as text.
 fn skipped(host: &Host) -> String {
-    host.skipped
+    let lines: Vec<String> = host
+        .skipped
         .iter()
         .map(|skipped| {
             let needs = skipped.needs.as_deref().unwrap_or("-");
-            format!("{} | {} | {needs}\n", skipped.what, skipped.why)
+            format!("{} | {} | {needs}", skipped.what, skipped.why)
         })
-        .collect()
+        .collect();
+    lines.join("\n")
 }
 
 fn setting<'s>(store: &'s Store, key: &str) -> Option<&'s str> {

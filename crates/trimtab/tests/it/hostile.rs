@@ -151,7 +151,7 @@ fn a_pipe_in_a_tree_does_not_block() {
 #[test]
 fn ten_gigabytes_of_zeros() {
     // One frame of 1 MiB of zeros, ten thousand times: zstd reads frames one after another.
-    let frame = zstd::encode_all([0_u8; 1 << 20].as_slice(), 3).unwrap();
+    let frame = zstd::encode_all(vec![0_u8; 1 << 20].as_slice(), 3).unwrap();
     let mut archive = zstd::encode_all(header_of_ten_gigabytes().as_slice(), 3).unwrap();
     for _ in 0..10_000 {
         archive.extend_from_slice(&frame);
@@ -194,7 +194,7 @@ fn truncated_and_garbled_archives() {
     }
     refused(b"", "");
     refused(b"this is no archive", "");
-    refused(&[0; 100_000], "");
+    refused(&vec![0; 100_000], "");
     let mut garbled = whole.clone();
     let middle = garbled.len() / 2;
     garbled[middle..middle + 64].fill(0xaa);
