@@ -38,8 +38,10 @@ guest:
 fuzz:
 	cd fuzz && cargo +nightly fuzz run $(TARGET)
 
+# The rule catalogue and the README's picture, both made by the program itself.
 docs:
-	cargo run --locked -q -p trimtab -- rule --all > docs/rules.md
+	cargo build --locked -q -p trimtab
+	./lab/docs.sh
 
 bench: release
 	@./benches/check.sh

@@ -10,7 +10,7 @@ trimtab=${CARGO_TARGET_DIR:-target}/release/trimtab
 runs=${RUNS:-21}
 host=$(mktemp -d)
 trap 'rm -rf "$host"' EXIT
-cargo run --release --locked -q -p trimtab --example synthetic_host -- "$host"
+cargo run --locked -q -p trimtab --example synthetic_host -- "$host"
 "$trimtab" collect -q --root "$host" -o "$host.tar.zst" --force
 trap 'rm -rf "$host" "$host.tar.zst"' EXIT
 
