@@ -36,3 +36,14 @@ fn every_rule_explains_itself() {
         }
     }
 }
+
+#[test]
+fn the_readme_lists_the_rules_as_they_are() {
+    let list = stdout(&run(&["rule"]));
+    let rules = list.split("\n\n").next().unwrap();
+    let readme = std::fs::read_to_string(repository().join("README.md")).expect("README.md");
+    assert!(
+        readme.contains(rules),
+        "README.md lists other rules than `trimtab rule`"
+    );
+}

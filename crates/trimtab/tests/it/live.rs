@@ -111,3 +111,51 @@ fn a_live_check_has_something_to_say_of_the_root() {
     assert!(output.status.success());
     assert!(stdout(&output).contains("live"), "{}", stdout(&output));
 }
+
+/// A mount that is taken away again, whatever happens.
+struct Mounted(std::path::PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = rustix::mount::unmount(&self.0, rustix::mount::UnmountFlags::DETACH);
+    }
+}
+
+/// A FUSE filesystem whose server never answers: whoever asks it for its size waits for ever.
+#[test]
+fn a_mount_that_hangs_is_skipped() {
+    let Ok(server) = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/fuse")
+    else {
+        eprintln!("SKIPPED: there is no /dev/fuse");
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let point = directory.path().to_path_buf();
+    let options = format!(
+        "fd={},rootmode=40000,user_id=0,group_id=0",
+        std::os::fd::AsRawFd::as_raw_fd(&server)
+    );
+    let options = std::ffi::CString::new(options).unwrap();
+    let flags = rustix::mount::MountFlags::empty();
+    if rustix::mount::mount("hangs", &point, "fuse", flags, options.as_c_str()).is_err() {
+        eprintln!("SKIPPED: mounting needs root");
+        return;
+    }
+    let _mounted = Mounted(point.clone());
+    let point = point.display().to_string();
+    let report = report(&["--data-path", &point]);
+    let skipped: Vec<&str> = report["skipped"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|skip| skip["what"].as_str())
+        .collect();
+    assert!(
+        skipped.contains(&format!("size of {point}").as_str()),
+        "{skipped:?}"
+    );
+    drop(server);
+}
