@@ -33,6 +33,7 @@ fuzz-smoke:
 # Real dm-crypt, LVM and md in a guest: needs qemu, not root.
 guest:
 	@./lab/guest/test-storage.sh
+	@./lab/guest/test-systemd.sh
 
 # Coverage-guided, as long as you like: make fuzz TARGET=crontab
 fuzz:

@@ -14,12 +14,12 @@ version=$(apt-cache policy "$package" | awk '/Candidate:/ { print $2 }')
     echo "guest: no Debian kernel package is known here: run 'apt-get update'" >&2
     exit 2
 }
-tools="bash busybox cryptsetup lvm dmsetup mkfs.xfs mkfs.btrfs mkfs.ext4 mount umount setpriv
+tools="bash busybox systemctl cryptsetup lvm dmsetup mkfs.xfs mkfs.btrfs mkfs.ext4 mount umount setpriv
     thin_check kmod mdadm fstrim"
 hash=$(
     {
         echo "$package $version"
-        cat prepare.sh init
+        cat prepare.sh init lab.service
         for tool in $tools; do sha256sum "$(command -v "$tool")"; done
     } | sha256sum | cut -c1-16
 )
@@ -35,10 +35,10 @@ chmod 755 "$work"
 (cd "$work" && apt-get download -q "$package=$version" >&2 && dpkg-deb -x ./*.deb kernel)
 release=$(ls "$work/kernel/lib/modules")
 root=$work/root
-mkdir -p "$root"/{bin,sbin,usr/bin,usr/sbin,etc/lvm,proc,sys,dev,run,tmp,mnt,lab,lib64,var/lib}
+mkdir -p "$root"/{usr/bin,usr/sbin,usr/lib,usr/lib64,etc/lvm,proc,sys,dev,run,tmp,mnt,lab,var/lib}
+for name in bin sbin lib lib64; do ln -s "usr/$name" "$root/$name"; done
 
-copy_with_libraries() {
-    cp -L "$1" "$root/usr/sbin/$2"
+copy_libraries() {
     ldd "$1" 2>/dev/null | grep -o '/[^ )]*' | while read -r library; do
         [ -e "$root$library" ] && continue
         mkdir -p "$root$(dirname "$library")"
@@ -46,16 +46,35 @@ copy_with_libraries() {
     done || true
 }
 for tool in $tools; do
-    copy_with_libraries "$(command -v "$tool")" "$tool"
+    cp -L "$(command -v "$tool")" "$root/usr/sbin/$tool"
+    copy_libraries "$(command -v "$tool")"
 done
+# systemd itself, for cases that ask for it: its programs, and only the units that fit a guest
+# without udev, getty and login.
+mkdir -p "$root/usr/lib/systemd/system"
+for program in systemd systemd-executor systemd-shutdown systemd-cgroups-agent; do
+    [ -e "/usr/lib/systemd/$program" ] || continue
+    cp -L "/usr/lib/systemd/$program" "$root/usr/lib/systemd/$program"
+    copy_libraries "/usr/lib/systemd/$program"
+done
+cp -a /usr/lib/systemd/system/{basic,sysinit,multi-user,timers,paths,sockets,slices,shutdown,umount,final,poweroff,local-fs,local-fs-pre,swap,time-sync,time-set,fstrim}.target \
+    /usr/lib/systemd/system/{fstrim.timer,fstrim.service,systemd-poweroff.service} \
+    "$root/usr/lib/systemd/system/" 2>/dev/null || true
+ln -s multi-user.target "$root/usr/lib/systemd/system/default.target"
+mkdir -p "$root/etc/systemd/system/multi-user.target.wants" "$root/etc/systemd/system/timers.target.wants"
+cp lab.service "$root/etc/systemd/system/"
+ln -s ../lab.service "$root/etc/systemd/system/multi-user.target.wants/lab.service"
+ln -s /usr/lib/systemd/system/fstrim.timer "$root/etc/systemd/system/timers.target.wants/fstrim.timer"
+: >"$root/etc/machine-id"
+cp -L /etc/os-release "$root/etc/os-release"
 # What a Rust binary wants, which is brought in when the guest starts.
 for library in libgcc_s.so.1 libm.so.6 libc.so.6; do
     cp -L "/lib/x86_64-linux-gnu/$library" "$root/lib/x86_64-linux-gnu/"
 done
-cp "$root/usr/sbin/busybox" "$root/bin/busybox"
-ln -sf /usr/sbin/bash "$root/bin/bash"
+cp "$root/usr/sbin/busybox" "$root/usr/bin/busybox"
+for name in bash systemctl; do ln -sf "/usr/sbin/$name" "$root/usr/bin/$name"; done
 # The kernel itself calls this one to load filesystems and targets.
-ln -sf ../usr/sbin/kmod "$root/sbin/modprobe"
+ln -sf kmod "$root/usr/sbin/modprobe"
 for name in pvcreate vgcreate lvcreate lvchange lvs vgchange; do ln -sf lvm "$root/usr/sbin/$name"; done
 
 modules="nvme virtio_pci 9p 9pnet_virtio virtio_rng xfs ext4 btrfs dm-mod dm-crypt dm-thin-pool

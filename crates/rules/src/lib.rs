@@ -5,6 +5,7 @@ mod context;
 mod discard_path;
 mod discard_remedy;
 mod disk_jobs;
+mod fstab_edit;
 #[cfg(test)]
 mod hostile_hosts;
 mod medium;

@@ -1,9 +1,9 @@
 //! Ways to move a trim to a quiet time, to start one, and to stop one: the same commands in every
 //! rule that recommends them.
 
-use crate::shell;
 use crate::trim_jobs::{Miss, NOTRIM, TrimJob, honours_notrim};
-use facts::host::{FstabEntry, Job, Mount};
+use crate::{fstab_edit, shell};
+use facts::host::{Job, Mount};
 use facts::{Host, Remedy};
 
 /// When the commands below trim: a placeholder for the quiet period, which nobody but the operator
@@ -186,24 +186,22 @@ pub(crate) fn trim_mount(mount_point: &str, systemd: bool) -> Remedy {
     );
     // A unit file and a crontab each have quoting rules of their own; names that need them are left
     // to the operator.
-    let is_plain = mount_point
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || "/_.-".contains(c));
-    if !is_plain {
+    if !is_plain(mount_point) {
         return Remedy::advice(text).risk(FIRST_PASS);
     }
+    let name = job_name(mount_point);
     let (command, undo) = if systemd {
-        let unit = "/etc/systemd/system/trim-data";
+        let unit = format!("/etc/systemd/system/{name}");
         (
             format!(
                 "printf '%s\\n' '[Service]' 'Type=oneshot' \
                  'ExecStart=/sbin/fstrim --verbose {mount_point}' > {unit}.service && \
                  printf '%s\\n' '[Timer]' 'OnCalendar={QUIET_CALENDAR}' 'RandomizedDelaySec=1h' \
                  '[Install]' 'WantedBy=timers.target' > {unit}.timer && systemctl daemon-reload \
-                 && systemctl enable --now trim-data.timer"
+                 && systemctl enable --now {name}.timer"
             ),
             format!(
-                "systemctl disable --now trim-data.timer && rm {unit}.service {unit}.timer && \
+                "systemctl disable --now {name}.timer && rm {unit}.service {unit}.timer && \
                  systemctl daemon-reload"
             ),
         )
@@ -211,12 +209,32 @@ pub(crate) fn trim_mount(mount_point: &str, systemd: bool) -> Remedy {
         (
             format!(
                 "printf '%s\\n' '{QUIET_CRON} root /sbin/fstrim {mount_point}' \
-                 > /etc/cron.d/trim-data"
+                 > /etc/cron.d/{name}"
             ),
-            "rm /etc/cron.d/trim-data".to_owned(),
+            format!("rm /etc/cron.d/{name}"),
         )
     };
     Remedy::command(text, command).risk(FIRST_PASS).undo(undo)
+}
+
+/// Whether a mount point means only itself in unit files and crontabs.
+fn is_plain(mount_point: &str) -> bool {
+    mount_point
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "/_.-".contains(c))
+}
+
+/// `trim-data-es` for `/data/es`, so that the jobs of two mounts do not overwrite each other. cron
+/// passes over files with a dot in their name.
+fn job_name(mount_point: &str) -> String {
+    let words: Vec<&str> = mount_point
+        .split(['/', '.'])
+        .filter(|word| !word.is_empty())
+        .collect();
+    if words.is_empty() {
+        return "trim-root".to_owned();
+    }
+    format!("trim-{}", words.join("-"))
 }
 
 /// Lets the filesystem discard online: for hosts without a quiet period.
@@ -243,23 +261,6 @@ pub(crate) fn mount_with_discard(mount: &Mount) -> Remedy {
     )
 }
 
-/// fstab's last line for a mount, which is the one in force.
-fn fstab_entry<'h>(host: &'h Host, mount: &Mount) -> Option<&'h FstabEntry> {
-    let wanted = mount.mount_point.trim_end_matches('/');
-    host.fstab
-        .as_deref()?
-        .iter()
-        .rev()
-        .find(|entry| entry.mount_point.trim_end_matches('/') == wanted)
-}
-
-/// Edits one line of fstab in place, keeping a copy.
-fn edit_fstab(expressions: &str) -> String {
-    format!("sed -i.before-trimtab -E '{expressions}' /etc/fstab && systemctl daemon-reload")
-}
-
-const UNDO_FSTAB: &str = "mv /etc/fstab.before-trimtab /etc/fstab && systemctl daemon-reload";
-
 /// Takes `discard` out of the options of a mount, in fstab and where it is mounted.
 pub(crate) fn mount_without_discard(host: &Host, mount: &Mount) -> Remedy {
     const RISK: &str = "From then on only a periodic trim tells the drive what is free: see that \
@@ -267,25 +268,27 @@ pub(crate) fn mount_without_discard(host: &Host, mount: &Mount) -> Remedy {
     let text =
         "Take `discard` out of the mount's options and keep a periodic trim at a quiet time.";
     let mount_point = shell::quote(&mount.mount_point);
-    let edit = fstab_entry(host, mount)
+    let edit = fstab_edit::entry_of(host, mount)
         .filter(|entry| crate::trim_jobs::has_option(entry, "discard"))
         .map(|entry| {
-            let line = entry.line;
-            edit_fstab(&format!(
-                "{line}s/,discard(=[a-z]+)?([,[:blank:]])/\\2/; \
-                 {line}s/([[:blank:]])discard(=[a-z]+)?,/\\1/; \
-                 {line}s/([[:blank:]])discard(=[a-z]+)?([[:blank:]])/\\1defaults\\3/"
-            ))
+            (
+                fstab_edit::remove_option(host, entry.line, "discard(=[a-z]+)?"),
+                fstab_edit::undo(host, entry.line),
+            )
         });
     // xfs_fs_reconfigure() leaves the option as it was.
     if mount.fs_type == "xfs" {
-        let text = format!(
-            "{text} XFS does not take that by a remount: stop the store, unmount {} and mount it \
-             again.",
-            shell::printable(&mount.mount_point)
-        );
+        let again = if mount.mount_point == "/" {
+            "reboot".to_owned()
+        } else {
+            format!(
+                "stop the store, unmount {} and mount it again",
+                shell::printable(&mount.mount_point)
+            )
+        };
+        let text = format!("{text} XFS does not take that by a remount: {again}.");
         return match edit {
-            Some(edit) => Remedy::command(text, edit).undo(UNDO_FSTAB),
+            Some((edit, undo_edit)) => Remedy::command(text, edit).undo(undo_edit),
             None => Remedy::advice(format!("{text} fstab does not set it: {ELSEWHERE}")),
         }
         .risk(RISK);
@@ -293,8 +296,8 @@ pub(crate) fn mount_without_discard(host: &Host, mount: &Mount) -> Remedy {
     let remount = format!("mount -o remount,nodiscard {mount_point}");
     let undo = format!("mount -o remount,discard {mount_point}");
     match edit {
-        Some(edit) => Remedy::command(text, format!("{edit} && {remount}"))
-            .undo(format!("{UNDO_FSTAB} && {undo}")),
+        Some((edit, undo_edit)) => Remedy::command(text, format!("{edit} && {remount}"))
+            .undo(format!("{undo_edit} && {undo}")),
         None => Remedy::command(
             format!(
                 "{text} fstab does not set it, so it comes back at the next mount: {ELSEWHERE}"
@@ -314,18 +317,12 @@ pub(crate) fn leave_out_of_trim(host: &Host, mount: &Mount, reaching: &[&TrimJob
     let text = "Or, without a quiet period, keep `discard` and leave the mount out of the periodic \
                 trim.";
     let by_fstab = reaching.iter().all(|trim| trim.goes_by_fstab());
-    let entry = fstab_entry(host, mount).filter(|_| by_fstab);
+    let entry = fstab_edit::entry_of(host, mount).filter(|_| by_fstab);
     match entry {
         Some(entry) if honours_notrim(&host.platform) => {
-            let line = entry.line;
-            Remedy::command(
-                text,
-                edit_fstab(&format!(
-                    "{line}s/^([[:blank:]]*([^[:blank:]]+[[:blank:]]+){{3}}[^[:blank:]]+)/\\1,{NOTRIM}/"
-                )),
-            )
-            .risk("fstrim knows the option since util-linux 2.38.")
-            .undo(UNDO_FSTAB)
+            Remedy::command(text, fstab_edit::append_option(host, entry.line, NOTRIM))
+                .risk("fstrim knows the option since util-linux 2.38.")
+                .undo(fstab_edit::undo(host, entry.line))
         }
         _ => Remedy::advice(format!(
             "{text} fstrim has no option for that where it goes by what is mounted (`--all`): let \
@@ -335,19 +332,21 @@ pub(crate) fn leave_out_of_trim(host: &Host, mount: &Mount, reaching: &[&TrimJob
 }
 
 /// Makes the job for all mounts reach one that it misses.
-pub(crate) fn add_to_trim(mount: &Mount, trim: &TrimJob<'_>, miss: &Miss) -> Remedy {
+pub(crate) fn add_to_trim(
+    host: &Host,
+    mount: &Mount,
+    trim: &TrimJob<'_>,
+    miss: &Miss,
+) -> Remedy {
     match miss {
         Miss::NotInFstab => {}
         Miss::NoTrim { line } => {
             return Remedy::command(
                 format!("If it shall be trimmed, take {NOTRIM} out of fstab's line {line}."),
-                edit_fstab(&format!(
-                    "{line}s/,{NOTRIM}([,[:blank:]])/\\1/; {line}s/([[:blank:]]){NOTRIM},/\\1/; \
-                     {line}s/([[:blank:]]){NOTRIM}([[:blank:]])/\\1defaults\\2/"
-                )),
+                fstab_edit::remove_option(host, *line, &NOTRIM.replace('.', "\\.")),
             )
             .risk(FIRST_PASS)
-            .undo(UNDO_FSTAB);
+            .undo(fstab_edit::undo(host, *line));
         }
         Miss::FstabReadOnly { line } => {
             return Remedy::advice(format!(
@@ -369,20 +368,16 @@ pub(crate) fn add_to_trim(mount: &Mount, trim: &TrimJob<'_>, miss: &Miss) -> Rem
             ));
         }
     }
-    let is_plain = mount
-        .mount_point
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || "/_.-".contains(c));
     match &trim.job.timer {
-        Some(timer) if is_plain => {
+        Some(timer) if is_plain(&mount.mount_point) => {
             let dir = format!("/etc/systemd/system/{}.d", timer.activates);
-            let file = shell::quote(&format!("{dir}/more-mounts.conf"));
+            let file = shell::quote(&format!("{dir}/{}.conf", job_name(&mount.mount_point)));
             Remedy::command(
                 "Add it to what the service trims, by a drop-in. (An fstab line for it does the \
                  same, and is read at boot as well.)",
                 format!(
                     "mkdir -p {} && printf '%s\\n' '[Service]' \
-                     'ExecStart=-/sbin/fstrim --verbose {}' >> {file} && systemctl daemon-reload",
+                     'ExecStart=-/sbin/fstrim --verbose {}' > {file} && systemctl daemon-reload",
                     shell::quote(&dir),
                     mount.mount_point
                 ),
@@ -444,6 +439,17 @@ mod tests {
         assert_parses(&enable_timer("a b'.timer"));
         assert_parses(&trim_mount("/data", true));
         assert_parses(&trim_mount("/data", false));
+    }
+
+    #[test]
+    fn the_jobs_of_two_mounts_do_not_overwrite_each_other() {
+        let file = |mount_point| {
+            let command = trim_mount(mount_point, false).command.expect("a command");
+            command.rsplit('/').next().map(str::to_owned)
+        };
+        assert_eq!(file("/data").as_deref(), Some("trim-data"));
+        assert_eq!(file("/data/es.1/").as_deref(), Some("trim-data-es-1"));
+        assert_eq!(file("/").as_deref(), Some("trim-root"));
     }
 
     #[test]

@@ -149,7 +149,7 @@ fn report(cx: &Context<'_>, group: &Group<'_, '_, Miss>, trim: &TrimJob<'_>, out
     finding.evidence.extend(wording::medium_evidence(volume));
     finding
         .remedy
-        .push(trim_remedy::add_to_trim(volume.mount, trim, miss));
+        .push(trim_remedy::add_to_trim(cx.host, volume.mount, trim, miss));
     out.findings.push(finding);
 }
 

@@ -1,0 +1,133 @@
+//! Commands that change one line of /etc/fstab, and take the change back.
+
+use facts::Host;
+use facts::host::{FstabEntry, Mount};
+
+/// fstab's last line for a mount, which is the one in force.
+pub(crate) fn entry_of<'h>(host: &'h Host, mount: &Mount) -> Option<&'h FstabEntry> {
+    let wanted = mount.mount_point.trim_end_matches('/');
+    host.fstab
+        .as_deref()?
+        .iter()
+        .rev()
+        .find(|entry| entry.mount_point.trim_end_matches('/') == wanted)
+}
+
+/// Takes an option out of a line; `option` is an extended regular expression without a slash. A line
+/// may end with its options, and what would be left empty becomes `defaults`.
+pub(crate) fn remove_option(host: &Host, line: u64, option: &str) -> String {
+    edit(
+        host,
+        line,
+        &format!(
+            "{line}s/,({option})([,[:blank:]]|$)/\\2/; {line}s/([[:blank:]])({option}),/\\1/; \
+             {line}s/([[:blank:]])({option})([[:blank:]]|$)/\\1defaults\\3/"
+        ),
+    )
+}
+
+/// Adds an option behind those of a line.
+pub(crate) fn append_option(host: &Host, line: u64, option: &str) -> String {
+    edit(
+        host,
+        line,
+        &format!(
+            "{line}s/^([[:blank:]]*([^[:blank:]]+[[:blank:]]+){{3}}[^[:blank:]]+)/\\1,{option}/"
+        ),
+    )
+}
+
+/// Puts fstab back as it was before the line was edited.
+pub(crate) fn undo(host: &Host, line: u64) -> String {
+    format!(
+        "mv /etc/fstab.before-line-{line} /etc/fstab{}",
+        reload(host)
+    )
+}
+
+/// The copy is named after the line, so that two edits do not overwrite each other's.
+fn edit(host: &Host, line: u64, expressions: &str) -> String {
+    format!(
+        "sed -i.before-line-{line} -E '{expressions}' /etc/fstab{}",
+        reload(host)
+    )
+}
+
+/// systemd makes mount units of fstab and has to be told.
+fn reload(host: &Host) -> &'static str {
+    if host.platform.systemd == Some(false) {
+        ""
+    } else {
+        " && systemctl daemon-reload"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// fstab after the `sed` of a command; `None` where this machine has no GNU sed.
+    fn edited(command: &str, fstab: &str) -> Option<String> {
+        let expressions = command.split('\'').nth(1).expect("expressions");
+        let output = Command::new("sh")
+            .args(["-c", "printf %s \"$1\" | sed -E \"$2\"", "sh"])
+            .args([fstab, expressions])
+            .output()
+            .ok()?;
+        output
+            .status
+            .success()
+            .then(|| String::from_utf8(output.stdout).expect("text"))
+    }
+
+    #[test]
+    fn an_option_is_taken_out_wherever_it_stands() {
+        let command = remove_option(&Host::default(), 2, "discard(=[a-z]+)?");
+        let cases = [
+            (
+                "/dev/a /a xfs noatime,discard 0 0",
+                "/dev/a /a xfs noatime 0 0",
+            ),
+            (
+                "/dev/a /a xfs discard,noatime 0 0",
+                "/dev/a /a xfs noatime 0 0",
+            ),
+            (
+                "/dev/a /a xfs ro,discard=async,noatime",
+                "/dev/a /a xfs ro,noatime",
+            ),
+            ("/dev/a\t/a\txfs\tdiscard", "/dev/a\t/a\txfs\tdefaults"),
+            ("/dev/a /a xfs noatime,discard", "/dev/a /a xfs noatime"),
+            (
+                "/dev/a /a xfs nodiscard 0 0",
+                "/dev/a /a xfs nodiscard 0 0",
+            ),
+            ("LABEL=discard /a xfs ro 0 0", "LABEL=discard /a xfs ro 0 0"),
+        ];
+        for (line, expected) in cases {
+            let other = "/dev/z /z ext4 discard 0 0";
+            let Some(result) = edited(&command, &format!("{other}\n{line}\n")) else {
+                return;
+            };
+            assert_eq!(result, format!("{other}\n{expected}\n"));
+        }
+    }
+
+    #[test]
+    fn an_option_is_added_to_the_fourth_field() {
+        let command = append_option(&Host::default(), 1, "noatime");
+        if let Some(result) = edited(&command, "UUID=1  /a\text4 defaults 0 2\n") {
+            assert_eq!(result, "UUID=1  /a\text4 defaults,noatime 0 2\n");
+        }
+    }
+
+    #[test]
+    fn without_systemd_nothing_is_reloaded() {
+        let mut host = Host::default();
+        assert!(undo(&host, 3).ends_with("&& systemctl daemon-reload"));
+        host.platform.systemd = Some(false);
+        assert_eq!(undo(&host, 3), "mv /etc/fstab.before-line-3 /etc/fstab");
+        assert!(append_option(&host, 3, "noatime").ends_with("/etc/fstab"));
+    }
+}

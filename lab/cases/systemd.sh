@@ -1,0 +1,44 @@
+# systemd: runs as a service of a real systemd. What `trimtab check` says of fstrim.timer in every
+# state, and whether the remedy that it prints mends it. Drive: nvme0n1.
+set -uo pipefail
+trimtab=/lab/trimtab
+out=/lab/out
+systemctl --version | head -n 1
+systemctl is-system-running
+modprobe xfs
+mkdir -p /mnt/data
+mkfs.xfs -q -f /dev/nvme0n1 && mount /dev/nvme0n1 /mnt/data || exit 10
+echo '/dev/nvme0n1 /mnt/data xfs defaults 0 0' >/etc/fstab
+check() { $trimtab check --exit-zero --data-path /mnt/data --format json >$out/$1.json || exit 20; }
+
+echo "== enabled and started"
+systemctl is-enabled fstrim.timer
+systemctl is-active fstrim.timer
+check started
+$trimtab check --exit-zero --data-path /mnt/data
+$trimtab collect --data-path /mnt/data -o $out/host.tar.zst || exit 21
+$trimtab check --exit-zero --data-path /mnt/data --bundle $out/host.tar.zst --format json >$out/bundle.json || exit 22
+
+echo "== disabled"
+systemctl disable --now fstrim.timer
+check disabled
+
+echo "== enabled, not started"
+systemctl enable fstrim.timer
+check idle
+
+echo "== the remedy for a disabled timer, as it is printed"
+systemctl disable --now fstrim.timer
+$trimtab check --exit-zero --select TRIM003 --data-path /mnt/data --format markdown >$out/markdown
+awk '/^```/ { if (inside) exit; inside = 1; next } inside' $out/markdown >$out/remedy.sh
+cat $out/remedy.sh
+bash -e $out/remedy.sh || exit 30
+systemctl is-enabled fstrim.timer && systemctl is-active fstrim.timer || exit 31
+systemctl show fstrim.timer -p TimersCalendar -p NextElapseUSecRealtime
+check mended
+
+echo "== masked"
+systemctl disable --now fstrim.timer
+systemctl mask fstrim.timer
+check masked
+exit 0

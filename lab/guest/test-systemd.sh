@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# fstrim.timer in every state under a real systemd, and the remedy as it is printed.
+set -euo pipefail
+. "$(dirname "$0")/expect.sh"
+lab/guest/run.sh lab/cases/systemd.sh "$binary" "$out" 1 600M
+
+expect "a running timer at its default time is unpaced" has started '^TRIM007 /mnt/data nvme0n1 warning'
+expect "and nothing else is wrong with it" lacks started 'TRIM00[236]'
+expect "the bundle repeats the live check" same started bundle
+"$binary" check --bundle "$out/host.tar.zst" --data-path /mnt/data --exit-zero --format json >"$out/elsewhere.json"
+expect "and does so on another machine" same started elsewhere
+expect "systemd's own answer is in the bundle" \
+    bash -c "zstd -dcq '$out/host.tar.zst' | tar -xO cmd/systemctl_show | grep -q '^UnitFileState=enabled'"
+expect "a disabled timer is found" has disabled '^TRIM003 .* warning fstrim.timer'
+expect "a timer that is enabled and not started is found" has idle '^TRIM003 .* warning fstrim.timer'
+expect "the printed remedy mends it" lacks mended 'TRIM003'
+expect "at a time that somebody chose" lacks mended '^TRIM007 .* warning'
+expect "systemd runs it then" grep -q 'OnCalendar=Sun \*-\*-\* 03:00:00' "$out/log"
+expect "a masked timer is told, as somebody's decision" has masked '^TRIM003 .* info fstrim.timer'
+finish
