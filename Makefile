@@ -37,7 +37,7 @@ guest:
 
 # Coverage-guided, as long as you like: make fuzz TARGET=crontab
 fuzz:
-	cd fuzz && cargo +nightly fuzz run $(TARGET)
+	cd fuzz && cargo +nightly fuzz run --features libfuzzer $(TARGET)
 
 # The rule catalogue and the README's picture, both made by the program itself.
 docs:

@@ -40,12 +40,21 @@ $trimtab check --bundle $out/host.tar.zst --exit-zero --format json >$out/bundle
 echo "== as nobody"
 setpriv --reuid 65534 --regid 65534 --clear-groups $trimtab check --exit-zero --format json >$out/nobody.json || exit 35
 
-echo "== the remedies, as they are printed"
-command_of() { # RULE MOUNT: the first remedy's command, out of the JSON
-    $trimtab check --select "$1" --data-path "$2" --exit-zero --format markdown | sed -n '/^```/,/^```/p' | grep -v '^```' | head -n 1
-}
-command_of TRIM001 /mnt/luks2
+echo "== a remedy that asks for a passphrase, given by file here"
 cryptsetup refresh --key-file /run/passphrase --disable-keyring --allow-discards --persistent luks2 || exit 40
 $trimtab check --exit-zero --format json >$out/after.json || exit 41
 fstrim -v /mnt/luks2
+
+echo "== remedies as they are printed"
+apply() { # RULE: runs the first command block of its first finding
+    $trimtab check --exit-zero --select "$1" --data-path /mnt/thin --data-path /mnt/luks2 --format markdown |
+        awk '/^```sh/ { inside = 1; next } /^```/ { if (inside) exit } inside' >/run/remedy.sh
+    cat /run/remedy.sh
+    [ -s /run/remedy.sh ] && bash -e /run/remedy.sh
+}
+apply TRIM008 || exit 42
+echo 0 >/sys/block/nvme1n1/queue/discard_max_bytes
+$trimtab check --exit-zero --format json >$out/switched_off.json || exit 43
+apply TRIM009 || exit 44
+$trimtab check --exit-zero --format json >$out/mended.json || exit 45
 exit 0

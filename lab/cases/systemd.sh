@@ -30,7 +30,7 @@ check idle
 echo "== the remedy for a disabled timer, as it is printed"
 systemctl disable --now fstrim.timer
 $trimtab check --exit-zero --select TRIM003 --data-path /mnt/data --format markdown >$out/markdown
-awk '/^```/ { if (inside) exit; inside = 1; next } inside' $out/markdown >$out/remedy.sh
+awk '/^```sh/ { inside = 1; next } /^```/ { if (inside) exit } inside' $out/markdown >$out/remedy.sh
 cat $out/remedy.sh
 bash -e $out/remedy.sh || exit 30
 systemctl is-enabled fstrim.timer && systemctl is-active fstrim.timer || exit 31

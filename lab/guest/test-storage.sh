@@ -35,4 +35,7 @@ expect "nobody sees the same losses, without the tables" \
 expect "after the remedy LUKS2 passes discards" lacks after '^TRIM001 /mnt/luks2 '
 expect "and LUKS1 still does not" has after '^TRIM001 /mnt/luks1 '
 expect "fstrim agrees" grep -q '/mnt/luks2: .* trimmed' "$out/log"
+expect "the printed remedy makes the thin pool pass discards down" lacks mended '^TRIM008'
+expect "discards switched off by hand are found" has switched_off '^TRIM009 .* nvme1n1 '
+expect "and switched on again by the printed remedy" lacks mended '^TRIM009'
 finish

@@ -9,7 +9,7 @@ pub(crate) use words::{headline, name_of, reason};
 
 use crate::discard_path::{Cause, Fault};
 use crate::shell::operand;
-use dm::{crypt, dm_parity, lvm_path, md_parity, thin_ignore, thin_passdown};
+use dm::{crypt, dm_parity, is_hidden_volume, lvm_path, md_parity, thin_ignore, thin_passdown};
 use drive::{ask_the_host, drive_or_adapter, is_made_by_a_host, scsi_unmap};
 use facts::host::{BlockDevice, DeviceKind, Mount};
 use facts::{Host, Layer, Remedy, Stack};
@@ -38,10 +38,15 @@ pub(crate) fn remedies(site: &Site<'_, '_>, fault: &Fault<'_>) -> Vec<Remedy> {
         )],
         Cause::SwitchedOff { max_hw_bytes } => vec![switch_on(fault.device, *max_hw_bytes)],
         Cause::VirtioBlk => vec![ask_the_host(site.host, fault.device)],
-        Cause::Provisioning(_) if is_made_by_a_host(fault.device) => {
+        Cause::Provisioning(_) | Cause::Unexplained if is_made_by_a_host(fault.device) => {
             vec![ask_the_host(site.host, fault.device)]
         }
-        Cause::Provisioning(_) | Cause::Usb => scsi_unmap(fault.device),
+        Cause::Usb => scsi_unmap(fault.device),
+        Cause::Provisioning(_) => {
+            let mut remedies = scsi_unmap(fault.device);
+            remedies.push(drive_or_adapter(fault.device));
+            remedies
+        }
         Cause::Blocklisted | Cause::AtaUnsupported => vec![Remedy::advice(
             "Leave part of the drive unpartitioned after a secure erase, so that it keeps spare \
              blocks, and replace it by a model whose TRIM works.",
@@ -75,7 +80,10 @@ fn reload_above(site: &Site<'_, '_>, fault: &Fault<'_>) -> Option<Remedy> {
                 highest; a reboot does it as well.";
     let lines: Option<Vec<String>> = above
         .iter()
-        .map(|device| lvm_path(device).map(|path| format!("lvchange --refresh {}", operand(&path))))
+        .map(|device| {
+            let path = lvm_path(device).filter(|_| !is_hidden_volume(device))?;
+            Some(format!("lvchange --refresh {}", operand(&path)))
+        })
         .collect();
     Some(match lines {
         Some(lines) => Remedy::command(text, lines.join("\n")),
@@ -278,6 +286,49 @@ mod tests {
             command(&remedies, 0),
             r"cryptsetup refresh --allow-discards --persistent $'x\'; reboot\x1b[2J; \''"
         );
+    }
+
+    #[test]
+    fn layers_that_lvm_hides_are_not_named_to_it() {
+        let lv =
+            |name, dm_name, below| with_discard(lvm_linear(name, dm_name, &[below]), no_discards());
+        let host = TestHost::new()
+            .device(nvme("nvme0n1"))
+            .device(crypt("dm-0", "c0", "nvme0n1", false))
+            .device(lv("dm-1", "vg-data", "dm-0"))
+            .device(lv("dm-2", "vg-pool_tdata", "dm-0"))
+            .mount("/data", "dm-1", "xfs", "rw")
+            .mount("/thin", "dm-2", "xfs", "rw")
+            .build();
+        let of = |mount: usize| {
+            let stack = host.stack_of(&host.mounts[mount]).expect("a stack");
+            let path = trace(&stack);
+            let site = Site {
+                host: &host,
+                mount: &host.mounts[mount],
+                stack: &stack,
+            };
+            remedies(&site, &path.faults[0]).pop().expect("a remedy")
+        };
+        assert_eq!(of(0).command.as_deref(), Some("lvchange --refresh vg/data"));
+        assert_eq!(of(1).command, None);
+    }
+
+    #[test]
+    fn a_memory_card_has_no_adapter() {
+        let mut card = with_discard(nvme("mmcblk0"), no_discards());
+        card.kind = DeviceKind::Mmc;
+        let mut xen = with_discard(virtio("xvda"), no_discards());
+        xen.kind = DeviceKind::Xen;
+        for (drive, word) in [(card, "card"), (xen, "host's administrator")] {
+            let name = drive.name.clone();
+            let host = TestHost::new()
+                .device(drive)
+                .mount("/", &name, "ext4", "rw")
+                .build();
+            let text = &remedies_of(&host)[0].text;
+            assert!(text.contains(word), "{text}");
+        }
     }
 
     #[test]

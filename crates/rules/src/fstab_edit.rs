@@ -13,16 +13,25 @@ pub(crate) fn entry_of<'h>(host: &'h Host, mount: &Mount) -> Option<&'h FstabEnt
         .find(|entry| entry.mount_point.trim_end_matches('/') == wanted)
 }
 
-/// Takes an option out of a line; `option` is an extended regular expression without a slash. A line
-/// may end with its options, and what would be left empty becomes `defaults`.
+/// Takes an option out of a line; `option` is an extended regular expression without slashes and
+/// groups. A line may end with its options, and what would be left empty becomes `defaults`.
 pub(crate) fn remove_option(host: &Host, line: u64, option: &str) -> String {
     edit(
         host,
         line,
         &format!(
-            "{line}s/,({option})([,[:blank:]]|$)/\\2/; {line}s/([[:blank:]])({option}),/\\1/; \
-             {line}s/([[:blank:]])({option})([[:blank:]]|$)/\\1defaults\\3/"
+            "{line}s/,{option}([,[:blank:]]|$)/\\1/; {line}s/([[:blank:]]){option},/\\1/; \
+             {line}s/([[:blank:]]){option}([[:blank:]]|$)/\\1defaults\\2/"
         ),
+    )
+}
+
+/// Puts one option in the place of another; `old` as for [`remove_option`].
+pub(crate) fn replace_option(host: &Host, line: u64, old: &str, new: &str) -> String {
+    edit(
+        host,
+        line,
+        &format!("{line}s/([,[:blank:]]){old}([,[:blank:]]|$)/\\1{new}\\2/"),
     )
 }
 
@@ -83,7 +92,7 @@ mod tests {
 
     #[test]
     fn an_option_is_taken_out_wherever_it_stands() {
-        let command = remove_option(&Host::default(), 2, "discard(=[a-z]+)?");
+        let command = remove_option(&Host::default(), 2, "discard[=a-z]*");
         let cases = [
             (
                 "/dev/a /a xfs noatime,discard 0 0",
@@ -99,10 +108,7 @@ mod tests {
             ),
             ("/dev/a\t/a\txfs\tdiscard", "/dev/a\t/a\txfs\tdefaults"),
             ("/dev/a /a xfs noatime,discard", "/dev/a /a xfs noatime"),
-            (
-                "/dev/a /a xfs nodiscard 0 0",
-                "/dev/a /a xfs nodiscard 0 0",
-            ),
+            ("/dev/a /a xfs nodiscard 0 0", "/dev/a /a xfs nodiscard 0 0"),
             ("LABEL=discard /a xfs ro 0 0", "LABEL=discard /a xfs ro 0 0"),
         ];
         for (line, expected) in cases {
@@ -119,6 +125,14 @@ mod tests {
         let command = append_option(&Host::default(), 1, "noatime");
         if let Some(result) = edited(&command, "UUID=1  /a\text4 defaults 0 2\n") {
             assert_eq!(result, "UUID=1  /a\text4 defaults,noatime 0 2\n");
+        }
+    }
+
+    #[test]
+    fn an_option_is_replaced_where_it_stands() {
+        let command = replace_option(&Host::default(), 1, "strictatime", "noatime");
+        if let Some(result) = edited(&command, "UUID=1 /a ext4 ro,strictatime\n") {
+            assert_eq!(result, "UUID=1 /a ext4 ro,noatime\n");
         }
     }
 

@@ -9,6 +9,8 @@ mod fstab_edit;
 #[cfg(test)]
 mod hostile_hosts;
 mod medium;
+#[cfg(test)]
+mod ordinary_hosts;
 mod pace;
 #[cfg(test)]
 mod quiet_hosts;

@@ -186,7 +186,8 @@ fn judge_nvme(model: &str, transport: Option<&str>) -> Drive {
         Drive::sure(Medium::Flash, Place::Virtual)
     } else {
         match transport {
-            Some("tcp" | "rdma" | "fc") => Drive::likely(Medium::Flash, Place::Network),
+            // An array's namespace may lie on anything, and is the array's to care for.
+            Some("tcp" | "rdma" | "fc") => Drive::unknown(Place::Network),
             Some("loop") => Drive::unknown(Place::Virtual),
             _ => Drive::sure(Medium::Flash, Place::Local),
         }
@@ -383,6 +384,15 @@ mod tests {
         assert_eq!(place("QEMU NVMe Ctrl"), Place::Virtual);
         let disk = scsi("sda", "Google", "PersistentDisk", ScsiTransport::Virtio);
         assert_eq!(judge(&disk).place, Place::Network);
+    }
+
+    #[test]
+    fn a_namespace_of_an_array_is_a_network_disk() {
+        let mut drive = nvme("nvme4n1");
+        if let DeviceKind::Nvme { transport, .. } = &mut drive.kind {
+            *transport = Some("tcp".to_owned());
+        }
+        assert_eq!(judge(&drive), Drive::unknown(Place::Network));
     }
 
     #[test]

@@ -7,10 +7,11 @@
 
 mod arguments;
 
-use crate::context::{Context, Volume};
+use crate::context::{Context, Outcome, Volume};
+use crate::wording;
 use arguments::{Targets, TrimCommand};
 use facts::host::{FstabEntry, Job, JobCommand, Mount, Platform};
-use facts::{Evidence, Host};
+use facts::{Evidence, Host, Skipped};
 use std::collections::HashMap;
 
 /// What a rule that needs jobs says when nothing tells what is scheduled.
@@ -87,6 +88,16 @@ impl Miss {
 }
 
 impl<'a> TrimJobs<'a> {
+    /// The trim jobs of a host; where its jobs are not known, the rule that asks is skipped.
+    pub fn or_skip(cx: &Context<'a>, rule: &str, out: &mut Outcome) -> Option<Self> {
+        let trims = Self::of(cx);
+        if trims.is_none() {
+            out.skipped
+                .push(Skipped::new(rule, JOBS_UNKNOWN, Some(JOBS_NEED)));
+        }
+        trims
+    }
+
     /// The trim jobs of a host; `None` where its jobs are not known.
     pub fn of(cx: &Context<'a>) -> Option<Self> {
         let host = cx.host;
@@ -145,6 +156,19 @@ impl<'a> TrimJobs<'a> {
     pub fn may_be_trimmed(&self, volume: &Volume<'_>) -> bool {
         self.active()
             .any(|trim| !matches!(self.reach(trim, volume), Reach::Missed(_)))
+    }
+
+    /// Whether an active job may trim a volume, which its text does not tell: what a rule skips then.
+    pub fn undecided(&self, rule: &str, volume: &Volume<'_>) -> Option<Skipped> {
+        self.active()
+            .find_map(|trim| match self.reach(trim, volume) {
+                Reach::Unknown(why) => Some(Skipped::new(
+                    format!("{rule} on {}", wording::mount_point(volume)),
+                    format!("{} may trim it: {why}", wording::job_name(trim.job)),
+                    None,
+                )),
+                _ => None,
+            })
     }
 
     /// Whether a job's trim gets to a volume, through any mount of its filesystem.

@@ -272,7 +272,7 @@ pub(crate) fn mount_without_discard(host: &Host, mount: &Mount) -> Remedy {
         .filter(|entry| crate::trim_jobs::has_option(entry, "discard"))
         .map(|entry| {
             (
-                fstab_edit::remove_option(host, entry.line, "discard(=[a-z]+)?"),
+                fstab_edit::remove_option(host, entry.line, "discard[=a-z]*"),
                 fstab_edit::undo(host, entry.line),
             )
         });
@@ -332,12 +332,7 @@ pub(crate) fn leave_out_of_trim(host: &Host, mount: &Mount, reaching: &[&TrimJob
 }
 
 /// Makes the job for all mounts reach one that it misses.
-pub(crate) fn add_to_trim(
-    host: &Host,
-    mount: &Mount,
-    trim: &TrimJob<'_>,
-    miss: &Miss,
-) -> Remedy {
+pub(crate) fn add_to_trim(host: &Host, mount: &Mount, trim: &TrimJob<'_>, miss: &Miss) -> Remedy {
     match miss {
         Miss::NotInFstab => {}
         Miss::NoTrim { line } => {

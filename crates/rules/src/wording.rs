@@ -63,7 +63,8 @@ pub(crate) fn mount_point(volume: &Volume<'_>) -> String {
     shell::printable(&volume.mount.mount_point)
 }
 
-/// "Elasticsearch's data", "the data of Elasticsearch and MongoDB", or "this filesystem".
+/// "Elasticsearch's data", "the data of Elasticsearch and MongoDB", "the given data path", or "this
+/// filesystem".
 pub(crate) fn data_of(volume: &Volume<'_>) -> String {
     let mut names: Vec<String> = Vec::new();
     for store in &volume.stores {
@@ -77,6 +78,7 @@ pub(crate) fn data_of(volume: &Volume<'_>) -> String {
     }
     match names.as_slice() {
         [] => "this filesystem".to_owned(),
+        [name] if name.starts_with("the ") => name.clone(),
         [name] => format!("{name}'s data"),
         _ => format!("the data of {}", list(&names)),
     }

@@ -32,7 +32,7 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "FILE", env = "TRIMTAB_CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// Say more on stderr; twice: everything (TRIMTAB_LOG overrides)
+    /// Show notes in full and every stack; say more on stderr, twice: everything (TRIMTAB_LOG overrides)
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
 

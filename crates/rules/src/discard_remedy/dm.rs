@@ -38,6 +38,20 @@ pub(super) fn lvm_path(device: &BlockDevice) -> Option<String> {
     None
 }
 
+/// Whether LVM made this device for itself, so that its commands do not take it: a layer inside a
+/// volume has a suffix behind the two uuids of 32 characters, and LVM keeps these pieces of names to
+/// itself (lvm2, `lib/misc/lvm-string.c`).
+pub(super) fn is_hidden_volume(device: &BlockDevice) -> bool {
+    const VOLUME_UUID_LEN: usize = "LVM-".len() + 2 * 32;
+    const RESERVED: &[&str] = &[
+        "_cdata", "_cmeta", "_corig", "_cpool", "_cvol", "_iorig", "_imeta", "_mimage", "_mlog",
+        "_pmspare", "_rimage", "_rmeta", "_tdata", "_tmeta", "_vdata", "_wcorig",
+    ];
+    device.dm_uuid().is_some_and(|uuid| {
+        uuid.starts_with("LVM-") && (uuid.len() > VOLUME_UUID_LEN || uuid.ends_with("-tpool"))
+    }) || RESERVED.iter().any(|piece| dm_name(device).contains(piece))
+}
+
 /// `VG/POOL` of the pool device `VG-POOL-tpool`.
 fn pool_path(pool: &BlockDevice) -> Option<String> {
     let path = lvm_path(pool)?;
@@ -57,7 +71,7 @@ pub(super) fn crypt(host: &Host, device: &BlockDevice) -> Vec<Remedy> {
         remedies.push(
             Remedy::command(
                 "Allow discards on the open volume and store that in its LUKS2 header. It works \
-                 with the filesystem mounted and asks for a passphrase.",
+                 with the filesystem mounted and asks for a passphrase (or takes --key-file).",
                 format!("cryptsetup refresh --allow-discards --persistent {arg}"),
             )
             .risk(format!(
@@ -73,7 +87,7 @@ pub(super) fn crypt(host: &Host, device: &BlockDevice) -> Vec<Remedy> {
         remedies.push(
             Remedy::command(
                 "Allow discards on the open volume. It works with the filesystem mounted, asks for \
-                 a passphrase, and lasts until the volume is closed.",
+                 a passphrase (or takes --key-file), and lasts until the volume is closed.",
                 format!("cryptsetup refresh --allow-discards {arg}"),
             )
             .risk(CRYPT_RISK)
@@ -167,7 +181,8 @@ pub(super) fn md_parity(site: &Site<'_, '_>, array: &BlockDevice) -> Vec<Remedy>
             members.join(" ")
         ));
         "Only if all of them do: tell raid456, and assemble the array again. Stop what uses the \
-         filesystem first; mount it with the options that it has now."
+         filesystem first; mount it with the options that it has now. Rebuild the initramfs \
+         afterwards, where arrays are assembled there (`update-initramfs -u`, `dracut --force`)."
     } else {
         lines.push("reboot".to_owned());
         "Only if all of them do: tell raid456, and reboot, since the array has to be assembled \

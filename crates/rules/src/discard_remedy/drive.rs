@@ -9,6 +9,7 @@ pub(super) fn is_made_by_a_host(device: &BlockDevice) -> bool {
     matches!(
         device.kind,
         DeviceKind::VirtioBlk { .. }
+            | DeviceKind::Xen
             | DeviceKind::Scsi {
                 transport: ScsiTransport::Virtio | ScsiTransport::Hypervisor,
                 ..
@@ -46,8 +47,9 @@ pub(super) fn ask_the_host(host: &Host, disk: &BlockDevice) -> Remedy {
     }
     Remedy::advice(
         "Ask the host's administrator to offer discards: QEMU `-drive ...,discard=unmap`, libvirt \
-         `<driver ... discard='unmap'/>`, Proxmox `discard=on`; the guest must be stopped and \
-         started. Only worth it if the host's storage is flash or thin.",
+         `<driver ... discard='unmap'/>`, Proxmox `discard=on`, Xen `discard` in the disk's line, \
+         VMware a thin-provisioned disk; the guest must be stopped and started. Only worth it if \
+         the host's storage is flash or thin.",
     )
     .risk(
         "A preallocated image becomes sparse: what was discarded has to be allocated again, and \
@@ -128,6 +130,10 @@ pub(super) fn drive_or_adapter(drive: &BlockDevice) -> Remedy {
         DeviceKind::Loop { .. } => Remedy::advice(
             "A loop device passes discards if the filesystem that holds its file can punch holes: \
              move the file to XFS, ext4 or Btrfs.",
+        ),
+        DeviceKind::Mmc => Remedy::advice(
+            "Some cards know no erase command: use another card, or leave part of this one \
+             unpartitioned.",
         ),
         _ => Remedy::advice(
             "RAID adapters often hide TRIM: attach the drives through HBA or JBOD mode, or leave \

@@ -222,8 +222,10 @@ fn under_lucene(volume: &Volume<'_>, store: &Store, compression: Compression<'_>
         .iter()
         .any(|(key, value)| key == "index.codec" && value == "best_compression");
     let title = match compression.as_option() {
-        None => "Btrfs without compression costs checksums and copy-on-write, and saves no space"
-            .to_owned(),
+        None => {
+            "Btrfs without compression pays for checksums and copy-on-write, and saves no space"
+                .to_owned()
+        }
         Some(option) => format!("Btrfs with {option}: {}", saving(compression, dense)),
     };
     let mut finding = wording::about_volume(&RULE, Severity::Info, volume, title);

@@ -28,8 +28,8 @@
 
 use crate::catalogue::Rule;
 use crate::context::{Context, Outcome};
-use crate::shell::operand;
-use crate::shell::printable;
+use crate::fstab_edit;
+use crate::shell::{operand, printable};
 use facts::host::{Mount, Store};
 use facts::{Evidence, Finding, Remedy, Severity};
 
@@ -66,18 +66,28 @@ fn is_strict(mount: &Mount) -> bool {
 
 fn finding(cx: &Context<'_>, mount: &Mount, device: &str, store: &Store) -> Finding {
     let point = operand(&mount.mount_point);
-    let in_fstab = cx.host.fstab.as_ref().and_then(|entries| {
-        entries
-            .iter()
-            .find(|entry| entry.mount_point == mount.mount_point)
-    });
-    let fstab = match in_fstab {
-        Some(entry) => format!(
-            " Put noatime into line {} of /etc/fstab, in place of strictatime if that stands \
-             there.",
-            entry.line
-        ),
-        None => " Put noatime wherever this mount is defined.".to_owned(),
+    let remount = format!("mount -o remount,noatime {point}");
+    let undo = format!("mount -o remount,strictatime {point}");
+    let text = "Mount without access times";
+    let remedy = match fstab_edit::entry_of(cx.host, mount) {
+        Some(entry) => {
+            let edit = if entry.options.iter().any(|option| option == "strictatime") {
+                fstab_edit::replace_option(cx.host, entry.line, "strictatime", "noatime")
+            } else {
+                fstab_edit::append_option(cx.host, entry.line, "noatime")
+            };
+            let undo_edit = fstab_edit::undo(cx.host, entry.line);
+            Remedy::command(
+                format!("{text}, now and by line {} of /etc/fstab.", entry.line),
+                format!("{edit} && {remount}"),
+            )
+            .undo(format!("{undo_edit} && {undo}"))
+        }
+        None => Remedy::command(
+            format!("{text}. Put noatime wherever this mount is defined, too."),
+            remount,
+        )
+        .undo(undo),
     };
     Finding {
         rule: RULE.id.to_owned(),
@@ -102,12 +112,7 @@ fn finding(cx: &Context<'_>, mount: &Mount, device: &str, store: &Store) -> Find
             ),
         )],
         remedy: vec![
-            Remedy::command(
-                format!("Mount without access times.{fstab}"),
-                format!("mount -o remount,noatime {point}"),
-            )
-            .risk("Programs that look at access times no longer see reads; no store does.")
-            .undo(format!("mount -o remount,strictatime {point}")),
+            remedy.risk("Programs that look at access times no longer see reads; no store does."),
         ],
     }
 }
@@ -134,6 +139,26 @@ mod tests {
             finding.remedy[0].command.as_deref(),
             Some("mount -o remount,noatime /data")
         );
+    }
+
+    #[test]
+    fn fstab_is_mended_as_well() {
+        let command = |options: &str| {
+            let outcome = TestHost::new()
+                .device(nvme("nvme0n1"))
+                .mount("/data", "nvme0n1", "ext4", "rw")
+                .elasticsearch("/data/es")
+                .with(crate::test_jobs::fstab(&[("/data", options)]))
+                .check(&RULE);
+            only(&outcome).remedy[0].command.clone().expect("a command")
+        };
+        let replaced = command("nofail,strictatime");
+        assert!(
+            replaced.contains("1s/([,[:blank:]])strictatime"),
+            "{replaced}"
+        );
+        assert!(replaced.ends_with("&& mount -o remount,noatime /data"));
+        assert!(command("nofail").contains(",noatime/' /etc/fstab"));
     }
 
     #[test]

@@ -31,7 +31,7 @@
 use crate::catalogue::Rule;
 use crate::context::{Context, Outcome, Volume};
 use crate::shell::{operand, printable};
-use crate::wording;
+use crate::{fstab_edit, wording};
 use facts::host::{FstabEntry, Mount};
 use facts::{Evidence, Finding, Remedy, Severity};
 
@@ -113,17 +113,20 @@ fn mounted(cx: &Context<'_>, volume: &Volume<'_>, option: &str) -> Finding {
              an upgrade.",
         );
     }
-    if let Some(line) = fstab_line(cx, mount, option) {
-        finding.evidence.push(line);
+    let in_fstab = fstab_edit::entry_of(cx.host, mount)
+        .filter(|entry| entry.options.iter().any(|word| word == option));
+    if let Some(entry) = in_fstab {
+        let source = format!("etc/fstab:{}", entry.line);
+        finding.evidence.push(Evidence::new(source, option));
     }
-    let point = operand(&mount.mount_point);
-    let text = "Switch barriers on again, and take the option out of /etc/fstab.";
-    let remedy = match mount.fs_type.as_str() {
-        "ext3" | "ext4" => Remedy::command(text, format!("mount -o remount,barrier=1 {point}"))
-            .undo(format!("mount -o remount,barrier=0 {point}")),
-        "btrfs" | "xfs" => Remedy::command(text, format!("mount -o remount,barrier {point}"))
-            .undo(format!("mount -o remount,nobarrier {point}")),
-        _ => Remedy::advice("Take the option out of /etc/fstab and mount the filesystem again."),
+    let words = match mount.fs_type.as_str() {
+        "ext3" | "ext4" => Some(("barrier=1", "barrier=0")),
+        "btrfs" | "xfs" => Some(("barrier", "nobarrier")),
+        _ => None,
+    };
+    let remedy = match words {
+        Some((on, off)) => switch_on(cx, mount, option, in_fstab, on, off),
+        None => Remedy::advice("Take the option out of /etc/fstab and mount the filesystem again."),
     };
     finding
         .remedy
@@ -131,18 +134,39 @@ fn mounted(cx: &Context<'_>, volume: &Volume<'_>, option: &str) -> Finding {
     finding
 }
 
-fn fstab_line(cx: &Context<'_>, mount: &Mount, option: &str) -> Option<Evidence> {
-    let entry = cx
-        .host
-        .fstab
-        .as_ref()?
-        .iter()
-        .find(|entry| entry.mount_point == mount.mount_point)?;
-    entry
-        .options
-        .iter()
-        .any(|word| word == option)
-        .then(|| Evidence::new(format!("etc/fstab:{}", entry.line), option))
+/// Barriers on by a remount, and in fstab where that switches them off.
+fn switch_on(
+    cx: &Context<'_>,
+    mount: &Mount,
+    option: &str,
+    in_fstab: Option<&FstabEntry>,
+    on: &str,
+    off: &str,
+) -> Remedy {
+    let point = operand(&mount.mount_point);
+    let remount = format!("mount -o remount,{on} {point}");
+    let undo = format!("mount -o remount,{off} {point}");
+    match in_fstab {
+        Some(entry) => Remedy::command(
+            format!(
+                "Switch barriers on again, now and in line {} of /etc/fstab.",
+                entry.line
+            ),
+            format!(
+                "{} && {remount}",
+                fstab_edit::remove_option(cx.host, entry.line, option)
+            ),
+        )
+        .undo(format!(
+            "{} && {undo}",
+            fstab_edit::undo(cx.host, entry.line)
+        )),
+        None => Remedy::command(
+            "Switch barriers on again, and take the option out wherever this mount is defined.",
+            remount,
+        )
+        .undo(undo),
+    }
 }
 
 fn refused(cx: &Context<'_>, entry: &FstabEntry, option: &str) -> Finding {
@@ -155,7 +179,7 @@ fn refused(cx: &Context<'_>, entry: &FstabEntry, option: &str) -> Finding {
         Severity::Warning,
         &entry.mount_point,
         format!(
-            "XFS refuses `{option}`: {} will not mount at the next boot",
+            "XFS refuses `{option}`: the next mount of {} fails",
             printable(&entry.mount_point)
         ),
     );
@@ -174,13 +198,10 @@ fn refused(cx: &Context<'_>, entry: &FstabEntry, option: &str) -> Finding {
     ];
     finding.remedy.push(
         Remedy::command(
-            format!(
-                "Take `{option}` out of line {} of /etc/fstab, then let mount check it.",
-                entry.line
-            ),
-            "findmnt --verify --verbose",
+            format!("Take `{option}` out of line {} of /etc/fstab.", entry.line),
+            fstab_edit::remove_option(cx.host, entry.line, option),
         )
-        .undo("Put the word back."),
+        .undo(fstab_edit::undo(cx.host, entry.line)),
     );
     finding
 }
@@ -218,6 +239,28 @@ mod tests {
         assert_eq!(
             finding.remedy[0].command.as_deref(),
             Some("mount -o remount,barrier=1 /data")
+        );
+    }
+
+    #[test]
+    fn fstab_is_mended_as_well() {
+        let outcome = on("ext4", "rw,nobarrier")
+            .with(|host| {
+                let fs_type = "ext4".to_owned();
+                let entry = entry("noatime,nobarrier");
+                host.fstab = Some(vec![FstabEntry { fs_type, ..entry }]);
+            })
+            .check(&RULE);
+        let remedy = &only(&outcome).remedy[0];
+        let command = remedy.command.as_deref().expect("a command");
+        assert!(command.starts_with("sed -i.before-line-4 -E '4s/,nobarrier"));
+        assert!(command.ends_with("&& mount -o remount,barrier=1 /data"));
+        assert_eq!(
+            remedy.undo.as_deref(),
+            Some(
+                "mv /etc/fstab.before-line-4 /etc/fstab && systemctl daemon-reload && \
+                 mount -o remount,barrier=0 /data"
+            )
         );
     }
 

@@ -14,7 +14,8 @@
 //! such filesystems in silence, and `mount -o discard` succeeds without effect.
 //!
 //! It is an error where a store's data lies on drives that are certainly flash, a warning where the
-//! medium or the use is not certain, an information for virtual and USB disks without a store.
+//! medium or the use is not certain, an information for virtual disks, USB disks and memory cards
+//! without a store.
 //!
 //! ## Evidence
 //! `queue/discard_max_bytes` is 0 at that layer and above 0 below it. `discard_granularity` proves
@@ -39,8 +40,8 @@
 //! period.
 //!
 //! ## When it is silent
-//! Where there is nothing to trim: hard disks, network disks that take no discards, read-only
-//! filesystems. Where discards were switched off by hand (TRIM009), where the kernel blocklists the
+//! Where there is nothing to trim: hard disks, network disks and a cloud's virtual disks that take no
+//! discards, read-only filesystems. Where discards were switched off by hand (TRIM009), where the kernel blocklists the
 //! drive's firmware (TRIM010), where a layer takes discards and swallows them (TRIM008).
 //!
 //! ## References
@@ -55,7 +56,8 @@ use crate::discard_remedy::{self, Site};
 use crate::medium::{self, Drive, Place};
 use crate::volumes::{self, Group};
 use crate::{shell, wording};
-use facts::{Evidence, Finding, Host, Remedy, Stack};
+use facts::host::{BlockDevice, DeviceKind};
+use facts::{Evidence, Finding, Host, Remedy, Severity, Stack};
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM001",
@@ -105,7 +107,7 @@ fn is_worth_naming(host: &Host, stack: &Stack<'_>, fault: &Fault<'_>) -> bool {
     drive.is_flash()
         || match drive.place {
             // A cloud's virtual disks are the provider's business.
-            Place::Virtual => platform.cloud.is_none() || fault.device.model().is_some(),
+            Place::Virtual => platform.cloud.is_none(),
             Place::Usb => true,
             Place::Network => false,
             // One hard disk below dm makes the whole volume refuse, the flash beside it included.
@@ -126,10 +128,18 @@ fn finding(host: &Host, group: &Group<'_, '_, Refused<'_>>) -> Finding {
     let volume = group.volume;
     let (path, faults) = &group.item;
     let first = &faults[0];
-    let severity = medium::severity_of_lost_discards(
-        medium::of_stack(&host.platform, &volume.stack),
-        group.has_store(),
-    );
+    // Backup disks and memory cards: mostly nothing can be done about them.
+    let is_pluggable = |leaf: &BlockDevice| {
+        leaf.kind == DeviceKind::Mmc || medium::of_drive(&host.platform, leaf).place == Place::Usb
+    };
+    let severity = if !group.has_store() && volume.stack.leaves().all(is_pluggable) {
+        Severity::Info
+    } else {
+        medium::severity_of_lost_discards(
+            medium::of_stack(&host.platform, &volume.stack),
+            group.has_store(),
+        )
+    };
     let more = match faults.len() {
         1 => String::new(),
         n => format!(", and {} more like it", n - 1),
@@ -245,8 +255,7 @@ fn remedies(
 mod tests {
     use super::*;
     use crate::test_host::*;
-    use facts::Severity;
-    use facts::host::{Cloud, DeviceKind, DiscardLimits, ProvisioningMode, ScsiTransport};
+    use facts::host::{Cloud, DiscardLimits, ProvisioningMode, ScsiTransport};
 
     fn encrypted() -> TestHost {
         TestHost::new()
@@ -386,6 +395,17 @@ mod tests {
         let outcome = TestHost::new()
             .device(usb)
             .mount("/backup", "sde", "ext4", "rw")
+            .check(&RULE);
+        assert_eq!(only(&outcome).severity, Severity::Info);
+        // The SSD of somebody's backup is no reason to fail a check either.
+        let mut ssd = provisioning(
+            scsi("sdf", "Samsung", "Portable SSD T5", ScsiTransport::Usb),
+            ProvisioningMode::Full,
+        );
+        ssd.rotational = Some(false);
+        let outcome = TestHost::new()
+            .device(ssd)
+            .mount("/backup", "sdf", "ext4", "rw")
             .check(&RULE);
         assert_eq!(only(&outcome).severity, Severity::Info);
         // In a cloud the disk is the provider's.

@@ -36,9 +36,9 @@
 
 use crate::catalogue::Rule;
 use crate::context::{Context, Outcome, Volume};
-use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN, Reach, TrimJobs};
+use crate::trim_jobs::{Reach, TrimJobs};
 use crate::{trim_remedy, trim_state, wording};
-use facts::{Evidence, Severity, Skipped};
+use facts::{Evidence, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM002",
@@ -48,9 +48,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
-    let Some(trims) = TrimJobs::of(cx) else {
-        out.skipped
-            .push(Skipped::new(RULE.id, JOBS_UNKNOWN, Some(JOBS_NEED)));
+    let Some(trims) = TrimJobs::or_skip(cx, RULE.id, out) else {
         return;
     };
     for volume in &cx.volumes {
@@ -63,6 +61,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
 
 fn check_volume(cx: &Context<'_>, trims: &TrimJobs<'_>, volume: &Volume<'_>, out: &mut Outcome) {
     let mut misses: Vec<Evidence> = Vec::new();
+    let mut is_trim006 = false;
     for trim in &trims.jobs {
         let active = trim.job.is_active();
         match trims.reach(trim, volume) {
@@ -76,22 +75,21 @@ fn check_volume(cx: &Context<'_>, trims: &TrimJobs<'_>, volume: &Volume<'_>, out
                     trim_state::why_inactive(cx, trim.job)
                 ),
             )),
-            Reach::Unknown(why) if active => {
-                out.skipped.push(Skipped::new(
-                    format!("{} on {}", RULE.id, wording::mount_point(volume)),
-                    format!("{} may trim it: {why}", wording::job_name(trim.job)),
-                    None,
-                ));
-                return;
-            }
             Reach::Unknown(_) => {}
             // TRIM006 says why the job for all mounts passes this one by.
-            Reach::Missed(_) if active && trim.is_for_all() => return,
+            Reach::Missed(_) if active && trim.is_for_all() => is_trim006 = true,
             Reach::Missed(miss) => misses.push(Evidence::new(
                 &trim.job.defined_in,
                 format!("does not trim it: {}", miss.reason()),
             )),
         }
+    }
+    if let Some(undecided) = trims.undecided(RULE.id, volume) {
+        out.skipped.push(undecided);
+        return;
+    }
+    if is_trim006 {
+        return;
     }
     let mount_point = wording::mount_point(volume);
     let mut finding = wording::about_volume(
@@ -243,6 +241,14 @@ mod tests {
         assert_eq!(outcome.skipped[0].what, "TRIM002");
         let script = cron_weekly("trim", "fstrim $fs");
         let outcome = untrimmed().with(jobs(vec![script])).check(&RULE);
+        assert_eq!(outcome.findings, []);
+        assert_eq!(outcome.skipped[0].what, "TRIM002 on /data");
+        // Beside a job for all mounts that passes it by, too: TRIM006 is silent then.
+        let script = cron_weekly("trim", "fstrim $fs");
+        let outcome = untrimmed()
+            .with(fstab(&[("/", "defaults")]))
+            .with(jobs(vec![fstrim_timer(), script]))
+            .check(&RULE);
         assert_eq!(outcome.findings, []);
         assert_eq!(outcome.skipped[0].what, "TRIM002 on /data");
     }

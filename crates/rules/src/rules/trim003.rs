@@ -34,10 +34,10 @@
 
 use crate::catalogue::Rule;
 use crate::context::{Context, Outcome, Volume};
-use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN, Reach, TrimJob, TrimJobs};
+use crate::trim_jobs::{Reach, TrimJob, TrimJobs};
 use crate::{shell, trim_remedy, trim_state, wording};
 use facts::host::{EnabledState, Platform, TimerState};
-use facts::{Evidence, Remedy, Severity, Skipped};
+use facts::{Evidence, Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM003",
@@ -57,18 +57,13 @@ enum Fault {
 }
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
-    let Some(jobs) = cx.host.jobs.as_deref() else {
-        out.skipped
-            .push(Skipped::new(RULE.id, JOBS_UNKNOWN, Some(JOBS_NEED)));
+    let Some(trims) = TrimJobs::or_skip(cx, RULE.id, out) else {
         return;
     };
     if cx.host.platform.systemd == Some(false) {
         return;
     }
-    let Some(trims) = TrimJobs::of(cx) else {
-        return;
-    };
-    for job in jobs {
+    for job in cx.host.jobs.iter().flatten() {
         let Some(timer) = &job.timer else {
             continue;
         };

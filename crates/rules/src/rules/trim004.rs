@@ -31,10 +31,10 @@
 
 use crate::catalogue::Rule;
 use crate::context::{Context, Outcome, Volume};
-use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN, Reach, TrimJob, TrimJobs};
+use crate::trim_jobs::{TrimJob, TrimJobs};
 use crate::trim_state::{OnlineDiscard, online_discard};
 use crate::{trim_remedy, trim_state, wording};
-use facts::{Severity, Skipped};
+use facts::Severity;
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM004",
@@ -44,9 +44,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
-    let Some(trims) = TrimJobs::of(cx) else {
-        out.skipped
-            .push(Skipped::new(RULE.id, JOBS_UNKNOWN, Some(JOBS_NEED)));
+    let Some(trims) = TrimJobs::or_skip(cx, RULE.id, out) else {
         return;
     };
     for volume in &cx.volumes {
@@ -59,22 +57,9 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
         }
         let reaching = trims.reaching(volume);
         if reaching.is_empty() {
-            skip_unknown(&trims, volume, out);
+            out.skipped.extend(trims.undecided(RULE.id, volume));
         } else {
             report(cx, volume, online, &reaching, out);
-        }
-    }
-}
-
-fn skip_unknown(trims: &TrimJobs<'_>, volume: &Volume<'_>, out: &mut Outcome) {
-    for trim in trims.active() {
-        if let Reach::Unknown(why) = trims.reach(trim, volume) {
-            out.skipped.push(Skipped::new(
-                format!("{} on {}", RULE.id, wording::mount_point(volume)),
-                format!("{} may trim it: {why}", wording::job_name(trim.job)),
-                None,
-            ));
-            return;
         }
     }
 }
@@ -172,7 +157,10 @@ mod tests {
             command.contains("mount -o remount,nodiscard /data"),
             "{command}"
         );
-        assert!(command.contains("1s/,discard"), "fstab's line 1: {command}");
+        assert!(
+            command.contains("1s/,discard[=a-z]*"),
+            "fstab's line 1: {command}"
+        );
     }
 
     #[test]

@@ -36,10 +36,10 @@
 
 use crate::catalogue::Rule;
 use crate::context::{Context, Outcome};
-use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN, Miss, Reach, TrimJob, TrimJobs};
+use crate::trim_jobs::{Miss, Reach, TrimJob, TrimJobs};
 use crate::volumes::{self, Group};
 use crate::{trim_remedy, trim_state, wording};
-use facts::{Evidence, Severity, Skipped};
+use facts::{Evidence, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM006",
@@ -49,9 +49,7 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
-    let Some(trims) = TrimJobs::of(cx) else {
-        out.skipped
-            .push(Skipped::new(RULE.id, JOBS_UNKNOWN, Some(JOBS_NEED)));
+    let Some(trims) = TrimJobs::or_skip(cx, RULE.id, out) else {
         return;
     };
     let Some(for_all) = trims.active().find(|trim| trim.is_for_all()) else {

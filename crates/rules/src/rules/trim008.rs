@@ -13,7 +13,7 @@
 //! ## Evidence
 //! `queue/discard_max_bytes` is above 0 at the mounted device and 0 at a layer below; or the
 //! device-mapper table says `no_discard_passdown`; or, before Linux 6.10, a thin volume shows
-//! `discard_max_hw_bytes` 0 under a `discard_max_bytes` above 0.
+//! `discard_max_hw_bytes` 0 under a `discard_max_bytes` above 0, and its pool takes no discards.
 //!
 //! ## Remedy
 //! - thin pool: `lvchange --discards passdown VG/POOL`, also while it is active

@@ -37,7 +37,7 @@
 use crate::catalogue::Rule;
 use crate::context::{Context, Outcome, Volume};
 use crate::times::{self, HostClock};
-use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN, TrimJob, TrimJobs};
+use crate::trim_jobs::{TrimJob, TrimJobs};
 use crate::{shell, trim_remedy, trim_state, wording};
 use facts::host::{BlockDevice, DeviceKind};
 use facts::{Evidence, Remedy, Severity, Skipped};
@@ -65,9 +65,7 @@ struct Balance {
 }
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
-    let Some(trims) = TrimJobs::of(cx) else {
-        out.skipped
-            .push(Skipped::new(RULE.id, JOBS_UNKNOWN, Some(JOBS_NEED)));
+    let Some(trims) = TrimJobs::or_skip(cx, RULE.id, out) else {
         return;
     };
     let clock = HostClock::of(cx.host);

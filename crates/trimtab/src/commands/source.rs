@@ -74,15 +74,15 @@ pub fn read(
     let host = host::read_host(&reader, &Options { data_paths }, read_at);
     let recording = reader.into_recording();
     tracing::info!(
-        "read {}: {} files, {} directories, {} devices, {} mounts, {} jobs, {} stores in {:.1} ms",
-        opened.label,
-        recording.files.len(),
-        recording.lists.len(),
-        host.devices.len(),
-        host.mounts.len(),
-        host.jobs.as_ref().map_or(0, Vec::len),
-        host.stores.len(),
-        start.elapsed().as_secs_f64() * 1e3
+        files = recording.files.len(),
+        directories = recording.lists.len(),
+        devices = host.devices.len(),
+        mounts = host.mounts.len(),
+        jobs = host.jobs.as_ref().map(Vec::len),
+        stores = host.stores.len(),
+        time_ms = start.elapsed().as_secs_f64() * 1e3,
+        "read {}",
+        opened.label
     );
     for (path, outcome) in &recording.files {
         if let Err(unread) = outcome {
