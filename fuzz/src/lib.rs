@@ -86,6 +86,7 @@ pub const TARGETS: &[Target] = &[
         seeds: &[
             "#!/bin/sh\nFSTRIM=/sbin/fstrim\nfor m in /a /b; do ionice -c3 $FSTRIM -v \"$m\" || true; done\n",
             "if [ -x /usr/share/mdadm/checkarray ] && [ $(date +%d) -le 7 ]; then sh -c 'fstrim -a'; fi\ncat <<EOF\nx\nEOF\n",
+            "x=$(cat <<'E F' <<$G\na )\nE F\n`\n$G\n)\nbash -eo pipefail -s -- --token y; case $x in a|b) : $((1<<2));; esac\n",
         ],
     },
     Target {
@@ -93,6 +94,7 @@ pub const TARGETS: &[Target] = &[
         run: unit,
         seeds: &[
             "[Unit]\nDescription=a \\\n b\n[Timer]\nOnCalendar=\nOnCalendar=Mon..Fri *-*-1~3 02:00:00/15 UTC\nRandomizedDelaySec=1h 40min\nPersistent=true\n",
+            "[Service]\nExecStart=@/bin/sh a -c 'echo \"b ; c\" ; d' ; -/bin/e \\; f\n",
             "[Service]\nType=oneshot\nEnvironment=TOKEN=secret\nExecStart=-/usr/sbin/fstrim --listed-in /etc/fstab:/proc/self/mountinfo -v\n",
         ],
     },
@@ -212,6 +214,10 @@ fn anacrontab(bytes: &[u8]) {
 }
 
 fn script(bytes: &[u8]) {
+    let probe = |option: char, _: &str| (option == 'x').then_some(true);
+    let origin = jobs::script::Origin::File("etc/cron.weekly/fstrim");
+    let _ = jobs::script::scan(origin, &text(bytes), &probe);
+    let _ = jobs::script::scan_exec(origin, &text(bytes), &probe);
     keep("etc/cron.weekly/fstrim", bytes);
 }
 

@@ -12,7 +12,7 @@ mod cause;
 mod evidence;
 
 pub(crate) use cause::{Cause, is_blocklisted, is_thin_pool, is_vdo};
-pub(crate) use evidence::{evidence_of, limits_of};
+pub(crate) use evidence::{evidence_of, limits_of, trim_attribute};
 
 use cause::{is_metadata, own_cause, swallows};
 use facts::host::{BlockDevice, DeviceKind, DmTarget};

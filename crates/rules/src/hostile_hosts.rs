@@ -58,6 +58,7 @@ fn kind() -> impl Strategy<Value = DeviceKind> {
                 provisioning_mode,
                 transport,
                 ata_trim,
+                ata_device: None,
             },
         );
     let nvme =

@@ -94,6 +94,7 @@ pub fn sata(name: &str) -> BlockDevice {
         provisioning_mode: Some(ProvisioningMode::Unmap),
         transport: ScsiTransport::Ata,
         ata_trim: Some(AtaTrim::Queued),
+        ata_device: Some("dev1.0".to_owned()),
     };
     let mut drive = device(name, kind, &[]);
     drive.discard = Some(takes_discards(512, 2_147_450_880));
@@ -109,6 +110,7 @@ pub fn hard_disk(name: &str) -> BlockDevice {
         provisioning_mode: Some(ProvisioningMode::Full),
         transport: ScsiTransport::Ata,
         ata_trim: Some(AtaTrim::Unsupported),
+        ata_device: Some("dev1.0".to_owned()),
     };
     let mut drive = device(name, kind, &[]);
     drive.discard = Some(no_discards());
@@ -125,6 +127,7 @@ pub fn scsi(name: &str, vendor: &str, model: &str, transport: ScsiTransport) -> 
         provisioning_mode: Some(ProvisioningMode::Unmap),
         transport,
         ata_trim: None,
+        ata_device: None,
     };
     let mut drive = device(name, kind, &[]);
     drive.discard = Some(takes_discards(4096, 1 << 30));

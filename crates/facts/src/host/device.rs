@@ -117,6 +117,8 @@ pub enum DeviceKind {
         transport: ScsiTransport,
         /// What libata says of TRIM, for SATA drives.
         ata_trim: Option<AtaTrim>,
+        /// libata's name of a SATA drive below `sys/class/ata_device`: `dev3.0`.
+        ata_device: Option<String>,
     },
     /// A virtio-blk disk.
     VirtioBlk {

@@ -1,7 +1,9 @@
 use crate::{Stat, Unread};
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Name and version of the form of a bundle. Adding a field keeps it.
 pub const SCHEMA: &str = "trimtab.bundle/1";
@@ -68,13 +70,43 @@ pub struct UnreadPaths {
 }
 
 /// A file's content in JSON: a string, or numbers where it is not UTF-8.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Content {
     /// UTF-8.
     Text(String),
     /// Anything else.
     Bytes(Vec<u8>),
+}
+
+/// By hand: what serde derives for an untagged enum holds each number in 32 bytes before it knows
+/// what they are.
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+
+        impl<'de> Visitor<'de> for Either {
+            type Value = Content;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or an array of bytes")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Content, E> {
+                Ok(Content::Text(text.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut numbers: A) -> Result<Content, A::Error> {
+                let mut bytes = Vec::new();
+                while let Some(byte) = numbers.next_element()? {
+                    bytes.push(byte);
+                }
+                Ok(Content::Bytes(bytes))
+            }
+        }
+
+        deserializer.deserialize_any(Either)
+    }
 }
 
 impl Content {
@@ -90,5 +122,26 @@ impl Content {
 impl From<Vec<u8>> for Content {
     fn from(bytes: Vec<u8>) -> Self {
         String::from_utf8(bytes).map_or_else(|error| Self::Bytes(error.into_bytes()), Self::Text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_are_strings_or_bytes() {
+        for content in [
+            Content::from(b"a".to_vec()),
+            Content::from(vec![0xff, 0]),
+            Content::Bytes(Vec::new()),
+        ] {
+            let json = serde_json::to_string(&content).expect("it is written");
+            let read: Content = serde_json::from_str(&json).expect("it is read");
+            assert_eq!(read, content);
+        }
+        for json in ["256", "[256]", "[-1]", "{}", "null", "[[1]]"] {
+            assert!(serde_json::from_str::<Content>(json).is_err(), "{json}");
+        }
     }
 }

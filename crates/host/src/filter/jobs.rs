@@ -5,7 +5,7 @@ mod shell;
 use crate::jobs::anacrontab::{self, Line as AnacrontabLine};
 use crate::jobs::crontab::{self, Kind, Line as CrontabLine, split_input};
 use crate::jobs::script::{is_shell_script, mentions_in_line};
-use crate::jobs::{SCRIPT_BYTES_MAX, is_safe_path, systemctl, unit};
+use crate::jobs::{SCRIPT_BYTES_MAX, is_safe_path, plain_commands, systemctl, unit};
 use crate::source::Unread;
 use shell::{TAKEN_OUT, reduce, reduce_plain, settle};
 
@@ -314,10 +314,9 @@ fn unit_assignment(assignment: &unit::Assignment) -> Option<String> {
 
 /// The value of an `ExecStart=`: command lines with their prefixes, separated by semicolons.
 fn exec(value: &str) -> String {
-    let lines: Vec<String> = value
-        .split(" ; ")
+    let lines: Vec<String> = plain_commands(value)
+        .into_iter()
         .map(|line| {
-            let line = line.trim();
             let bare = line.trim_start_matches(['@', '-', ':', '+', '!', '|']);
             let prefix = &line[..line.len() - bare.len()];
             if !prefix.contains('@') {

@@ -359,8 +359,24 @@ fn is_option_name(name: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
 }
 
-/// A source without `user:password@` and without the query of a URL.
+/// A source without `user:password@`, without the query of a URL, and without the settings of a
+/// remote that is described in place (`:sftp,host=h,pass=p:/path`).
 fn keep_source(source: &str) -> String {
+    let settings = source
+        .match_indices(',')
+        .find(|(at, _)| {
+            let name = source[at + 1..]
+                .split([',', '='])
+                .next()
+                .unwrap_or_default();
+            is_option_name(name) && source[at + 1 + name.len()..].starts_with('=')
+        })
+        .map(|(at, _)| at);
+    let source = match settings {
+        Some(0) => "-",
+        Some(at) => &source[..at],
+        None => source,
+    };
     let scheme_end = source.find("://");
     let (source, is_url) = match scheme_end {
         Some(at) => {
@@ -379,7 +395,8 @@ fn keep_source(source: &str) -> String {
         return source.to_owned();
     };
     // `server:/export@2` is a path with an @ in it.
-    let holds_password = user.contains(':') && (is_url || !user.contains('/'));
+    let holds_password =
+        (user.contains(':') && (is_url || !user.contains('/'))) || (is_url && user.contains('%'));
     if holds_password {
         format!("{head}-@{place}")
     } else {
@@ -476,6 +493,8 @@ mod tests {
         }
         assert_eq!(keep_source("user:secret@server:/data"), "-@server:/data");
         assert_eq!(keep_source("//dom;u:p/w@srv/share"), "//-@srv/share");
+        assert_eq!(keep_source("//u%secret@srv/share"), "//-@srv/share");
+        assert_eq!(keep_source(":sftp,host=h,pass=secret:/x"), ":sftp");
     }
 
     #[test]

@@ -109,7 +109,8 @@ pub(crate) fn is_safe_path(text: &str) -> bool {
 fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     [
-        "pass", "pwd", "secret", "token", "key", "auth", "cred", "login",
+        "pass", "pw", "secret", "token", "key", "auth", "cred", "login", "phrase", "private",
+        "cookie", "bearer",
     ]
     .iter()
     .any(|word| name.contains(word))
@@ -295,6 +296,7 @@ impl Walk<'_> {
                     self.keep_assignment(index);
                 }
                 _ if arguments_matter(&program) => match kept_argument(word) {
+                    Some(_) if self.is_value_of_secret(index) => arguments.push("…".to_owned()),
                     Some(kept) => {
                         self.keep[index] = Keep::Whole;
                         arguments.push(self.scope.resolve(word).unwrap_or(kept));
@@ -313,22 +315,40 @@ impl Walk<'_> {
         }
     }
 
+    /// Whether the word before is an option that takes a secret: `--token WORD`.
+    fn is_value_of_secret(&self, index: usize) -> bool {
+        self.text(index - 1).is_some_and(|before| {
+            before.starts_with("--") && !before.contains('=') && names_a_secret(&before)
+        })
+    }
+
     /// `sh -c SCRIPT` or `sh FILE`, from the word `sh`.
     fn shell(&mut self) -> Option<Run> {
         let mut command_follows = false;
+        let mut reads_input = false;
         let mut index = self.at + 1;
         while let Some(text) = self.text(index) {
-            if text == "-o" || text == "+o" {
+            if text == "--" || text == "-" {
                 self.keep[index] = Keep::Whole;
                 index += 1;
-            } else if text.starts_with("--") {
+                break;
+            }
+            if text.starts_with("--") {
                 self.keep_option(index, &text);
+                if matches!(text.as_str(), "--rcfile" | "--init-file") {
+                    index += 1;
+                }
             } else if let Some(letters) = text.strip_prefix(['-', '+'])
                 && letters.len() <= 8
                 && letters.chars().all(|c| c.is_ascii_alphabetic())
             {
                 self.keep[index] = Keep::Whole;
                 command_follows |= letters.contains('c');
+                reads_input |= letters.contains('s');
+                if letters.contains(['o', 'O']) {
+                    // Its value is the next word.
+                    index += 1;
+                }
             } else {
                 break;
             }
@@ -337,6 +357,10 @@ impl Walk<'_> {
         let word = *self.words.get(index)?;
         if command_follows {
             self.keep[index] = Keep::Script;
+            return None;
+        }
+        if reads_input {
+            // What follows are arguments of a script that is not here.
             return None;
         }
         let path = self.scope.resolve(word)?;

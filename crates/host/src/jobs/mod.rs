@@ -25,7 +25,7 @@ mod tests;
 pub(crate) use command::{Keep, Scope, breakdown, is_safe_path};
 pub(crate) use files::SCRIPT_BYTES_MAX;
 pub(crate) use syntax::{Node, Role, Syntax};
-pub(crate) use words::{Kind, Segment, Word, plain, shell};
+pub(crate) use words::{Kind, Segment, Word, plain, plain_commands, shell};
 
 use crate::Reader;
 use facts::{Host, Skipped};

@@ -5,6 +5,7 @@ use super::span::{parse_span_s, parse_timestamp};
 use super::systemctl::{self, UnitState};
 use super::unit::{self, UnitFile, is_yes};
 use super::units::{Level, Units};
+use super::words::plain_commands;
 use crate::source::{Command, Unread};
 use facts::host::{Calendars, EnabledState, Host, Job, TimerState, Trigger};
 use facts::{InputError, Skipped};
@@ -411,10 +412,9 @@ impl Timer<'_, '_, '_> {
 /// The command lines of one `ExecStart=`: without the prefixes that systemd.service(5) lists, and
 /// taken apart at lone semicolons.
 fn exec_lines(value: &str) -> Vec<String> {
-    value
-        .split(" ; ")
+    plain_commands(value)
+        .into_iter()
         .map(|line| {
-            let line = line.trim();
             let bare = line.trim_start_matches(['@', '-', ':', '+', '!', '|']);
             let prefix = &line[..line.len() - bare.len()];
             if !prefix.contains('@') {

@@ -173,6 +173,12 @@ pub(crate) fn is_name(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
+/// What separates words. Other white space does not, to shells and systemd alike; a carriage return
+/// is what an editor on another system left at the end of a line.
+fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\r')
+}
+
 /// Whether an operator redirects: the word after it is a file.
 pub(crate) fn is_redirection(operator: &str) -> bool {
     operator.contains(['<', '>'])
@@ -195,14 +201,22 @@ pub(crate) fn shell(text: &str, first_line: usize) -> Vec<Token> {
     let mut tokens: Vec<Token> = Vec::new();
     // Here-documents whose bodies follow the next line end: delimiter, tabs stripped.
     let mut awaited: Vec<(String, bool)> = Vec::new();
-    while let Some(token) = lexer.token() {
+    let mut from = 0;
+    while let Some(mut token) = lexer.token() {
         let ended = token.kind == Kind::Newline;
-        if let (Kind::Word(word), Some(before)) = (&token.kind, tokens.last())
+        if let (Kind::Word(word), Some(before)) = (&mut token.kind, tokens.last())
             && let Kind::Operator(operator) = &before.kind
             && is_here_document(operator)
         {
-            awaited.push((word.text().unwrap_or_default(), operator.ends_with('-')));
+            let delimiter = unquoted(text[from..lexer.position].trim_start());
+            // Nothing in it is expanded: `<<$END` ends at a line `$END`.
+            word.segments = vec![Segment::Literal {
+                text: delimiter.clone(),
+                quoted: true,
+            }];
+            awaited.push((delimiter, operator.ends_with('-')));
         }
+        from = lexer.position;
         tokens.push(token);
         if ended {
             for (delimiter, strip_tabs) in awaited.drain(..) {
@@ -211,6 +225,34 @@ pub(crate) fn shell(text: &str, first_line: usize) -> Vec<Token> {
         }
     }
     tokens
+}
+
+/// A word as it is written, without the signs that quote.
+fn unquoted(raw: &str) -> String {
+    raw.replace("\\\n", "").replace(['\'', '"', '\\'], "")
+}
+
+/// The command lines of an `ExecStart=`: lone semicolons separate them (systemd.service(5)).
+pub(crate) fn plain_commands(text: &str) -> Vec<&str> {
+    let mut lexer = Lexer {
+        text,
+        position: 0,
+        line: 1,
+        shell: false,
+    };
+    let mut commands = Vec::new();
+    let mut from = 0;
+    while let Some(token) = lexer.token() {
+        if let Kind::Word(word) = token.kind
+            && word.bare() == Some(";")
+        {
+            let command = &text[from..lexer.position];
+            commands.push(command.strip_suffix(';').unwrap_or(command).trim());
+            from = lexer.position;
+        }
+    }
+    commands.push(text[from..].trim());
+    commands
 }
 
 /// The words of a command line that no shell reads (`ExecStart=`, `argv[]=`): blanks separate,
@@ -280,7 +322,7 @@ impl<'t> Lexer<'t> {
                 if self.shell {
                     return token(Kind::Newline);
                 }
-            } else if c.is_whitespace() {
+            } else if is_blank(c) {
                 self.bump();
             } else if self.shell && c == '#' {
                 self.skip_to_line_end();
@@ -318,7 +360,7 @@ impl<'t> Lexer<'t> {
         while let Some(c) = self.peek() {
             match c {
                 '\n' => break,
-                c if c.is_whitespace() => break,
+                c if is_blank(c) => break,
                 '\'' => {
                     self.bump();
                     self.single_quoted(&mut word);
@@ -373,7 +415,7 @@ impl<'t> Lexer<'t> {
             && self.rest()[1..]
                 .chars()
                 .next()
-                .is_some_and(|next| !next.is_whitespace() && !";&|()<>".contains(next))
+                .is_some_and(|next| !is_blank(next) && !"\n;&|()<>".contains(next))
     }
 
     fn single_quoted(&mut self, word: &mut Word) {
@@ -558,7 +600,7 @@ impl<'t> Lexer<'t> {
                 }
                 _ => {}
             }
-            at_word_start = c.is_whitespace() || ";&|(".contains(c);
+            at_word_start = is_blank(c) || "\n;&|(".contains(c);
         }
         &self.text[start..self.position]
     }
@@ -568,17 +610,21 @@ impl<'t> Lexer<'t> {
         while matches!(self.peek(), Some(' ' | '\t')) {
             self.bump();
         }
-        let mut delimiter = String::new();
+        let from = self.position;
         while let Some(c) = self.peek()
-            && !c.is_whitespace()
-            && !";&|()<>".contains(c)
+            && !is_blank(c)
+            && !"\n;&|()<>".contains(c)
         {
             self.bump();
-            if !"'\"\\".contains(c) {
-                delimiter.push(c);
+            match c {
+                '\'' | '"' => while self.bump().is_some_and(|next| next != c) {},
+                '\\' => {
+                    self.bump();
+                }
+                _ => {}
             }
         }
-        delimiter
+        unquoted(&self.text[from..self.position])
     }
 
     fn here_document(&mut self, delimiter: &str, strip_tabs: bool) -> Token {

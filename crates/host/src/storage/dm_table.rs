@@ -269,7 +269,7 @@ impl<'t> Line<'t> {
                 return None;
             }
             let rest = &line[at + 2..];
-            if at > 0
+            if is_name(&line[..at])
                 && let Some(target) = Target::read_words(rest)
             {
                 return Some(Self {
@@ -281,8 +281,8 @@ impl<'t> Line<'t> {
         }
         // A device without a live table.
         let name = line.trim_end().strip_suffix(':')?;
-        let plain = (1..=NAME_BYTES_MAX).contains(&name.len()) && !name.contains(": ");
-        plain.then_some(Self { name, target: None })
+        let plain = name.len() <= NAME_BYTES_MAX && !name.contains(": ");
+        (plain && is_name(name)).then_some(Self { name, target: None })
     }
 }
 
@@ -478,6 +478,18 @@ fn listed(word: &str, numbers: bool) -> Argument<'_> {
     }
 }
 
+/// Whether this can be a device's name. With blanks in it, it may also be the rest of a damaged line,
+/// and then no word of it may be a key.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && (!text.contains(char::is_whitespace) || !holds_key(text))
+}
+
+/// Whether hexadecimal digits stand together that could be a key. The shortest one has 16.
+fn holds_key(text: &str) -> bool {
+    text.split(|c: char| !c.is_ascii_hexdigit())
+        .any(|digits| digits.len() >= 16)
+}
+
 /// A number in decimal digits only, without leading zeros: it is written as it was read.
 fn plain_number(word: &str) -> Option<u64> {
     let plain = word.bytes().all(|b| b.is_ascii_digit()) && (word == "0" || !word.starts_with('0'));
@@ -492,12 +504,7 @@ fn is_algorithm(word: &str) -> bool {
         && word.bytes().all(|b| {
             b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'(' | b')' | b':' | b',' | b'.')
         });
-    let longest_hex = word
-        .split(|c: char| !c.is_ascii_hexdigit())
-        .map(str::len)
-        .max()
-        .unwrap_or(0);
-    named && longest_hex < 16
+    named && !holds_key(word)
 }
 
 impl fmt::Display for Argument<'_> {

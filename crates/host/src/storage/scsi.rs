@@ -14,9 +14,9 @@ pub(super) fn read(reader: &Reader<'_>, path: &str, skipped: &mut Vec<Skipped>) 
     let link = reader.link(path).unwrap_or_default();
     let vendor = attribute("vendor");
     let transport = transport(reader, &link, vendor.as_deref());
-    let ata_trim = match transport {
-        ScsiTransport::Ata => ata_trim(reader, &link),
-        _ => None,
+    let (ata_device, ata_trim) = match transport {
+        ScsiTransport::Ata => ata_trim(reader, &link).unzip(),
+        _ => (None, None),
     };
     DeviceKind::Scsi {
         vendor,
@@ -24,7 +24,8 @@ pub(super) fn read(reader: &Reader<'_>, path: &str, skipped: &mut Vec<Skipped>) 
         revision: attribute("rev"),
         provisioning_mode: provisioning_mode(reader, path, skipped),
         transport,
-        ata_trim,
+        ata_trim: ata_trim.flatten(),
+        ata_device,
     }
 }
 
@@ -105,8 +106,9 @@ fn numbered(device: &str, prefix: &str) -> Option<u32> {
 /// `sys/class/ata_device/devP.D/trim`, named and written in the kernel's
 /// `drivers/ata/libata-transport.c`: P is the port's number, D the device's (0, or 1 for a slave),
 /// or for a disk behind a port multiplier `devP.M.0`. The SCSI address HOST:CHANNEL:ID:LUN has D as
-/// its id, and M as its channel (`ata_scsi_scan_host`).
-fn ata_trim(reader: &Reader<'_>, link: &str) -> Option<AtaTrim> {
+/// its id, and M as its channel (`ata_scsi_scan_host`). The device's name comes with its word, which is
+/// `None` where it is a new one.
+fn ata_trim(reader: &Reader<'_>, link: &str) -> Option<(String, Option<AtaTrim>)> {
     let mut devices = link.split('/');
     let port = devices.find_map(|device| numbered(device, "ata"))?;
     let target = devices.find_map(|device| device.strip_prefix("target"))?;
@@ -120,17 +122,19 @@ fn ata_trim(reader: &Reader<'_>, link: &str) -> Option<AtaTrim> {
     } else {
         [behind_multiplier, direct]
     };
-    let word = names
-        .iter()
-        .find_map(|name| reader.attribute(&format!("sys/class/ata_device/{name}/trim")))?;
-    match word.as_str() {
+    let (name, word) = names.into_iter().find_map(|name| {
+        let word = reader.attribute(&format!("sys/class/ata_device/{name}/trim"))?;
+        Some((name, word))
+    })?;
+    let trim = match word.as_str() {
         "unsupported" => Some(AtaTrim::Unsupported),
         "unqueued" => Some(AtaTrim::Unqueued),
         "queued" => Some(AtaTrim::Queued),
         "forced_unqueued" => Some(AtaTrim::ForcedUnqueued),
         "forced_unsupported" => Some(AtaTrim::ForcedUnsupported),
         _ => None,
-    }
+    };
+    Some((name, trim))
 }
 
 #[cfg(test)]
@@ -259,6 +263,7 @@ mod tests {
                 provisioning_mode: Some(ProvisioningMode::Writesame16),
                 transport: ScsiTransport::Ata,
                 ata_trim: Some(AtaTrim::ForcedUnqueued),
+                ata_device: Some("dev3.0".to_owned()),
             }
         );
     }

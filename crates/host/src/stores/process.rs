@@ -462,16 +462,25 @@ fn keep_other(name: &str, arguments: &[String], kept: &mut Vec<String>) {
     }
 }
 
+/// No path is one, and it may hold a password.
+fn is_url(value: &str) -> bool {
+    value.contains("://")
+}
+
 /// Keeps options, as `--name value` and `--name=value`, and switches.
 fn keep_options(arguments: &[String], names: &[&str], switches: &[&str], kept: &mut Vec<String>) {
     let mut rest = arguments.iter().skip(1);
     while let Some(argument) = rest.next() {
         if names.contains(&argument.as_str()) {
-            kept.push(argument.clone());
-            kept.extend(rest.next().cloned());
+            let value = rest.next();
+            if !value.is_some_and(|value| is_url(value)) {
+                kept.push(argument.clone());
+                kept.extend(value.cloned());
+            }
         } else if names.iter().any(|name| {
             argument.strip_prefix(name).is_some_and(|rest| {
-                rest.starts_with('=') || (name.len() == 2 && !name.starts_with("--"))
+                (rest.starts_with('=') || (name.len() == 2 && !name.starts_with("--")))
+                    && !is_url(rest)
             })
         }) || switches.contains(&argument.split('=').next().unwrap_or(argument))
         {
@@ -555,6 +564,8 @@ mod tests {
             assert_eq!(keep_arguments(&words(line)), Vec::<String>::new(), "{line}");
         }
         assert_eq!(keep_arguments(&[]), Vec::<String>::new());
+        let urls = words("mongod --config https://u:s3cret@h/ -fhttps://u:s3cret@h/ --dbpath /x");
+        assert_eq!(keep_arguments(&urls), ["mongod", "--dbpath", "/x"]);
         let title = ["redis-server 10.0.0.7:6379".to_owned()];
         assert_eq!(keep_arguments(&title), ["redis-server"]);
     }

@@ -195,12 +195,8 @@ fn a_configuration_that_needs_root_leaves_the_paths_unknown() {
     let store = only(&host);
     assert_eq!(store.data_paths, Vec::<String>::new());
     let expected = "data path of Elasticsearch (process 750) | \
-        /etc/elasticsearch/elasticsearch.yml: permission denied | root, or --data-path\n";
-    assert!(
-        skipped(&host).contains(&expected.replace("| /etc", "| etc")),
-        "{}",
-        skipped(&host)
-    );
+        etc/elasticsearch/elasticsearch.yml: permission denied | root, or --data-path";
+    assert!(skipped(&host).contains(expected), "{}", skipped(&host));
 }
 
 #[test]

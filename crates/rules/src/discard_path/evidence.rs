@@ -55,6 +55,7 @@ pub(crate) fn evidence_of(fault: &Fault<'_>) -> Vec<Evidence> {
                 model,
                 provisioning_mode,
                 ata_trim,
+                ata_device,
                 ..
             },
         ) => {
@@ -66,7 +67,7 @@ pub(crate) fn evidence_of(fault: &Fault<'_>) -> Vec<Evidence> {
             }
             if let Some(trim) = ata_trim {
                 evidence.push(Evidence::new(
-                    "sys/class/ata_device/*/trim",
+                    trim_attribute(ata_device.as_deref()),
                     trim_word(*trim),
                 ));
             }
@@ -77,6 +78,11 @@ pub(crate) fn evidence_of(fault: &Fault<'_>) -> Vec<Evidence> {
         _ => {}
     }
     evidence
+}
+
+/// Where libata's word on the TRIM of a drive stands.
+pub(crate) fn trim_attribute(ata_device: Option<&str>) -> String {
+    format!("sys/class/ata_device/{}/trim", ata_device.unwrap_or("*"))
 }
 
 /// The discard limits of a device as evidence.

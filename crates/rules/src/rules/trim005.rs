@@ -34,7 +34,7 @@ use crate::catalogue::Rule;
 use crate::context::{Context, Outcome, Volume};
 use crate::trim_jobs::TrimJobs;
 use crate::trim_state::{OnlineDiscard, online_discard};
-use crate::{shell, trim_remedy, trim_state, wording};
+use crate::{discard_path, shell, trim_remedy, trim_state, wording};
 use facts::host::{AtaTrim, BlockDevice, DeviceKind};
 use facts::{Evidence, Remedy, Severity};
 
@@ -86,6 +86,14 @@ fn unqueued_trim(drive: &BlockDevice) -> Option<&'static str> {
     }
 }
 
+fn trim_attribute(drive: &BlockDevice) -> String {
+    let ata_device = match &drive.kind {
+        DeviceKind::Scsi { ata_device, .. } => ata_device.as_deref(),
+        _ => None,
+    };
+    discard_path::trim_attribute(ata_device)
+}
+
 fn report(
     cx: &Context<'_>,
     trims: Option<&TrimJobs<'_>>,
@@ -113,10 +121,7 @@ fn report(
             .iter()
             .take(wording::EVIDENCE_MAX)
             .map(|(drive, word)| {
-                Evidence::new(
-                    "sys/class/ata_device/*/trim",
-                    format!("{word} ({})", drive.name),
-                )
+                Evidence::new(trim_attribute(drive), format!("{word} ({})", drive.name))
             }),
     );
     if unqueued.is_empty() {

@@ -220,11 +220,14 @@ fn collect<'n>(nodes: &'n [Node], commands: &mut HashMap<usize, &'n [usize]>) {
 }
 
 fn kept_in_role(word: &Word, role: Role) -> &str {
-    let Some(text) = word.bare() else {
-        return match role {
-            Role::Delimiter => "EOF",
-            _ => TAKEN_OUT,
+    if role == Role::Delimiter {
+        return match word.segments.as_slice() {
+            [Segment::Literal { text, .. }] => kept_delimiter(text),
+            _ => kept_delimiter(""),
         };
+    }
+    let Some(text) = word.bare() else {
+        return TAKEN_OUT;
     };
     let is_kept = match role {
         Role::Structure => KEYWORDS.contains(&text),
@@ -235,8 +238,7 @@ fn kept_in_role(word: &Word, role: Role) -> &str {
                     .all(|c| c.is_ascii_alphanumeric() || "_.:-".contains(c))
         }
         Role::File => text == "/dev/null" || text == "-" || is_descriptor(text),
-        Role::Delimiter => return kept_delimiter(text),
-        Role::Command | Role::Data => false,
+        Role::Command | Role::Data | Role::Delimiter => false,
     };
     if is_kept { text } else { TAKEN_OUT }
 }
@@ -320,6 +322,29 @@ mod tests {
                 "for x in … … ; do fstrim ${x} ; done",
             ),
             ("a <<E\nhunter2\nE\nb\\\n c", "a << E\n\nE\nb \\\n…"),
+            (
+                "a <<'PY'\nhunter2\nPY\nfstrim -a",
+                "a << PY\n\nPY\nfstrim -a",
+            ),
+            (
+                "a <<\"b c\"\nhunter2\nb c\nfstrim -a",
+                "a << EOF\n\nEOF\nfstrim -a",
+            ),
+            ("a <<$END\n\nhunter2\n$END\nb", "a << EOF\n\n\nEOF\nb"),
+            ("a <<`x y`\n\nhunter2\n`x y`\nb", "a << EOF\n\n\nEOF\nb"),
+            (
+                "x=$(a <<\"b c\"\nhunter2 )\nhunter2\nb c\n)\nfstrim -a",
+                "x=…$(a << EOF\n\n\nEOF\n)\nfstrim -a",
+            ),
+            (
+                "curl x | bash -s -- --token hunter2",
+                "curl … | bash -s -- … …",
+            ),
+            ("sh -s hunter2", "sh -s …"),
+            ("PASS=a\u{a0}hunter2", "PASS=…"),
+            ("PASS=a\x0chunter2", "PASS=…"),
+            ("SMTP_PW=/hunter2", "SMTP_PW=…"),
+            ("rkhunter --token hunter2 -c", "rkhunter --token … -c"),
             ("export PASSWORD=/hunter2", "export PASSWORD=…"),
         ] {
             assert_eq!(settled(text), expected, "{text}");
@@ -342,6 +367,7 @@ mod tests {
                 "/bin/sh -c 'fstrim -a && TOKEN=… x'",
             ),
             ("/usr/bin/x $(hunter2) `hunter2`", "/usr/bin/x … …"),
+            ("/bin/sh -s -- hunter2", "/bin/sh -s -- …"),
         ] {
             let once = reduce_plain(line);
             assert_eq!(once, expected);

@@ -181,3 +181,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_semicolon_in_quotes_ends_no_command_line() {
+    let unit = "[Service]\n\
+                ExecStart=/usr/bin/curl -d 'a ; hunter2' x ; /sbin/fstrim -a\n\
+                ExecStart=/bin/sh -c 'echo \"a ; hunter2 ; b\" ; fstrim -v /'\n";
+    let kept = super::unit(unit);
+    assert_eq!(
+        kept,
+        "[Service]\n\
+         ExecStart=/usr/bin/curl … … … ; /sbin/fstrim -a\n\
+         ExecStart=/bin/sh -c 'echo … ; fstrim -v /'\n"
+    );
+    assert_eq!(super::unit(&kept), kept);
+}

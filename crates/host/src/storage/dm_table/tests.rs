@@ -243,6 +243,19 @@ fn names_with_blanks_colons_and_escapes() {
 }
 
 #[test]
+fn a_key_in_a_damaged_line_is_no_name() {
+    for line in [
+        "0 8 crypt aes-xts-plain64 00112233445566778899aabbccddeeff 0 8:0 4096:",
+        "a: 0 -8 crypt aes 00112233445566778899aabbccddeeff 0 8:0 0b: 0 8 linear 8:0 0",
+        "0 8 crypt aes 00112233445566778899AABBCCDDEEFF 0 8:0 0 b: 0 8 linear 8:0 0",
+    ] {
+        assert_eq!(sanitise(line), "-\n", "{line}");
+    }
+    let multipath = "3600508b400105e210000900000490000: 0 8 multipath 0 0\n";
+    assert_eq!(sanitise(multipath), multipath);
+}
+
+#[test]
 fn no_devices_is_no_table_and_no_error() {
     assert_eq!(parse("No devices found\n"), (vec![], vec![]));
     assert_eq!(sanitise("No devices found\n"), "");
