@@ -32,6 +32,7 @@ const ARGUMENTS_MATTER: &[&str] = &[
     "systemctl",
     "tmpreaper",
     "tmpwatch",
+    "trimtab",
     "updatedb",
     "updatedb.mlocate",
     "updatedb.plocate",
@@ -43,14 +44,30 @@ const ARGUMENTS_MATTER: &[&str] = &[
 
 /// Other programs that are hard on disks, known by name only: their arguments may hold secrets.
 const NAME_MATTERS: &[&str] = &[
+    "amdump",
+    "backupninja",
     "borg",
+    "borgmatic",
+    "btrfs-balance.sh",
+    "btrfs-scrub.sh",
     "duplicity",
+    "duply",
     "elasticdump",
+    "fstrim-all",
+    "kopia",
+    "mariabackup",
+    "mariadb-dump",
     "mongodump",
     "mysqldump",
+    "pg_basebackup",
+    "pg_dump",
+    "pg_dumpall",
+    "rdiff-backup",
     "restic",
+    "rsnapshot",
     "rsync",
-    "tar",
+    "xfsdump",
+    "xtrabackup",
 ];
 
 /// Commands of the shell itself, and tests: they are no programs of the job.

@@ -196,3 +196,13 @@ fn a_semicolon_in_quotes_ends_no_command_line() {
     );
     assert_eq!(super::unit(&kept), kept);
 }
+
+#[test]
+fn paced_trims_keep_their_arguments_and_not_what_may_be_secret() {
+    let line = "0 2 * * 0 root /usr/bin/trimtab trim --all --window 01:00-05:00 --yes\n";
+    assert_eq!(kept("etc/cron.d/trim", line), line);
+    let unit = "[Service]\nExecStart=/usr/bin/trimtab trim --all --window 01:00-05:00\n";
+    assert_eq!(kept("etc/systemd/system/trim.service", unit), unit);
+    let probe = "0 2 * * 0 root trimtab trim / --probe https://user:hunter2@localhost:9200/\n";
+    assert!(!kept("etc/cron.d/trim", probe).contains("hunter2"));
+}
