@@ -148,15 +148,27 @@ impl CheckReport<'_> {
         if let Some(jobs) = &host.jobs {
             seen.push(count(jobs.len(), "job"));
         }
-        let mut scope = format!(
-            "{} on {}",
-            count(self.rules_run.len(), "rule"),
-            listed(&seen)
-        );
+        let mut scope = format!("{} on {}", self.rules_words(), listed(&seen));
         if host.jobs.is_none() {
             scope.push_str("; jobs are not known");
         }
         scope
+    }
+
+    /// `20 rules`, or `3 of 20 rules` where the others were skipped altogether.
+    fn rules_words(&self) -> String {
+        let skipped: HashSet<&str> = self.skipped.iter().map(|skip| skip.what.as_str()).collect();
+        let all = self.rules_run.len();
+        let decided = self
+            .rules_run
+            .iter()
+            .filter(|rule| !skipped.contains(**rule))
+            .count();
+        if decided == all {
+            count(all, "rule")
+        } else {
+            format!("{decided} of {}", count(all, "rule"))
+        }
     }
 
     /// Number of drives that this kernel sees; loop devices and zram are none.

@@ -105,6 +105,8 @@ pub struct MountRow<'a> {
     pub size_bytes: Option<u64>,
     /// Free bytes, root's reserve included.
     pub free_bytes: Option<u64>,
+    /// Bytes free for anybody, without root's reserve.
+    pub available_bytes: Option<u64>,
     /// Options of mount and superblock.
     pub options: &'a [String],
     /// Stores whose data lies on it: 0-based indices into `result.stores`.
@@ -292,6 +294,7 @@ fn mount_row<'a>(
         source: &mount.source,
         size_bytes: mount.usage.map(|usage| usage.size_bytes),
         free_bytes: mount.usage.map(|usage| usage.free_bytes),
+        available_bytes: mount.usage.map(|usage| usage.available_bytes),
         options: &mount.options,
         stores,
         stack,

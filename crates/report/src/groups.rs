@@ -193,7 +193,7 @@ pub(crate) fn store_words(store: &Store) -> String {
     }
     let state = match store.state {
         StoreState::Running => ", running",
-        StoreState::Configured => ", configured but not running",
+        StoreState::Configured => ", configured, not seen running",
         StoreState::Given if store.engine == StoreEngine::DataPath => "",
         StoreState::Given => ", given by hand",
     };

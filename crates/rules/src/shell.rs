@@ -60,10 +60,10 @@ pub(crate) fn printable(text: &str) -> String {
     shown
 }
 
-/// Printable ASCII and letters and digits of any script; what is left over (control characters,
-/// marks that change the direction, blanks of other scripts) is not worth the risk.
+/// Printable ASCII, and of other characters those that the standard library's Debug form shows as
+/// they are: no control characters, no marks that change the direction, no blanks of other scripts.
 fn is_visible(c: char) -> bool {
-    c == ' ' || c.is_ascii_graphic() || (!c.is_ascii() && c.is_alphanumeric())
+    c == ' ' || c.is_ascii_graphic() || (!c.is_ascii() && c.escape_debug().count() == 1)
 }
 
 /// `\xHH` for ASCII, `\UHHHHHHHH` beyond: both have a fixed length, so that a following digit

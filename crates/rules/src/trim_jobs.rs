@@ -363,8 +363,8 @@ pub(crate) fn honours_notrim(platform: &Platform) -> bool {
         Some("debian") => major >= 12,
         // Ubuntu 22.04 has 2.37.2, 22.10 has 2.38.
         Some("ubuntu") => (major, minor) >= (22, 10),
-        // RHEL 8 has 2.32.1.
-        Some("rhel" | "centos" | "rocky" | "almalinux" | "ol") => major >= 9,
+        // RHEL 8 has 2.32.1, 9 has 2.37.4.
+        Some("rhel" | "centos" | "rocky" | "almalinux" | "ol") => major >= 10,
         _ => true,
     }
 }

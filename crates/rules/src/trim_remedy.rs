@@ -289,7 +289,9 @@ pub(crate) fn mount_without_discard(host: &Host, mount: &Mount) -> Remedy {
         let text = format!("{text} XFS does not take that by a remount: {again}.");
         return match edit {
             Some((edit, undo_edit)) => Remedy::command(text, edit).undo(undo_edit),
-            None => Remedy::advice(format!("{text} fstab does not set it: {ELSEWHERE}")),
+            None => Remedy::advice(format!(
+                "{text} fstab does not set it: look in its mount unit."
+            )),
         }
         .risk(RISK);
     }
@@ -314,7 +316,7 @@ const ELSEWHERE: &str = "look in the unit, the kernel's command line (`rootflags
 
 /// Leaves a mount out of the periodic trim and keeps online discard.
 pub(crate) fn leave_out_of_trim(host: &Host, mount: &Mount, reaching: &[&TrimJob<'_>]) -> Remedy {
-    let text = "Or, without a quiet period, keep `discard` and leave the mount out of the periodic \
+    let text = "Without a quiet period, keep `discard` and leave the mount out of the periodic \
                 trim.";
     let by_fstab = reaching.iter().all(|trim| trim.goes_by_fstab());
     let entry = fstab_edit::entry_of(host, mount).filter(|_| by_fstab);
@@ -324,6 +326,11 @@ pub(crate) fn leave_out_of_trim(host: &Host, mount: &Mount, reaching: &[&TrimJob
                 .risk("fstrim knows the option since util-linux 2.38.")
                 .undo(fstab_edit::undo(host, entry.line))
         }
+        _ if by_fstab => Remedy::advice(format!(
+            "{text} fstab's option for that, {NOTRIM}, is known from util-linux 2.38 on, which this \
+             host may not have (`fstrim --version`): let the job name the mount points that it \
+             shall trim."
+        )),
         _ => Remedy::advice(format!(
             "{text} fstrim has no option for that where it goes by what is mounted (`--all`): let \
              the job name the mount points that it shall trim."

@@ -21,7 +21,7 @@ use std::path::PathBuf;
     sudo trimtab check                also read device-mapper tables and every crontab\n  \
     trimtab collect -o host.tar.zst   take this host's facts elsewhere\n  \
     trimtab check --bundle host.tar.zst\n  trimtab rule TRIM001              what a rule means\n\n\
-    Exit codes: 0 nothing found, 1 findings, 2 could not run."
+    Exit codes: 0 nothing at or above --fail-on (default: warning), 1 findings, 2 could not run."
 )]
 pub struct Cli {
     /// What to do.
@@ -189,7 +189,8 @@ pub enum Format {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SeverityArg {
-    /// Worth knowing
+    /// Worth knowing; text output calls it a note
+    #[value(alias = "note")]
     Info,
     /// Will hurt
     Warning,

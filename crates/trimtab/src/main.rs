@@ -44,8 +44,8 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<ExitCode, CommandError> {
     match cli.command {
         Command::Check(arguments) => {
-            let config = Config::load(cli.config.as_deref())?;
-            commands::check::run(&arguments, &config.check, cli.verbose > 0)
+            let config = Config::load(cli.config.as_deref());
+            commands::check::run(&arguments, config, cli.verbose > 0)
         }
         Command::Collect(arguments) => {
             let config = Config::load(cli.config.as_deref())?;

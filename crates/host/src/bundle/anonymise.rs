@@ -268,6 +268,11 @@ impl Anonymiser {
             links: links.collect(),
             stats: stats.collect(),
             commands: commands.collect(),
+            data_paths: recording
+                .data_paths
+                .iter()
+                .map(|path| self.text(path))
+                .collect(),
         }
     }
 
@@ -318,7 +323,13 @@ impl Anonymiser {
             } else {
                 let short = value.split('.').next().unwrap_or(value);
                 let number = self.hosts.of(short);
-                (number > 0 && !value.contains('.')).then(|| format!("host{number}"))
+                let tells_nothing = value.is_empty() || value == "(none)" || short == "localhost";
+                match number {
+                    // A word that stands for other things elsewhere (`db`, `node`): only here.
+                    0 if !tells_nothing => Some("host0".to_owned()),
+                    0 => None,
+                    _ => (!value.contains('.')).then(|| format!("host{number}")),
+                }
             };
             if let Some(replacement) = replacement {
                 return format!("{replacement}\n").into_bytes();

@@ -29,6 +29,9 @@ pub struct Manifest {
     /// Effective user id of the collecting process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub euid: Option<u32>,
+    /// Data paths that were given by hand.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data_paths: Vec<String>,
     /// Everything that was asked is in this bundle, with its outcome.
     #[serde(default)]
     pub complete: bool,

@@ -49,6 +49,7 @@ pub fn write(recording: &Recording, info: &Info, out: impl Write) -> io::Result<
         host_name: info.host_name.clone(),
         anonymised: info.anonymised,
         euid: info.euid,
+        data_paths: recording.data_paths.clone(),
         complete: true,
         unread: UnreadPaths::default(),
         ..Manifest::default()
@@ -358,6 +359,7 @@ mod tests {
                 .filter(|command| recording.commands.contains_key(command.name()))
                 .map(|command| (command.name().to_owned(), bundle.command(command)))
                 .collect(),
+            data_paths: bundle.data_paths(),
         }
     }
 
@@ -414,14 +416,18 @@ mod tests {
             answers(".*"),
             answers(stat()),
             proptest::collection::btree_map(command_name.prop_map(str::to_owned), command, 0..3),
+            proptest::collection::vec("/.*", 0..3),
         )
-            .prop_map(|(files, lists, links, stats, commands)| Recording {
-                files,
-                lists,
-                links,
-                stats,
-                commands,
-            })
+            .prop_map(
+                |(files, lists, links, stats, commands, data_paths)| Recording {
+                    files,
+                    lists,
+                    links,
+                    stats,
+                    commands,
+                    data_paths,
+                },
+            )
     }
 
     proptest! {

@@ -498,6 +498,13 @@ impl Source for Bundle {
         self.manifest.as_ref()?.collected_at
     }
 
+    fn data_paths(&self) -> Vec<String> {
+        self.manifest
+            .as_ref()
+            .map(|manifest| manifest.data_paths.clone())
+            .unwrap_or_default()
+    }
+
     fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         if self.ignored > 0 {

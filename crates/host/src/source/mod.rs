@@ -91,6 +91,11 @@ pub trait Source {
         None
     }
 
+    /// Data paths that were given by hand when the facts were collected.
+    fn data_paths(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What the user should know of this source: entries of a bundle that were passed over.
     fn remarks(&self) -> Vec<String> {
         Vec::new()

@@ -26,6 +26,8 @@ pub struct Recording {
     pub stats: BTreeMap<String, Result<Stat, Unread>>,
     /// Answers by command name.
     pub commands: BTreeMap<String, Result<Vec<u8>, Unread>>,
+    /// Data paths that were given by hand.
+    pub data_paths: Vec<String>,
 }
 
 impl<'s> Reader<'s> {
@@ -40,6 +42,19 @@ impl<'s> Reader<'s> {
     /// Whether what is not found is not there on the host, see [`Source::is_whole`].
     pub fn is_whole(&self) -> bool {
         self.source.is_whole()
+    }
+
+    /// The data paths given by hand, now and when the source was collected. They go into the
+    /// recording, since no file says them.
+    pub fn data_paths(&self, given: &[String]) -> Vec<String> {
+        let mut paths = given.to_vec();
+        for path in self.source.data_paths() {
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        self.recording.borrow_mut().data_paths.clone_from(&paths);
+        paths
     }
 
     /// Ends the reading.

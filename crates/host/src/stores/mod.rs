@@ -81,7 +81,7 @@ pub(crate) fn read(reader: &Reader<'_>, options: &Options, host: &mut Host) {
         }
     }
     left_over(reader, &view, host);
-    for path in &options.data_paths {
+    for path in &reader.data_paths(&options.data_paths) {
         given(reader, &view, path, host, &mut skipped);
     }
     platform::read_elastic_cloud_enterprise(reader, &view, host);

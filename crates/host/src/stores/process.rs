@@ -107,8 +107,12 @@ pub(crate) fn list(reader: &Reader<'_>, skipped: &mut Vec<Skipped>) -> Vec<Proce
         Some(_) => true,
     };
     if hidden {
-        let why = "proc hides the processes of other users (hidepid)";
-        skipped.push(Skipped::new(WHAT, why, Some("root")));
+        skipped.push(if reader.is_whole() {
+            let why = "proc hides the processes of other users (hidepid)";
+            Skipped::new(WHAT, why, Some("root"))
+        } else {
+            Skipped::new(WHAT, "proc holds only some of the host's processes", None)
+        });
         if pids.first() == Some(&1) {
             return Vec::new();
         }

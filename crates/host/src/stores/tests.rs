@@ -434,13 +434,13 @@ fn data_at_a_packages_place_is_a_store_without_a_configuration() {
 
 #[test]
 fn hidden_processes_are_reported() {
-    let hidden = MemorySource::new().file("proc/812/comm", "bash\n");
+    let hidden = MemorySource::new().file("proc/812/comm", "bash\n").whole();
     let hidden = skipped(&read_from(&hidden, &[]));
     assert!(
         hidden.contains("running stores") && hidden.contains("| root"),
         "{hidden}"
     );
-    let denied = skipped(&read_from(&base().deny("proc/1"), &[]));
+    let denied = skipped(&read_from(&base().deny("proc/1").whole(), &[]));
     assert!(denied.contains("hidepid"), "{denied}");
     let without = skipped(&read_from(&MemorySource::new(), &[]));
     assert!(without.contains("proc: not found"), "{without}");

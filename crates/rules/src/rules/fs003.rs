@@ -30,7 +30,7 @@ use crate::catalogue::Rule;
 use crate::context::{Context, Outcome};
 use crate::fstab_edit;
 use crate::shell::{operand, printable};
-use facts::host::{Mount, Store};
+use facts::host::{Mount, Store, StoreEngine};
 use facts::{Evidence, Finding, Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
@@ -95,10 +95,15 @@ fn finding(cx: &Context<'_>, mount: &Mount, device: &str, store: &Store) -> Find
         subject: printable(&mount.mount_point),
         mount_point: Some(mount.mount_point.clone()),
         device: Some(device.to_owned()),
-        title: format!(
-            "every read of {}'s files writes an access time",
-            printable(store.engine.label())
-        ),
+        title: match store.engine {
+            StoreEngine::DataPath => {
+                "every read below the given data path writes an access time".to_owned()
+            }
+            ref engine => format!(
+                "every read of {}'s files writes an access time",
+                printable(engine.label())
+            ),
+        },
         why: "Neither noatime nor relatime is in force. Each read marks an inode dirty, so that \
               searches cause metadata writes and journal commits."
             .to_owned(),

@@ -117,6 +117,11 @@ fn finding(group: &Group<'_, '_, Vec<&BlockDevice>>) -> Finding {
     finding
 }
 
+/// Largest and smallest probe that tells anything on the host; never more than a quarter of the
+/// free space.
+const PROBE_MIB_MAX: u64 = 512;
+const PROBE_MIB_MIN: u64 = 16;
+
 fn proof(group: &Group<'_, '_, Vec<&BlockDevice>>, drive: &BlockDevice) -> Remedy {
     let mount_point = &group.volume.mount.mount_point;
     let probe = quote(&format!("{}/trim-probe", mount_point.trim_end_matches('/')));
@@ -130,22 +135,35 @@ fn proof(group: &Group<'_, '_, Vec<&BlockDevice>>, drive: &BlockDevice) -> Remed
     };
     let text = match drive.kind {
         DeviceKind::Loop { .. } => {
-            "Prove it: what the file occupies must grow with the probe and shrink with the trim."
+            "Prove it: write a probe, delete it and trim. What the file below occupies must grow \
+             and shrink again."
         }
         _ => {
-            "Prove it together with the host's administrator: what the image or volume occupies \
-             must grow with the probe and shrink with the trim."
+            "Prove it together with the host's administrator: write a probe, delete it and trim. \
+             What the image or volume occupies over there must grow and shrink again."
         }
     };
+    let available_bytes = group.volume.mount.usage.map(|usage| usage.available_bytes);
+    let probe_mib = available_bytes
+        .map_or(PROBE_MIB_MAX, |bytes| bytes >> 22)
+        .min(PROBE_MIB_MAX);
+    if probe_mib < PROBE_MIB_MIN {
+        return Remedy::advice(format!(
+            "{text} There is too little free space for that now."
+        ));
+    }
     Remedy::command(
         text,
         format!(
-            "dd if=/dev/urandom of={probe} bs=1M count=512 conv=fsync\n{occupied}\nrm {probe}\n\
-             sync\nfstrim --verbose {}\n{occupied}",
+            "dd if=/dev/urandom of={probe} bs=1M count={probe_mib} conv=fsync\n{occupied}\n\
+             rm {probe}\nsync\nfstrim --verbose {}\n{occupied}",
             operand(mount_point)
         ),
     )
-    .risk("It writes 512 MiB and trims the whole filesystem: choose a quiet period.")
+    .risk(format!(
+        "It writes {probe_mib} MiB, for which there must be room, and trims the whole filesystem: \
+         choose a quiet period."
+    ))
     .undo(format!("rm --force {probe}"))
 }
 

@@ -128,7 +128,8 @@ fn notrim_by_release() {
     assert!(!honours("ubuntu", "22.04"));
     assert!(honours("ubuntu", "24.04"));
     assert!(!honours("centos", "7"));
-    assert!(honours("rocky", "9.4"));
+    assert!(!honours("rocky", "9.4"));
+    assert!(honours("rocky", "10.0"));
     assert!(honours("arch", ""));
 }
 

@@ -1,21 +1,40 @@
 use crate::cli::{Check, Format, SeverityArg};
 use crate::commands::source;
-use crate::config::{CheckConfig, Suppress};
+use crate::config::{CheckConfig, Config, Suppress};
 use crate::error::{CommandError, Kind};
 use crate::output;
 use facts::{Finding, Severity, Skipped};
 use jiff::Timestamp;
-use report::{CheckReport, RuleInfo, Suppressed, TextOptions};
+use report::{CheckReport, NagiosStatus, RuleInfo, Suppressed, TextOptions};
 use rules::Selection;
 use std::process::ExitCode;
 
 /// Runs `trimtab check`.
 ///
 /// # Errors
-/// When nothing could be read or the arguments do not fit; findings are no errors.
+/// When nothing could be read or the arguments do not fit; findings are no errors. For monitoring
+/// an error is an answer as well: UNKNOWN, on standard output.
 pub fn run(
     arguments: &Check,
+    config: Result<Config, CommandError>,
+    verbose: bool,
+) -> Result<ExitCode, CommandError> {
+    let configured = config.as_ref().ok().and_then(|config| config.check.format);
+    let format = arguments.format.or(configured).unwrap_or(Format::Text);
+    match config.and_then(|config| check(arguments, &config.check, format, verbose)) {
+        Err(error) if format == Format::Nagios => {
+            let message = error.message.replace(['|', '\n'], " ");
+            output::print(&format!("TRIMTAB UNKNOWN - {message}\n"))?;
+            Ok(ExitCode::from(NagiosStatus::Unknown.exit_code()))
+        }
+        outcome => outcome,
+    }
+}
+
+fn check(
+    arguments: &Check,
     config: &CheckConfig,
+    format: Format,
     verbose: bool,
 ) -> Result<ExitCode, CommandError> {
     if arguments.schema {
@@ -25,6 +44,18 @@ pub fn run(
         return Ok(ExitCode::SUCCESS);
     }
     let selection = selection(arguments, config)?;
+    for suppress in &config.suppress {
+        if rules::find(&suppress.rule).is_none() {
+            return Err(CommandError::new(
+                Kind::Input,
+                format!(
+                    "configuration: a suppression names the rule {:?}, which is not there",
+                    suppress.rule
+                ),
+            )
+            .hint("`trimtab rule` lists them all"));
+        }
+    }
     let opened = match (&arguments.bundle, &arguments.source.root) {
         (Some(bundle), _) => source::stored(bundle, "bundle")?,
         (None, Some(root)) => source::stored(root, "directory")?,
@@ -48,7 +79,13 @@ pub fn run(
         })
         .collect();
     let mut warnings = opened.source.remarks();
-    warnings.extend(unused_suppressions(&config.suppress, &suppressed));
+    warnings.extend(unused_suppressions(
+        config
+            .suppress
+            .iter()
+            .filter(|suppress| selection.includes(&suppress.rule.to_uppercase())),
+        &suppressed,
+    ));
     let report = CheckReport {
         host: &host,
         findings: &findings,
@@ -61,7 +98,6 @@ pub fn run(
         generated_at: generated_at()?,
         warnings: &warnings,
     };
-    let format = arguments.format.or(config.format).unwrap_or(Format::Text);
     output::print(&render(&report, format, arguments, verbose))?;
     let fail_on = arguments
         .fail_on
@@ -116,9 +152,11 @@ fn suppress(findings: Vec<Finding>, accepted: &[Suppress]) -> (Vec<Suppressed>, 
 }
 
 /// A suppression that hides nothing is out of date, or has a typing error.
-fn unused_suppressions(accepted: &[Suppress], suppressed: &[Suppressed]) -> Vec<String> {
+fn unused_suppressions<'a>(
+    accepted: impl Iterator<Item = &'a Suppress>,
+    suppressed: &[Suppressed],
+) -> Vec<String> {
     accepted
-        .iter()
         .filter(|suppress| {
             !suppressed
                 .iter()

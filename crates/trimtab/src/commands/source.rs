@@ -1,7 +1,7 @@
 use crate::STATFS_HELPER;
 use crate::cli::SourceArgs;
 use crate::error::{CommandError, Kind};
-use host::source::{self, Live};
+use host::source::{self, BundleError, Live};
 use host::{Options, Recording, Source};
 use jiff::Timestamp;
 use std::ffi::OsString;
@@ -35,10 +35,23 @@ pub fn live() -> Opened {
 /// # Errors
 /// When it cannot be read, or is no sound bundle.
 pub fn stored(path: &Path, word: &str) -> Result<Opened, CommandError> {
-    let source = source::open(path).map_err(|error| {
-        CommandError::new(Kind::Input, format!("{word} {}: {error}", path.display())).hint(
-            "a bundle is made by `trimtab collect -o FILE`; a tree of files is read with --root DIR",
+    if word == "directory" && path.is_file() {
+        return Err(CommandError::new(
+            Kind::Usage,
+            format!(
+                "--root {}: expected a directory, found a file",
+                path.display()
+            ),
         )
+        .hint("a bundle is checked with --bundle FILE"));
+    }
+    let source = source::open(path).map_err(|error| match error {
+        BundleError::Unreadable { .. } => {
+            CommandError::new(Kind::Environment, format!("{word} {error}"))
+                .hint("name a file or directory that is there and that you may read")
+        }
+        error => CommandError::new(Kind::Input, format!("{word} {}: {error}", path.display()))
+            .hint("a bundle is made by `trimtab collect -o FILE`"),
     })?;
     let mut label = format!("{word} {}", path.display());
     if let Some(collected_at) = source.collected_at() {

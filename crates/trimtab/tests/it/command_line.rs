@@ -243,3 +243,40 @@ fn an_unknown_rule_is_told_where_the_list_is() {
         stderr(&output)
     );
 }
+
+#[test]
+fn for_monitoring_an_error_is_unknown() {
+    for arguments in [
+        ["--bundle", "/nonexistent"],
+        ["--select", "NOPE"],
+        ["--config", "/nonexistent"],
+    ] {
+        let output = run(&[&["check", "--format", "nagios"][..], &arguments[..]].concat());
+        assert_eq!(output.status.code(), Some(3), "{arguments:?}");
+        assert!(
+            stdout(&output).starts_with("TRIMTAB UNKNOWN - "),
+            "{arguments:?}: {}",
+            stdout(&output)
+        );
+    }
+}
+
+#[test]
+fn a_suppression_of_no_rule_is_a_mistake() {
+    let mut config = tempfile::NamedTempFile::new().unwrap();
+    write!(
+        config,
+        "[[check.suppress]]\nrule = \"TRIM999\"\nreason = \"x\"\n"
+    )
+    .unwrap();
+    let path = config.path().display().to_string();
+    let output = run(&[
+        "check",
+        "--bundle",
+        &recorded("nvme-xfs"),
+        "--config",
+        &path,
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("TRIM999"), "{}", stderr(&output));
+}

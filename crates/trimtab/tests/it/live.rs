@@ -11,13 +11,15 @@ fn a_bundle_repeats_the_live_check() {
     let output = run(&["collect", "-o", &bundle, "--data-path", "/"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let live = report(&["--data-path", "/"]);
-    let again = report(&["--bundle", &bundle, "--data-path", "/"]);
+    // The bundle knows the data path that was given when it was made.
+    let again = report(&["--bundle", &bundle]);
     assert_eq!(findings(&live), findings(&again));
     // The machine goes on writing between the two.
     let mounts = |report: &serde_json::Value| {
         let mut mounts = report["result"]["mounts"].clone();
         for mount in mounts.as_array_mut().unwrap() {
             mount["free_bytes"].take();
+            mount["available_bytes"].take();
         }
         mounts
     };

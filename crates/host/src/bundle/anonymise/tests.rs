@@ -578,3 +578,32 @@ proptest! {
         );
     }
 }
+
+#[test]
+fn the_hosts_own_name_goes_even_if_it_is_a_common_word() {
+    let named = recording(&[
+        ("proc/sys/kernel/hostname", "db\n"),
+        ("etc/crontab", "0 1 * * * root /opt/db/backup\n"),
+    ]);
+    let made = anonymise(named, &[1; 16]);
+    assert_eq!(
+        made.files["proc/sys/kernel/hostname"],
+        Ok(b"host0\n".to_vec())
+    );
+    assert_eq!(crate::bundle::host_name(&made).as_deref(), Some("host0"));
+}
+
+#[test]
+fn data_paths_go_the_way_of_all_paths() {
+    let mut named = recording(&[
+        ("etc/cron.d/x", "0 1 * * * mallory /bin/x\n"),
+        ("var/spool/cron/crontabs/mallory", ""),
+    ]);
+    named.data_paths = vec!["/home/mallory/data".to_owned()];
+    let made = anonymise(named, &[1; 16]);
+    assert!(
+        !made.data_paths[0].contains("mallory"),
+        "{:?}",
+        made.data_paths
+    );
+}
