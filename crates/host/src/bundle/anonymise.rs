@@ -194,7 +194,11 @@ impl Anonymiser {
             return;
         }
         let alone = name.chars().count() < PART_CHARS_MIN || composing.contains(name);
-        for name in [name.to_owned(), name.to_ascii_lowercase()] {
+        for name in [
+            name.to_owned(),
+            name.to_ascii_lowercase(),
+            name.to_ascii_uppercase(),
+        ] {
             let token = Token::new(name.as_bytes());
             let count = token.atoms.len();
             if count == 0 || count > WORD_ATOMS_MAX {

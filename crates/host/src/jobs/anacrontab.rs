@@ -1,6 +1,7 @@
 //! anacrontab(5) and anacron's stamps.
 
 use super::crontab;
+use crate::storage::note;
 use facts::InputError;
 use jiff::civil::Date;
 
@@ -68,11 +69,14 @@ pub fn parse(source: &str, text: &str) -> Anacrontab {
         match classify(line) {
             Line::Setting("RANDOM_DELAY", value) => match value.parse() {
                 Ok(minutes) => random_delay_min = Some(minutes),
-                Err(_) => errors.push(wrong("RANDOM_DELAY=minutes", 0, value)),
+                Err(_) => note(&mut errors, wrong("RANDOM_DELAY=minutes", 0, value)),
             },
             Line::Setting("START_HOURS_RANGE", value) => match hours(value) {
                 Some(range) => start_hours = Some(range),
-                None => errors.push(wrong("START_HOURS_RANGE=first-last hour", 0, value)),
+                None => note(
+                    &mut errors,
+                    wrong("START_HOURS_RANGE=first-last hour", 0, value),
+                ),
             },
             Line::Nothing | Line::Setting(..) => {}
             Line::Job {
@@ -93,7 +97,7 @@ pub fn parse(source: &str, text: &str) -> Anacrontab {
                 expected,
                 at,
                 found,
-            } => errors.push(wrong(expected, at, found)),
+            } => note(&mut errors, wrong(expected, at, found)),
         }
     }
     Anacrontab { entries, errors }

@@ -3,7 +3,7 @@
 use super::files::{ANACRONS, Files};
 use super::run_parts::{ignored_name, is_debian_like};
 use super::script::Found;
-use super::{anacrontab, crontab};
+use super::{JOBS_MAX, anacrontab, crontab};
 use crate::source::Kind;
 use facts::host::{Host, Job, Trigger};
 use facts::{InputError, Skipped};
@@ -38,6 +38,8 @@ const DAEMONS: &[&str] = &[
 ];
 /// More users than have crontabs on any sound host.
 const CRONTABS_MAX: usize = 5000;
+/// More lines than start one directory on any sound host.
+const STARTERS_MAX: usize = 100;
 
 /// What starts a directory's scripts.
 #[derive(Debug, Default)]
@@ -204,6 +206,11 @@ impl Cron<'_, '_, '_> {
         }
     }
 
+    /// Whether there are more jobs than are looked at.
+    fn is_full(&self) -> bool {
+        self.jobs.len() > JOBS_MAX
+    }
+
     /// Anything that is not known to be something else.
     fn is_file(&self, path: &str) -> bool {
         self.files
@@ -234,6 +241,9 @@ impl Cron<'_, '_, '_> {
             }
         }
         for entry in crontab.entries {
+            if self.is_full() {
+                return;
+            }
             let place = format!("{path}:{}", entry.line);
             let user = owner.map(str::to_owned).or(entry.user);
             let trigger = match entry.schedule.as_str() {
@@ -257,7 +267,7 @@ impl Cron<'_, '_, '_> {
                 let runs = found[*index].held_back_by.is_none() && held.is_empty();
                 for directory in directories {
                     let starters = self.directories.entry(directory.clone()).or_default();
-                    if !runs {
+                    if !runs || starters.triggers.len() >= STARTERS_MAX {
                         continue;
                     }
                     starters.user.clone_from(&user);
@@ -324,7 +334,7 @@ impl Cron<'_, '_, '_> {
                 let runs = found.held_back_by.is_none();
                 for directory in &directories {
                     let starters = self.directories.entry(directory.clone()).or_default();
-                    if runs {
+                    if runs && starters.anacron.len() < STARTERS_MAX {
                         starters
                             .anacron
                             .push((trigger.clone(), entry.identifier.clone()));
@@ -354,6 +364,9 @@ impl Cron<'_, '_, '_> {
             let short = directory.strip_prefix("etc/").unwrap_or(directory);
             for name in self.files.list(directory) {
                 let path = format!("{directory}/{name}");
+                if self.is_full() {
+                    return owners;
+                }
                 // `.placeholder` and the like are on every host and nobody takes them for jobs.
                 if name.starts_with('.') || !self.is_file(&path) {
                     continue;

@@ -1,5 +1,6 @@
 //! Crontabs (crontab(5) of Debian's cron and of cronie).
 
+use crate::storage::note;
 use facts::InputError;
 
 /// Whose crontab it is.
@@ -156,7 +157,8 @@ pub fn parse(source: &str, text: &str, kind: Kind) -> Crontab {
                 expected,
                 at,
                 found,
-            } => crontab.errors.push(
+            } => note(
+                &mut crontab.errors,
                 InputError::new(source, expected, found)
                     .at_line(number)
                     .at_column(line[..at].chars().count() + 1),

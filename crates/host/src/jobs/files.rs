@@ -8,7 +8,7 @@ use crate::{Reader, Stat};
 use facts::host::JobCommand;
 use facts::{Host, Skipped};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// A script is scanned up to here.
 pub(crate) const SCRIPT_BYTES_MAX: usize = 64 << 10;
@@ -16,6 +16,10 @@ pub(crate) const SCRIPT_BYTES_MAX: usize = 64 << 10;
 const CALLED_BYTES_MAX: u64 = 1 << 20;
 /// More scripts called by jobs than a sound host has.
 const CALLED_MAX: u32 = 2000;
+/// Crontabs, units and scripts together, of the largest host several times over.
+const TEXT_BYTES_MAX: usize = 16 << 20;
+/// What reading a file costs at least, in bytes of its text.
+const FILE_COST_BYTES: usize = 64;
 /// The program of anacron.
 pub(super) const ANACRONS: &[&str] = &["/usr/sbin/anacron", "/usr/bin/anacron"];
 /// Where administrators keep scripts of their own.
@@ -30,8 +34,9 @@ pub(crate) struct Files<'r, 's> {
     pub systemd: Option<bool>,
     /// The tree holds programs at all; recorded trees often do not.
     has_programs: bool,
-    local_programs: Vec<(&'static str, Vec<String>)>,
+    local_programs: Vec<(&'static str, HashSet<String>)>,
     calls_left: Cell<u32>,
+    text_bytes_left: Cell<usize>,
     /// Files that could not be read, or not to their end.
     skipped: RefCell<BTreeSet<Skipped>>,
 }
@@ -50,7 +55,10 @@ impl<'r, 's> Files<'r, 's> {
             .any(|path| reader.exists(path) == Some(true));
         let local_programs = LOCAL_PROGRAMS
             .iter()
-            .map(|&path| (path, reader.list(path).unwrap_or_default()))
+            .map(|&path| {
+                let names = reader.list(path).unwrap_or_default();
+                (path, names.into_iter().collect())
+            })
             .collect();
         Self {
             reader,
@@ -58,15 +66,30 @@ impl<'r, 's> Files<'r, 's> {
             has_programs,
             local_programs,
             calls_left: Cell::new(CALLED_MAX),
+            text_bytes_left: Cell::new(TEXT_BYTES_MAX),
             skipped: RefCell::default(),
         }
     }
 
     /// The text of a file. What is denied is listed by the caller of all readers; any other
-    /// failure is noted here.
+    /// failure is noted here. A file counts each time that it is read: a drop-in may be one of
+    /// every unit.
     pub fn text(&self, path: &str) -> Option<String> {
+        let left = self.text_bytes_left.get();
+        if left == 0 {
+            let why = format!(
+                "at most {} MiB of crontabs, units and scripts are looked at",
+                TEXT_BYTES_MAX >> 20
+            );
+            self.skip(Skipped::new("further files of jobs", why, None));
+            return None;
+        }
         match self.reader.text(path) {
-            Ok(text) => Some(text),
+            Ok(text) => {
+                let cost = text.len().max(FILE_COST_BYTES);
+                self.text_bytes_left.set(left.saturating_sub(cost));
+                Some(text)
+            }
             Err(Unread::NotFound | Unread::Denied) => None,
             Err(unread) => {
                 self.skip(Skipped::new(path, unread.to_string(), None));
@@ -212,7 +235,7 @@ impl<'r, 's> Files<'r, 's> {
             let (directory, _) = self
                 .local_programs
                 .iter()
-                .find(|(_, names)| names.iter().any(|name| name == program))?;
+                .find(|(_, names)| names.contains(program))?;
             Some(format!("{directory}/{program}"))
         };
         let path = match &found.path {

@@ -77,7 +77,7 @@ pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
     let mut jobs = timers.jobs;
     jobs.extend(cron);
     if jobs.len() > JOBS_MAX {
-        let what = format!("{} of {} jobs", jobs.len() - JOBS_MAX, jobs.len());
+        let what = format!("jobs beyond the first {JOBS_MAX}");
         let why = format!("at most {JOBS_MAX} jobs are looked at");
         files.skip(Skipped::new(what, why, None));
         jobs.truncate(JOBS_MAX);

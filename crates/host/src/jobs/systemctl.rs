@@ -38,6 +38,8 @@ pub struct UnitState {
 
 /// More lines than any answer with [`PROPERTIES`] has for one unit.
 const VALUES_MAX: usize = 1000;
+/// More units than are asked for on any sound host.
+const UNITS_MAX: usize = 20_000;
 
 /// Takes the answer apart. Lines without `=` are passed over: a value may hold a line end.
 pub fn parse(text: &str) -> Vec<UnitState> {
@@ -45,6 +47,9 @@ pub fn parse(text: &str) -> Vec<UnitState> {
     let mut unit = UnitState::default();
     for line in text.lines().chain([""]) {
         if line.is_empty() {
+            if units.len() >= UNITS_MAX {
+                break;
+            }
             if !unit.properties.is_empty() {
                 units.push(std::mem::take(&mut unit));
             }
@@ -78,12 +83,10 @@ impl UnitState {
         self.get("Id")
     }
 
-    /// Whether it goes by this name.
-    pub fn is_named(&self, name: &str) -> bool {
-        self.id() == Some(name)
-            || self
-                .get("Names")
-                .is_some_and(|names| names.split_whitespace().any(|known| known == name))
+    /// The names that it goes by.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let names = self.get("Names").unwrap_or_default();
+        self.id().into_iter().chain(names.split_whitespace())
     }
 
     /// The structures in a property: `{ OnCalendar=... ; next_elapse=... }`, of which systemd writes
@@ -163,7 +166,7 @@ mod tests {
         let units = parse(DEBIAN_12);
         assert_eq!(units.len(), 2);
         let (timer, service) = (&units[0], &units[1]);
-        assert!(timer.is_named("fstrim.timer"));
+        assert!(timer.names().any(|name| name == "fstrim.timer"));
         assert_eq!(timer.calendars(), ["Mon *-*-* 00:00:00"]);
         assert_eq!(timer.get("LastTriggerUSec"), None);
         assert_eq!(timer.get("RandomizedDelayUSec"), Some("1h 40min"));

@@ -4,6 +4,7 @@ use super::*;
 use crate::source::{Command, MemorySource, Source, Stat, Unread};
 use facts::host::{Calendars, EnabledState, Job, Trigger};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 /// A host in memory with executable files and times of change.
 #[derive(Default)]
@@ -693,4 +694,80 @@ fn a_thousand_hostile_lines_end_soon() {
         )
         .read_on("debian");
     assert_eq!(host.jobs.expect("jobs").len(), 22);
+}
+
+#[test]
+fn a_crontab_of_a_million_lines_stays_small() {
+    let mut tree = Tree::default().whole();
+    for index in 0..8 {
+        let path = format!("etc/cron.d/f{index}");
+        tree = tree.file(&path, &"@daily root a\n".repeat(290_000));
+    }
+    tree = tree.file("etc/crontab", &"x\n".repeat(1_000_000));
+    let mut host = Host::default();
+    read(&Reader::new(&tree), &mut host);
+    assert_eq!(host.jobs.unwrap_or_default().len(), JOBS_MAX);
+    let what: Vec<&str> = host.skipped.iter().map(|s| s.what.as_str()).collect();
+    assert!(what.len() < 30, "{} skipped", what.len());
+    assert!(what.contains(&"jobs beyond the first 20000"), "{what:?}");
+}
+
+#[test]
+fn triggers_do_not_multiply_with_scripts() {
+    let lines = "@daily root run-parts /etc/cron.weekly\n".repeat(5000);
+    let mut tree = Tree::default().whole().file("etc/crontab", &lines);
+    for index in 0..2000 {
+        tree = tree.program(&format!("etc/cron.weekly/s{index}"), "fstrim -a\n");
+    }
+    let mut host = Host::default();
+    read(&Reader::new(&tree), &mut host);
+    let jobs = host.jobs.unwrap_or_default();
+    assert_eq!(jobs.len(), 2000);
+    assert!(jobs.iter().all(|job| job.triggers.len() == 100));
+}
+
+#[test]
+fn a_drop_in_of_all_units_counts_for_each() {
+    let mut tree = Tree::default().whole();
+    for index in 0..1000 {
+        let path = format!("etc/systemd/system/t{index}.timer");
+        tree = tree.file(&path, "[Timer]\nOnCalendar=daily\n");
+    }
+    let calendars = "OnCalendar=daily\n".repeat(9000);
+    let path = "etc/systemd/system/timer.d/x.conf";
+    tree = tree.file(path, &format!("[Timer]\n{calendars}"));
+    let mut host = Host::default();
+    read(&Reader::new(&tree), &mut host);
+    let what: Vec<&str> = host.skipped.iter().map(|s| s.what.as_str()).collect();
+    assert_eq!(what, ["further files of jobs"]);
+}
+
+#[test]
+fn many_units_are_found_by_name() {
+    // Looking for each among all would take a minute, which anybody who waits for it notices.
+    let mut answer = String::new();
+    let mut tree = Tree::default().whole();
+    let names = "x.timer ".repeat(100);
+    for index in 0..5000 {
+        let path = format!("etc/systemd/system/t{index}.timer");
+        tree = tree.file(&path, "[Timer]\nOnCalendar=daily\n");
+        let _ = write!(
+            answer,
+            "Id=t{index}.timer\nNames={names}\nUnitFileState=enabled\n\n"
+        );
+    }
+    answer.push_str(&"Id=y.service\n\n".repeat(100_000));
+    let tree = tree.systemctl(&answer);
+    let mut host = Host::default();
+    read(&Reader::new(&tree), &mut host);
+    let jobs = host.jobs.unwrap_or_default();
+    assert_eq!(jobs.len(), 5000);
+    let is_enabled = |job: &Job| {
+        job.timer
+            .as_ref()
+            .is_some_and(|timer| timer.enabled == Some(EnabledState::Enabled))
+    };
+    assert!(jobs.iter().all(is_enabled));
+    let units = systemctl::parse(&answer);
+    assert_eq!(units.len(), 20_000);
 }

@@ -9,6 +9,7 @@ use super::words::plain_commands;
 use crate::source::{Command, Unread};
 use facts::host::{Calendars, EnabledState, Host, Job, TimerState, Trigger};
 use facts::{InputError, Skipped};
+use std::collections::HashMap;
 
 /// Units that run cron.
 const CRON_SERVICES: &[&str] = &["cron.service", "crond.service", "cronie.service"];
@@ -56,7 +57,13 @@ pub(super) fn read(files: &Files<'_, '_>, host: &Host) -> Timers {
     asked.sort();
     asked.dedup();
     let states = ask(files, asked);
-    let state_of = |name: &str| states.iter().find(|state| state.is_named(name));
+    let mut by_name: HashMap<&str, &UnitState> = HashMap::new();
+    for state in &states {
+        for name in state.names() {
+            by_name.entry(name).or_insert(state);
+        }
+    }
+    let state_of = |name: &str| by_name.get(name).copied();
 
     let mut jobs = Vec::new();
     for (name, file) in &timers {

@@ -1,5 +1,6 @@
 //! systemd's unit files (systemd.syntax(7), systemd.unit(5)).
 
+use crate::storage::note;
 use facts::InputError;
 
 /// A unit file, or a unit with its drop-ins appended.
@@ -46,7 +47,8 @@ pub fn parse(source: &str, text: &str) -> UnitFile {
             if let Some(name) = &section {
                 unit.sections.push((name.clone(), number));
             } else {
-                unit.errors.push(
+                note(
+                    &mut unit.errors,
                     InputError::new(source, "a section such as [Timer]", line).at_line(number),
                 );
             }
@@ -74,8 +76,8 @@ pub fn parse(source: &str, text: &str) -> UnitFile {
             } else {
                 "an assignment: Key=value"
             };
-            unit.errors
-                .push(InputError::new(source, expected, &whole).at_line(number));
+            let error = InputError::new(source, expected, &whole).at_line(number);
+            note(&mut unit.errors, error);
             continue;
         };
         if unit.assignments.len() >= ASSIGNMENTS_MAX {

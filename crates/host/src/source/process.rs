@@ -305,7 +305,7 @@ mod tests {
         // exec, so that no grandchild keeps the pipe open after the kill.
         let answer = run(&mut shell("exec sleep 30"), Duration::from_millis(80), 100);
         assert_eq!(answer, Err(Unread::Timeout(80)));
-        assert!(begun.elapsed() < Duration::from_secs(5));
+        assert!(begun.elapsed() < Duration::from_secs(20));
     }
 
     #[test]

@@ -182,7 +182,7 @@ mod tests {
         let helper = helper(&directory, &body);
         let begun = Instant::now();
         let answers = asked(&helper, &["/", "/hung", "/data"]);
-        assert!(begun.elapsed() < Duration::from_secs(2));
+        assert!(begun.elapsed() < Duration::from_secs(20));
         assert_eq!(answers[1].timeout_ms, Some(250));
         assert_eq!(answers[1].usage, None);
         assert!(answers[0].usage.is_some(), "{answers:?}");
@@ -195,7 +195,7 @@ mod tests {
         let helper = helper(&directory, "sleep 30");
         let begun = Instant::now();
         let answers = asked(&helper, &["/1", "/2", "/3", "/4", "/5"]);
-        assert!(begun.elapsed() < Duration::from_secs(3));
+        assert!(begun.elapsed() < Duration::from_secs(20));
         let waited: Vec<_> = answers.iter().map(|a| a.timeout_ms).collect();
         // 250 + 250 + 100 of the 600 ms: the third is cut short (on a busy machine the second).
         assert_eq!(waited[0], Some(250));

@@ -12,6 +12,7 @@ pub mod mountinfo;
 mod scsi;
 pub mod usage;
 
+pub(crate) use fields::note;
 pub use fields::{split_options, unescape};
 
 use crate::Reader;

@@ -23,6 +23,11 @@ use facts::{Host, Skipped};
 use process::{JavaRole, Process, Role};
 pub(crate) use view::View;
 
+/// More stores than run on any sound host.
+const RUNNING_MAX: usize = 500;
+/// Data paths of all stores together.
+const DATA_PATHS_MAX: usize = 1000;
+
 /// A store before its paths are resolved.
 struct Found {
     engine: StoreEngine,
@@ -106,6 +111,11 @@ fn running(
         };
         if role == Role::Java(JavaRole::ElasticsearchLauncher) {
             continue;
+        }
+        if stores.len() >= RUNNING_MAX {
+            let why = format!("at most {RUNNING_MAX} are looked at");
+            skipped.push(Skipped::new("further running stores", why, None));
+            break;
         }
         let view = container::view(reader, host, host_view, process.pid);
         let (view, barrier) = match view {
@@ -256,7 +266,13 @@ fn settle(
         }
     };
     let mut data_paths: Vec<String> = Vec::new();
-    for path in paths {
+    let taken: usize = host.stores.iter().map(|store| store.data_paths.len()).sum();
+    for (index, path) in paths.into_iter().enumerate() {
+        if taken + index >= DATA_PATHS_MAX {
+            let why = format!("at most {DATA_PATHS_MAX} data paths are looked at");
+            skipped.push(Skipped::new(&what, why, None));
+            break;
+        }
         let resolved = match found.view.resolve(reader, &path) {
             Ok(resolved) => resolved,
             Err(unread) => {

@@ -673,3 +673,37 @@ fn a_recording_repeats_the_reading() {
     read(&reader, &Options::default(), &mut second);
     assert_eq!(first, second);
 }
+
+#[test]
+fn thousands_of_processes_are_cut() {
+    let mut source = base();
+    for pid in 2..2000 {
+        source = process(source, pid, "mongod", &format!("mongod --dbpath /m{pid}"));
+    }
+    let host = read_from(&source, &[]);
+    assert_eq!(host.stores.len(), RUNNING_MAX);
+    assert!(skipped(&host).contains("further running stores"));
+}
+
+#[test]
+fn data_paths_without_end_are_cut() {
+    let paths: Vec<String> = (0..3000).map(|n| format!("- /a{n}\n")).collect();
+    let paths = paths.concat();
+    let source = process(
+        base(),
+        7,
+        "mongod",
+        &format!("mongod --dbpath {}", "/a".repeat(300)),
+    )
+    .file(
+        "etc/elasticsearch/elasticsearch.yml",
+        format!("path.data:\n{paths}"),
+    );
+    let host = read_from(&source, &[]);
+    let skipped = skipped(&host);
+    assert!(skipped.contains("at most 1000 data paths"), "{skipped}");
+    assert!(
+        skipped.contains("more than 200 names in a path"),
+        "{skipped}"
+    );
+}

@@ -4,10 +4,13 @@ use crate::source::Kind;
 use crate::{Reader, Unread};
 use facts::Host;
 use facts::host::DeviceNumber;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
 
 /// As many symbolic links as Linux follows in one path (`path_resolution(7)`).
 const LINKS_MAX: usize = 40;
+/// Names that are looked at for one path, those of links included.
+const STEPS_MAX: usize = 200;
 /// `PATH_MAX` of Linux.
 const PATH_BYTES_MAX: usize = 4096;
 
@@ -16,7 +19,27 @@ const PATH_BYTES_MAX: usize = 4096;
 pub(crate) struct View {
     /// What stands before each path: empty, or `proc/PID/root/`.
     prefix: String,
-    mounts: Vec<MountPoint>,
+    /// Shared by all stores that see the same tree.
+    mounts: Rc<Mounts>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Mounts {
+    list: Vec<MountPoint>,
+    /// The last one at each mount point: it hides the others.
+    by_point: HashMap<String, usize>,
+}
+
+impl FromIterator<MountPoint> for Mounts {
+    fn from_iter<I: IntoIterator<Item = MountPoint>>(mounts: I) -> Self {
+        let list: Vec<MountPoint> = mounts.into_iter().collect();
+        let places = list.iter().enumerate();
+        let by_point = places.map(|(index, mount)| (mount.at.clone(), index));
+        Self {
+            by_point: by_point.collect(),
+            list,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +71,7 @@ impl View {
         });
         Self {
             prefix: String::new(),
-            mounts: mounts.collect(),
+            mounts: Rc::new(mounts.collect()),
         }
     }
 
@@ -57,7 +80,7 @@ impl View {
         let text = reader.text(&format!("proc/{pid}/mountinfo"))?;
         Ok(Self {
             prefix: format!("proc/{pid}/root/"),
-            mounts: text.lines().filter_map(parse_mount).collect(),
+            mounts: Rc::new(text.lines().filter_map(parse_mount).collect()),
         })
     }
 
@@ -78,12 +101,19 @@ impl View {
         is_remote(&mount.fs_type).then_some(mount.fs_type.as_str())
     }
 
-    /// The last of the longest mount points above a path: it hides the others.
+    /// The last of the longest mount points above an absolute path: it hides the others.
     fn mount_of(&self, path: &str) -> Option<&MountPoint> {
-        self.mounts
-            .iter()
-            .filter(|mount| below(&mount.at, path).is_some())
-            .max_by_key(|mount| mount.at.len())
+        let mut directory = path;
+        loop {
+            if let Some(&index) = self.mounts.by_point.get(directory) {
+                return self.mounts.list.get(index);
+            }
+            directory = match directory.rfind('/')? {
+                0 if directory.len() > 1 => "/",
+                0 => return None,
+                end => &directory[..end],
+            };
+        }
     }
 
     /// Follows the symbolic links of an absolute path, one component after the other, but never into
@@ -96,7 +126,13 @@ impl View {
         let mut done: Vec<String> = Vec::new();
         let mut unfinished = None;
         let mut links = 0;
+        let mut steps = 0;
         while let Some(name) = todo.pop_front() {
+            steps += 1;
+            if steps > STEPS_MAX {
+                let why = format!("more than {STEPS_MAX} names in a path");
+                return Err(Unread::Failed(why));
+            }
             match name.as_str() {
                 "" | "." => continue,
                 ".." => {
@@ -189,6 +225,7 @@ impl View {
         let inside = join(&mount.root, below(&mount.at, path)?);
         let target = other
             .mounts
+            .list
             .iter()
             .filter(|target| target.device_number == mount.device_number)
             .filter(|target| below(&target.root, &inside).is_some())
@@ -293,7 +330,7 @@ mod tests {
     fn view(mountinfo: &str) -> View {
         View {
             prefix: String::new(),
-            mounts: mountinfo.lines().filter_map(parse_mount).collect(),
+            mounts: Rc::new(mountinfo.lines().filter_map(parse_mount).collect()),
         }
     }
 
