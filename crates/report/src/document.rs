@@ -3,7 +3,7 @@
 
 use crate::check::{CheckReport, Counts, by_severity};
 use crate::escape::escape_json;
-use crate::groups::{Filesystems, Key, stores_by_mount};
+use crate::groups::{Filesystems, Key};
 use crate::tree::dm_types;
 use facts::host::{BlockDevice, DeviceKind, Mount, Platform, Store, StoreEngine, StoreState};
 use facts::{Finding, Host, Layer, Skipped};
@@ -250,7 +250,7 @@ impl<'a> StoreRow<'a> {
 /// Every mount, and the number of those whose stack found no place.
 fn mounts<'a>(host: &'a Host, findings: &[&'a Finding]) -> (Vec<MountRow<'a>>, usize) {
     let filesystems = Filesystems::of(host);
-    let mut stores = stores_by_mount(host);
+    let mut stores = host.stores_by_mount();
     let mut blame = Blame::default();
     for finding in findings {
         if let Some(device) = finding.device.as_deref() {

@@ -84,7 +84,7 @@ pub(crate) fn char_width(c: char) -> usize {
 }
 
 /// Cuts to `columns`, with an ellipsis where something was cut.
-pub(crate) fn cut(text: &str, columns: usize) -> Cow<'_, str> {
+pub fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     if display_width(text) <= columns {
         return Cow::Borrowed(text);
     }

@@ -43,7 +43,7 @@ impl<'a> Groups<'a> {
     pub fn of(report: &CheckReport<'a>, all: bool) -> Self {
         let host = report.host;
         let filesystems = Filesystems::of(host);
-        let stores = stores_by_mount(host);
+        let stores = host.stores_by_mount();
         let mut groups: BTreeMap<Key<'a>, Group<'a>> = BTreeMap::new();
         let mut host_wide: Vec<&Finding> = Vec::new();
         let mut named: HashSet<u64> = stores.keys().copied().collect();
@@ -208,21 +208,6 @@ pub(crate) fn store_words(store: &Store) -> String {
         words.push_str(&store.data_paths.join(", "));
     }
     words
-}
-
-/// Indices of the stores whose data lies on each mount, by mount id.
-pub(crate) fn stores_by_mount(host: &Host) -> HashMap<u64, BTreeSet<usize>> {
-    let mut stores: HashMap<u64, BTreeSet<usize>> = HashMap::new();
-    for (index, store) in host.stores.iter().enumerate() {
-        for mount in store
-            .data_paths
-            .iter()
-            .filter_map(|path| host.mount_of_path(path))
-        {
-            stores.entry(mount.id).or_default().insert(index);
-        }
-    }
-    stores
 }
 
 /// What tells two filesystems apart. Mounts of the same device are the same filesystem.

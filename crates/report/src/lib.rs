@@ -26,9 +26,11 @@ pub use document::{
     CheckDocument, CheckResult, DiscardRow, LayerRow, MountRow, SCHEMA, StoreRow, SuppressedRow,
     json, json_schema,
 };
-pub use escape::escape;
+pub use escape::{cut, escape};
 pub use markdown::markdown;
 pub use nagios::{NagiosStatus, nagios, nagios_status};
 pub use sarif::sarif;
 pub use text::{TextOptions, text};
+pub use tree::stack_tree;
 pub use units::{human_bytes, human_duration};
+pub use wrap::wrap;

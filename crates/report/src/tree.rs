@@ -24,6 +24,14 @@ pub(crate) struct TreeLine {
     pub mark: String,
 }
 
+/// A stack as lines of at most `width` columns, without marks: what `trimtab check` draws of a mount.
+pub fn stack_tree(stack: &Stack<'_>, width: usize, unicode: bool) -> Vec<String> {
+    draw(stack, |_| Vec::new(), width, unicode)
+        .into_iter()
+        .map(|line| line.body)
+        .collect()
+}
+
 /// Draws a stack within `width` columns. `blamed_by` names the rules that blame a device; `unicode`
 /// chooses box-drawing characters over ASCII.
 pub(crate) fn draw<'a>(

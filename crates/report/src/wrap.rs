@@ -7,7 +7,7 @@ use crate::escape::{char_width, display_width, escape};
 ///
 /// A `code span` between two backticks is never broken, since people copy it: one that is too long
 /// stands on a line of its own and exceeds the width. Other words that are too long are broken.
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();
     for paragraph in text.split('\n') {

@@ -1,6 +1,7 @@
 use facts::host::{Mount, Store};
 use facts::{Finding, Host, Skipped, Stack};
 use jiff::Timestamp;
+use std::collections::{BTreeSet, HashMap};
 
 /// What a rule may look at: the facts, and views of them that several rules share.
 pub struct Context<'a> {
@@ -11,6 +12,8 @@ pub struct Context<'a> {
     /// Mounts that sit on a block device, with their stack; bind mounts and subvolumes of the same
     /// filesystem stand once, at their first mount (or at the one a store's data lies on).
     pub volumes: Vec<Volume<'a>>,
+    /// Indices (of the host's stores) by mount id.
+    stores_by_mount: HashMap<u64, BTreeSet<usize>>,
 }
 
 /// A mounted filesystem on a block device.
@@ -37,37 +40,56 @@ pub struct Outcome {
 impl<'a> Context<'a> {
     /// Prepares the shared views.
     pub fn new(host: &'a Host) -> Self {
+        let stores_by_mount = host.stores_by_mount();
         let mut volumes: Vec<Volume<'a>> = Vec::new();
+        let mut by_device: HashMap<&str, usize> = HashMap::new();
         for mount in &host.mounts {
             let Some(stack) = host.stack_of(mount) else {
                 continue;
             };
-            let stores: Vec<&Store> = host.stores_on(mount).collect();
-            match volumes
-                .iter_mut()
-                .find(|known| known.stack.top().name == stack.top().name)
-            {
-                Some(known) => {
-                    if known.stores.is_empty() && !stores.is_empty() {
-                        known.mount = mount;
-                    }
-                    for store in stores {
-                        if !known.stores.contains(&store) {
-                            known.stores.push(store);
-                        }
+            let stores = stores_of(host, &stores_by_mount, mount);
+            if let Some(&known) = by_device.get(stack.top().name.as_str()) {
+                let known = &mut volumes[known];
+                if known.stores.is_empty() && !stores.is_empty() {
+                    known.mount = mount;
+                }
+                for store in stores {
+                    if !known.stores.contains(&store) {
+                        known.stores.push(store);
                     }
                 }
-                None => volumes.push(Volume {
+            } else {
+                by_device.insert(&stack.top().name, volumes.len());
+                volumes.push(Volume {
                     mount,
                     stack,
                     stores,
-                }),
+                });
             }
         }
         Self {
             host,
             now: host.read_at,
             volumes,
+            stores_by_mount,
         }
     }
+
+    /// Stores whose data is reached through this very mount, not another of the same filesystem.
+    pub fn stores_on(&self, mount: &Mount) -> Vec<&'a Store> {
+        stores_of(self.host, &self.stores_by_mount, mount)
+    }
+}
+
+fn stores_of<'a>(
+    host: &'a Host,
+    stores_by_mount: &HashMap<u64, BTreeSet<usize>>,
+    mount: &Mount,
+) -> Vec<&'a Store> {
+    stores_by_mount
+        .get(&mount.id)
+        .into_iter()
+        .flatten()
+        .map(|&index| &host.stores[index])
+        .collect()
 }

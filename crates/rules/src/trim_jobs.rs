@@ -10,7 +10,7 @@ mod arguments;
 use crate::context::{Context, Outcome, Volume};
 use crate::wording;
 use arguments::{Targets, TrimCommand};
-use facts::host::{FstabEntry, Job, JobCommand, Mount, Platform};
+use facts::host::{FstabEntry, Job, JobCommand, Mount, MountIndex, Platform};
 use facts::{Evidence, Host, Skipped};
 use std::collections::HashMap;
 
@@ -23,6 +23,7 @@ pub(crate) const JOBS_NEED: &str =
 /// Every job that trims, active or not.
 pub(crate) struct TrimJobs<'a> {
     host: &'a Host,
+    mount_index: MountIndex<'a>,
     /// In the order of the facts.
     pub jobs: Vec<TrimJob<'a>>,
     /// All mounts of a filesystem by the kernel name of the device that is mounted.
@@ -132,7 +133,12 @@ impl<'a> TrimJobs<'a> {
                 mounts.entry(&device.name).or_default().push(mount);
             }
         }
-        Some(Self { host, jobs, mounts })
+        Some(Self {
+            host,
+            mount_index: host.mount_index(),
+            jobs,
+            mounts,
+        })
     }
 
     /// The jobs that run by themselves.
@@ -196,8 +202,8 @@ impl<'a> TrimJobs<'a> {
                 // An explicit mount point may be any directory of the filesystem, and is trimmed
                 // even when mounted read-only.
                 let named = paths.iter().any(|path| {
-                    self.host
-                        .mount_of_path(path)
+                    self.mount_index
+                        .of(path)
                         .is_some_and(|found| mounts.iter().any(|mount| mount.id == found.id))
                 });
                 if named {
@@ -304,8 +310,8 @@ impl<'a> TrimJobs<'a> {
     /// Whether a mount can be got at by its mount point: fstrim leaves out those that a later mount
     /// hides.
     fn is_on_top(&self, mount: &Mount) -> bool {
-        self.host
-            .mount_of_path(&mount.mount_point)
+        self.mount_index
+            .of(&mount.mount_point)
             .is_none_or(|top| top.id == mount.id)
     }
 }

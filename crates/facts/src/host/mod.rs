@@ -18,6 +18,7 @@ pub use store::{Store, StoreEngine, StoreState};
 use crate::Skipped;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashMap};
 
 /// The facts of one host, as of one moment.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -98,14 +99,103 @@ impl Host {
             .max_by_key(|mount| mount.mount_point.len())
     }
 
-    /// Stores whose data lies on this mount.
-    pub fn stores_on<'a>(&'a self, mount: &'a Mount) -> impl Iterator<Item = &'a Store> {
-        self.stores.iter().filter(move |store| {
-            store
-                .data_paths
+    /// Looks mounts up by path; for many paths, where [`Host::mount_of_path`] would go through all
+    /// mounts each time.
+    pub fn mount_index(&self) -> MountIndex<'_> {
+        MountIndex(
+            self.mounts
                 .iter()
-                .filter_map(|path| self.mount_of_path(path))
-                .any(|found| found.id == mount.id)
-        })
+                .map(|mount| (mount.mount_point.as_str(), mount))
+                .collect(),
+        )
+    }
+
+    /// Indices (of `stores`) of the stores whose data lies on each mount, by mount id.
+    pub fn stores_by_mount(&self) -> HashMap<u64, BTreeSet<usize>> {
+        let mounts = self.mount_index();
+        let mut stores: HashMap<u64, BTreeSet<usize>> = HashMap::new();
+        for (index, store) in self.stores.iter().enumerate() {
+            for mount in store.data_paths.iter().filter_map(|path| mounts.of(path)) {
+                stores.entry(mount.id).or_default().insert(index);
+            }
+        }
+        stores
+    }
+}
+
+/// Mounts by their mount points; of several over the same point the last one, which hides the
+/// others.
+#[derive(Debug, Clone)]
+pub struct MountIndex<'a>(HashMap<&'a str, &'a Mount>);
+
+impl<'a> MountIndex<'a> {
+    /// As [`Host::mount_of_path`].
+    pub fn of(&self, path: &str) -> Option<&'a Mount> {
+        if !path.starts_with('/') {
+            return None;
+        }
+        let mut prefix = path;
+        loop {
+            if let Some(mount) = self.0.get(prefix) {
+                return Some(mount);
+            }
+            prefix = match prefix.rfind('/') {
+                Some(0) if prefix.len() > 1 => "/",
+                Some(0) | None => return None,
+                Some(at) => &prefix[..at],
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_finds_the_mount_that_a_search_finds() {
+        let mount = |id, point: &str| Mount {
+            id,
+            device_number: DeviceNumber::default(),
+            root: "/".to_owned(),
+            mount_point: point.to_owned(),
+            fs_type: "xfs".to_owned(),
+            source: "/dev/sda".to_owned(),
+            options: Vec::new(),
+            usage: None,
+            geometry: None,
+        };
+        let mut host = Host {
+            mounts: vec![
+                mount(1, "/"),
+                mount(2, "/data"),
+                mount(3, "/data/one"),
+                mount(4, "/data"),
+                mount(5, "/database"),
+            ],
+            ..Host::default()
+        };
+        let paths = [
+            "/",
+            "/data",
+            "/data/",
+            "/data/one",
+            "/data/one/x",
+            "/data/two//x",
+            "/datab",
+            "/database/",
+            "data",
+            "",
+            "//data",
+            "/data/ö/x",
+        ];
+        for _ in 0..2 {
+            let index = host.mount_index();
+            for path in paths {
+                let searched = host.mount_of_path(path).map(|mount| mount.id);
+                assert_eq!(index.of(path).map(|mount| mount.id), searched, "{path:?}");
+            }
+            host.mounts.remove(0);
+        }
     }
 }

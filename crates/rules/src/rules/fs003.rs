@@ -44,7 +44,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     // Access times are a matter of the mount that a path goes through, not of the filesystem, so
     // bind mounts count on their own here.
     for mount in &cx.host.mounts {
-        let stores: Vec<&Store> = cx.host.stores_on(mount).collect();
+        let stores = cx.stores_on(mount);
         let Some(device) = cx.host.device_of(mount) else {
             continue;
         };
