@@ -43,5 +43,38 @@ pub fn read_host(reader: &Reader<'_>, options: &Options, read_at: Timestamp) -> 
         host.skipped
             .push(Skipped::new(path, "permission denied", Some("root")));
     }
+    bound_skipped(&mut host.skipped);
     host
+}
+
+/// Nobody reads more of them; a hostile bundle could name millions.
+const SKIPPED_MAX: usize = 1000;
+
+fn bound_skipped(skipped: &mut Vec<Skipped>) {
+    if skipped.len() > SKIPPED_MAX {
+        let more = skipped.len() - SKIPPED_MAX;
+        skipped.truncate(SKIPPED_MAX);
+        skipped.push(Skipped::new(
+            format!("{more} more"),
+            format!("only the first {SKIPPED_MAX} are listed"),
+            None,
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_skipped_is_bounded_and_counted() {
+        let mut skipped = vec![Skipped::new("a", "b", None); SKIPPED_MAX + 7];
+        bound_skipped(&mut skipped);
+        assert_eq!(skipped.len(), SKIPPED_MAX + 1);
+        assert_eq!(skipped[SKIPPED_MAX].what, "7 more");
+        skipped.truncate(SKIPPED_MAX);
+        let as_many = skipped.clone();
+        bound_skipped(&mut skipped);
+        assert_eq!(skipped, as_many);
+    }
 }
