@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo test deps lint unit fuzz-smoke guest docs bench release deny fuzz clean
+.PHONY: demo test deps lint unit fuzz-smoke guest docs bench bench-trim release deny fuzz clean
 
 demo: release
 	@./lab/demo.sh
@@ -46,6 +46,11 @@ docs:
 
 bench: release
 	@./benches/check.sh
+
+# fstrim and trimtab trim side by side: needs root and about an hour, writes docs/trim-bench.md.
+bench-trim: release
+	@./benches/trim.sh | tee target/trim-bench.md; status=$${PIPESTATUS[0]}; \
+	    ! grep -q '^|' target/trim-bench.md || mv target/trim-bench.md docs/; exit $$status
 
 # Licences, sources and advisories (cargo install cargo-deny).
 deny:

@@ -2,7 +2,7 @@
 # Installs what the tests need, when root on Debian or Ubuntu; otherwise says what is missing and
 # what is skipped for want of it.
 set -euo pipefail
-# command:package, what it is for
+# command or file:package, what it is for
 needs="
 cc:gcc the linker, and zstd
 systemd-analyze:systemd the comparison of calendars with systemd's own
@@ -21,12 +21,20 @@ setpriv:util-linux the guest and the check as nobody
 kmod:kmod the guest
 cpio:cpio the guest
 zstd:zstd the guest
+xfs_io:xfsprogs the guest
+btrfs:btrfs-progs the guest
+e2fsck:e2fsprogs the guest
+blkid:util-linux the guest
+run-parts:debianutils the guest
+fio:fio latencies, in the guest and in make bench-trim
+nbdkit:nbdkit the disk models of make bench-trim
+/usr/lib/x86_64-linux-gnu/nbdkit/plugins/nbdkit-python-plugin.so:nbdkit-plugin-python the disk models
 "
 PATH=$PATH:/usr/sbin:/sbin
 missing=()
 while read -r command what; do
     [ -n "$command" ] || continue
-    command -v "${command%%:*}" >/dev/null || missing+=("${command#*:} ($what)")
+    [ -e "${command%%:*}" ] || command -v "${command%%:*}" >/dev/null || missing+=("${command#*:} ($what)")
 done <<<"$needs"
 [ ${#missing[@]} = 0 ] && exit 0
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

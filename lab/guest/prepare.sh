@@ -2,7 +2,8 @@
 # Builds what a guest boots: Debian's own kernel, unpacked but not installed, and an initramfs with
 # the storage tools of this machine. Cached by the hash of all that goes in.
 #
-#   lab/guest/prepare.sh        prints the directory that holds vmlinuz and initramfs
+#   lab/guest/prepare.sh        prints the directory that holds vmlinuz and initramfs, and fio, which
+#                               is large and so comes along only when asked for (GUEST_FIO=1)
 set -euo pipefail
 cd "$(dirname "$0")"
 cache=${TRIMTAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/trimtab}/guest
@@ -10,17 +11,22 @@ mkdir -p "$cache"
 
 package=$(apt-cache depends linux-image-amd64 | awk '/Depends:/ { print $2; exit }')
 version=$(apt-cache policy "$package" | awk '/Candidate:/ { print $2 }')
-[ -n "$package" ] && [ "$version" != "(none)" ] || {
+if [ -z "$package" ] || [ "$version" = "(none)" ]; then
     echo "guest: no Debian kernel package is known here: run 'apt-get update'" >&2
     exit 2
-}
+fi
+# cron and anacron as Debian ships them, for the cases that plant a trim there: unpacked aside, so
+# that the other cases see a host without them.
+cron_packages="cron cron-daemon-common anacron"
 tools="bash busybox systemctl cryptsetup lvm dmsetup mkfs.xfs mkfs.btrfs mkfs.ext4 mount umount setpriv
-    thin_check kmod mdadm fstrim"
+    thin_check kmod mdadm fstrim xfs_io xfs_repair xfs_db e2fsck dumpe2fs btrfs blkid losetup run-parts"
 hash=$(
     {
         echo "$package $version"
         cat prepare.sh init lab.service
-        for tool in $tools; do sha256sum "$(command -v "$tool")"; done
+        # shellcheck disable=SC2086
+        apt-cache policy $cron_packages | grep -E '^[a-z]|Candidate:'
+        for tool in $tools fio; do sha256sum "$(command -v "$tool")"; done
     } | sha256sum | cut -c1-16
 )
 built=$cache/$hash
@@ -35,20 +41,46 @@ chmod 755 "$work"
 (cd "$work" && apt-get download -q "$package=$version" >&2 && dpkg-deb -x ./*.deb kernel)
 release=$(ls "$work/kernel/lib/modules")
 root=$work/root
-mkdir -p "$root"/{usr/bin,usr/sbin,usr/lib,usr/lib64,etc/lvm,proc,sys,dev,run,tmp,mnt,lab,var/lib}
+mkdir -p "$root"/{usr/bin,usr/sbin,usr/lib,usr/lib64,etc/lvm,proc,sys,dev,run,tmp,mnt,lab,root,var/lib}
+ln -s ../run "$root/var/run"
 for name in bin sbin lib lib64; do ln -s "usr/$name" "$root/$name"; done
 
-copy_libraries() {
+copy_libraries() { # PROGRAM [ROOT]
+    local into=${2:-$root}
     ldd "$1" 2>/dev/null | grep -o '/[^ )]*' | while read -r library; do
-        [ -e "$root$library" ] && continue
-        mkdir -p "$root$(dirname "$library")"
-        cp -L "$library" "$root$library"
+        [ -e "$into$library" ] && continue
+        mkdir -p "$into$(dirname "$library")"
+        cp -L "$library" "$into$library"
     done || true
 }
 for tool in $tools; do
     cp -L "$(command -v "$tool")" "$root/usr/sbin/$tool"
     copy_libraries "$(command -v "$tool")"
 done
+mkdir "$work/fio"
+cp -L "$(command -v fio)" "$work/fio/program"
+copy_libraries "$work/fio/program" "$work/fio"
+cat >"$work/fio/fio" <<'SH'
+#!/bin/sh
+here=/lab/fio
+LD_LIBRARY_PATH=$here/lib/x86_64-linux-gnu:$here/usr/lib/x86_64-linux-gnu exec $here/program "$@"
+SH
+chmod 755 "$work/fio/fio"
+
+cron=$root/usr/share/lab/cron
+mkdir -p "$work/cron" "$cron"
+# shellcheck disable=SC2086
+(cd "$work/cron" && apt-get download -q $cron_packages >&2 && for deb in ./*.deb; do dpkg-deb -x "$deb" "$cron"; done)
+rm -rf "$work/cron" "${cron:?}/usr/share" "${cron:?}/usr/bin"
+# The guest's /lib is a link to usr/lib.
+if [ -d "$cron/lib" ]; then
+    cp -a "$cron/lib/." "$cron/usr/lib/"
+    rm -rf "${cron:?}/lib"
+fi
+for program in cron anacron; do copy_libraries "$cron/usr/sbin/$program"; done
+mkdir -p "$cron/usr/lib/x86_64-linux-gnu/security"
+cp -L /lib/x86_64-linux-gnu/security/pam_permit.so "$cron/usr/lib/x86_64-linux-gnu/security/"
+
 # systemd itself, for cases that ask for it: its programs, and only the units that fit a guest
 # without udev, getty and login.
 mkdir -p "$root/usr/lib/systemd/system"
@@ -72,13 +104,17 @@ for library in libgcc_s.so.1 libm.so.6 libc.so.6; do
     cp -L "/lib/x86_64-linux-gnu/$library" "$root/lib/x86_64-linux-gnu/"
 done
 cp "$root/usr/sbin/busybox" "$root/usr/bin/busybox"
+# busybox' own sh would run its own applets whatever PATH says: cron's jobs get Debian's.
+cp -L /bin/sh "$root/usr/bin/sh"
+copy_libraries /bin/sh
 for name in bash systemctl; do ln -sf "/usr/sbin/$name" "$root/usr/bin/$name"; done
 # The kernel itself calls this one to load filesystems and targets.
 ln -sf kmod "$root/usr/sbin/modprobe"
 for name in pvcreate vgcreate lvcreate lvchange lvs vgchange; do ln -sf lvm "$root/usr/sbin/$name"; done
 
-modules="nvme virtio_pci 9p 9pnet_virtio virtio_rng xfs ext4 btrfs dm-mod dm-crypt dm-thin-pool
-    raid0 raid1 raid456 xts aesni_intel cbc essiv sha256_generic algif_skcipher algif_hash
+modules="nvme virtio_pci virtio_blk virtio_scsi sd_mod ahci ata_piix loop scsi_debug null_blk
+    9p 9pnet_virtio virtio_rng xfs ext4 btrfs dm-mod dm-crypt dm-thin-pool dm-delay
+    linear raid0 raid1 raid10 raid456 xts aesni_intel cbc essiv sha256_generic algif_skcipher algif_hash
     crc32c_generic"
 mkdir -p "$root/lib/modules/$release"
 cp "$work/kernel/lib/modules/$release"/modules.{order,builtin,builtin.modinfo} "$root/lib/modules/$release/"

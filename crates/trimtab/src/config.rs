@@ -1,6 +1,6 @@
 //! trimtab.toml: a table per command; a flag or an environment variable outranks it.
 
-use crate::cli::{Format, SeverityArg};
+use crate::cli::{Format, SeverityArg, TrimFormat};
 use crate::error::{CommandError, Kind};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,8 @@ const DEFAULT_PATH: &str = "/etc/trimtab/trimtab.toml";
 pub struct Config {
     /// `[check]`.
     pub check: CheckConfig,
+    /// `[trim]`.
+    pub trim: TrimConfig,
 }
 
 /// `[check]`.
@@ -32,6 +34,38 @@ pub struct CheckConfig {
     pub fail_on: Option<SeverityArg>,
     /// `[[check.suppress]]`.
     pub suppress: Vec<Suppress>,
+}
+
+/// `[trim]`: values are written as on the command line.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrimConfig {
+    /// As `--window`; `--now` outranks it.
+    pub window: Vec<String>,
+    /// As `--tz`.
+    pub tz: Option<String>,
+    /// As `--max-latency`.
+    pub max_latency: Option<String>,
+    /// As `--deadline`.
+    pub deadline: Option<String>,
+    /// As `--rate`.
+    pub rate: Option<String>,
+    /// As `--max-request`.
+    pub max_request: Option<String>,
+    /// As `--accept-stall`.
+    pub accept_stall: Option<String>,
+    /// As `--probe`.
+    pub probe: Vec<String>,
+    /// As `--require-green`.
+    pub require_green: Option<String>,
+    /// As `--credentials-file`.
+    pub credentials_file: Option<PathBuf>,
+    /// As `--ca-file`.
+    pub ca_file: Option<PathBuf>,
+    /// As `--state`.
+    pub state: Option<PathBuf>,
+    /// As `--format`.
+    pub format: Option<TrimFormat>,
 }
 
 /// A finding that is known and accepted.
@@ -79,7 +113,7 @@ impl Config {
     fn parse(text: &str, name: &str) -> Result<Self, CommandError> {
         let config: Self = toml::from_str(text).map_err(|error| {
             CommandError::new(Kind::Input, format!("configuration {name}: {error}"))
-                .hint("a table per command: [check] takes select, ignore, data_paths, format, fail_on, [[check.suppress]]")
+                .hint("a table per command: [check] takes select, ignore, data_paths, format, fail_on, [[check.suppress]]; [trim] the long options of `trimtab trim` as window, max_latency ...")
         })?;
         for suppress in &config.check.suppress {
             if suppress.reason.trim().is_empty() {

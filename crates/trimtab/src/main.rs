@@ -10,6 +10,7 @@ use clap::Parser;
 use cli::{Cli, Command};
 use config::Config;
 use error::CommandError;
+use std::path::Path;
 use std::process::ExitCode;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
@@ -20,14 +21,16 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// [`host::storage::usage`].
 const STATFS_HELPER: &str = "__statfs";
 
+/// The one that makes it hand ranges to the kernel, see [`trim::child`].
+const FITRIM_HELPER: &str = "__fitrim";
+
+/// The one that makes it wait for a pass to end and put its limits back, see [`trim::limits`]; the
+/// state directory follows.
+const GUARDIAN_HELPER: &str = "__guardian";
+
 fn main() -> ExitCode {
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|argument| argument == STATFS_HELPER)
-    {
-        let answered =
-            host::storage::usage::answer_mount_points(std::io::stdin(), std::io::stdout());
-        return answered.map_or(ExitCode::from(2), |()| ExitCode::SUCCESS);
+    if let Some(code) = helper() {
+        return code;
     }
     // clap prints help to stdout with 0 and usage errors to stderr with 2, as the contract says.
     let cli = Cli::parse();
@@ -41,6 +44,27 @@ fn main() -> ExitCode {
     }
 }
 
+/// Runs as a helper of another trimtab: before clap, which may print, and before any signal handler.
+fn helper() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    let name = arguments.next()?;
+    let done = match name.to_str()? {
+        STATFS_HELPER => {
+            host::storage::usage::answer_mount_points(std::io::stdin(), std::io::stdout()).is_ok()
+        }
+        FITRIM_HELPER => trim::child::serve().is_ok(),
+        GUARDIAN_HELPER => arguments.next().is_some_and(|state_dir| {
+            trim::limits::guard(Path::new(&state_dir), Path::new("/sys")).is_ok()
+        }),
+        _ => return None,
+    };
+    Some(if done {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(2)
+    })
+}
+
 fn run(cli: Cli) -> Result<ExitCode, CommandError> {
     match cli.command {
         Command::Check(arguments) => {
@@ -52,6 +76,10 @@ fn run(cli: Cli) -> Result<ExitCode, CommandError> {
             commands::collect::run(&arguments, &config.check, cli.quiet)
         }
         Command::Rule(arguments) => commands::rule::run(&arguments),
+        Command::Trim(arguments) => {
+            let config = Config::load(cli.config.as_deref())?;
+            commands::trim::run(&arguments, &config, cli.quiet)
+        }
         Command::Completions { shell } => commands::manual::completions(shell),
         Command::Man { directory } => commands::manual::pages(&directory),
     }

@@ -110,6 +110,13 @@ impl Host {
         )
     }
 
+    /// Stores whose data lies on this mount; for many mounts see [`Host::stores_by_mount`].
+    pub fn stores_on(&self, mount: &Mount) -> Vec<&Store> {
+        let stores = self.stores_by_mount();
+        let indices = stores.get(&mount.id).into_iter().flatten();
+        indices.map(|&index| &self.stores[index]).collect()
+    }
+
     /// Indices (of `stores`) of the stores whose data lies on each mount, by mount id.
     pub fn stores_by_mount(&self) -> HashMap<u64, BTreeSet<usize>> {
         let mounts = self.mount_index();

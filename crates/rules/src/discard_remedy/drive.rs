@@ -19,12 +19,32 @@ pub(super) fn is_made_by_a_host(device: &BlockDevice) -> bool {
         .is_some_and(|model| model.starts_with("QEMU ") || model.starts_with("VBOX "))
 }
 
-/// Writes the hardware's limit back.
+/// The largest limit that kernels let anybody write: later ones refuse what does not fit 32 bits
+/// (`queue_max_discard_sectors_store` in block/blk-sysfs.c).
+const WRITABLE_BYTES_MAX: u64 = u32::MAX as u64;
+
+/// Writes a limit back: the hardware's, or the largest that the kernel lets anybody write.
 pub(crate) fn switch_on(device: &BlockDevice, max_hw_bytes: u64) -> Remedy {
+    let granularity_bytes = device.discard.and_then(|limits| limits.granularity_bytes);
+    if granularity_bytes == Some(0) {
+        // Seen on 6.18: with the limit the kernel forgets the granularity, and refuses every value
+        // that is no multiple of it.
+        return Remedy::advice(
+            "This kernel takes no other limit once 0 was written, and says \"invalid argument\": \
+             take out what writes the 0, then restart the host (or detach the drive and attach it \
+             again).",
+        );
+    }
+    let granularity_bytes = granularity_bytes.unwrap_or(512);
+    let writable_bytes = max_hw_bytes.min(WRITABLE_BYTES_MAX);
+    let limit_bytes = match writable_bytes - writable_bytes % granularity_bytes {
+        0 => writable_bytes,
+        multiple => multiple,
+    };
     let file = quote(&format!("/{}/queue/discard_max_bytes", device.sysfs_path));
     Remedy::command(
         "Switch discards on again.",
-        format!("echo {max_hw_bytes} > {file}"),
+        format!("echo {limit_bytes} > {file}"),
     )
     .risk(
         "Somebody may have had a reason, such as stalls during discards: a smaller limit, for \

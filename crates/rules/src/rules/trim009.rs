@@ -16,6 +16,9 @@
 //! `echo HW_MAX > /sys/block/DEVICE/queue/discard_max_bytes`, and find what writes the 0 at boot:
 //! `grep -rs discard_max_bytes /etc /usr/lib/udev /usr/lib/tuned /usr/lib/sysctl.d`
 //!
+//! Where the granularity reads 0 as well (seen on Linux 6.18), the kernel takes no other limit any
+//! more: then only a restart, or detaching the drive, helps.
+//!
 //! ## Risk
 //! The reason may still hold. A smaller limit than the hardware's, for example 16777216, keeps
 //! single requests short instead of forbidding them.
@@ -198,6 +201,33 @@ mod tests {
             .mount("/data", "dm-4", "xfs", "rw")
             .check(&RULE);
         assert_eq!(outcome.findings, []);
+    }
+
+    #[test]
+    fn the_limit_written_back_is_one_that_kernels_take() {
+        let remedy_of = |granularity_bytes, max_hw_bytes| {
+            let outcome = TestHost::new()
+                .device(with_discard(
+                    nvme("nvme0n1"),
+                    limits(granularity_bytes, 0, max_hw_bytes),
+                ))
+                .mount("/data", "nvme0n1", "xfs", "rw")
+                .check(&RULE);
+            outcome.findings[0].remedy[0].clone()
+        };
+        let command = |granularity, hw| remedy_of(granularity, hw).command.unwrap_or_default();
+        let written = |command: String| -> u64 {
+            let word = command.split(' ').nth(1).unwrap_or_default().to_owned();
+            word.parse().unwrap()
+        };
+        // A multiple of the granularity, within 32 bits.
+        assert_eq!(written(command(512, 2_147_483_136)), 2_147_483_136);
+        assert_eq!(written(command(4096, 4_294_966_784)), 4_294_963_200);
+        assert_eq!(written(command(512, 2 << 40)), 4_294_966_784);
+        // No command where no value is taken.
+        let forgotten = remedy_of(0, 4_294_966_784);
+        assert_eq!(forgotten.command, None);
+        assert!(forgotten.text.contains("restart the host"));
     }
 
     #[test]

@@ -5,3 +5,4 @@ pub mod collect;
 pub mod manual;
 pub mod rule;
 pub mod source;
+pub mod trim;

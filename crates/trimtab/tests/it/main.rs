@@ -8,3 +8,5 @@ mod house;
 mod live;
 mod recorded;
 mod support;
+mod trim;
+mod trim_trouble;

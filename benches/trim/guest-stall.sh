@@ -1,0 +1,29 @@
+# In the guest: a neighbour allocates, without a trim, during fstrim, during trimtab; each on its own
+# drive with the same content.
+. /lab/guest.sh
+index=0
+for contender in none fstrim trimtab; do
+    name=$(drive $index)
+    mount "/dev/$name" /mnt
+    for group in 0 1 2 3 4 5 6 7; do mkdir /mnt/n$group; done
+    sync
+    rm -f /stop
+    /lab/neighbour allocate 20 65536 /stop /mnt/n* >/lab/out/times.$contender &
+    allocating=$!
+    sleep 2
+    before=$(awk '{ print $12 }' "/sys/block/$name/stat")
+    from=$(uptime)
+    status=0
+    if [ $contender = none ]; then
+        sleep 20
+    else
+        trim_with $contender >/lab/out/said.$contender 2>&1 || status=$?
+        settled "$name"
+    fi
+    to=$(uptime)
+    touch /stop
+    wait $allocating
+    echo "$contender $status $from $to $(awk -v before="$before" '{ print $12 - before }' "/sys/block/$name/stat")" >>/lab/out/phases
+    umount /mnt
+    index=$((index + 1))
+done

@@ -1,0 +1,29 @@
+# Sourced in the guest: what its cases share. One filesystem is mounted at a time, at /mnt.
+for module in nvme xfs ext4 btrfs; do modprobe $module; done
+uname -r >/lab/out/release
+chmod 755 /lab/trimtab
+mkdir -p /state /mnt
+uptime() { cut -d' ' -f1 /proc/uptime; }
+# The nth drive. NVMe controllers are found in parallel, so the name says nothing; the serial does.
+drive() {
+    local found=
+    until found=$(grep -l "^BENCH$1 *\$" /sys/block/nvme*n1/device/serial); do sleep 0.1; done
+    echo "$found" | cut -d/ -f4
+}
+settled() {
+    local was= now
+    while :; do
+        now=$(awk '{ print $12, $14 }' "/sys/block/$1/stat")
+        [ "$now" = "$was" ] && return
+        was=$now
+        sleep 1
+    done
+}
+trim_with() { # CONTENDER [ARGUMENT...]
+    local contender=$1
+    shift
+    case $contender in
+    fstrim) fstrim /mnt ;;
+    trimtab) /lab/trimtab trim /mnt --now --state /state -q "$@" ;;
+    esac
+}

@@ -1,0 +1,438 @@
+//! The client against a real server that misbehaves.
+
+use crate::testing::{Answer, Authority, Server};
+use crate::{
+    Client, Credentials, Endpoint, ErrorKind, HttpError, Options, Secret, Stage, TlsFault,
+};
+use std::io::Write;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+fn client() -> Client {
+    Client::new(Options::default()).unwrap()
+}
+
+/// One that gives up soon.
+fn hasty() -> Client {
+    Client::new(Options {
+        deadline: Duration::from_millis(300),
+        ..Options::default()
+    })
+    .unwrap()
+}
+
+fn kind(outcome: Result<crate::Response, HttpError>) -> ErrorKind {
+    let error = outcome.unwrap_err();
+    assert!(!error.hint().is_empty());
+    error.kind
+}
+
+#[test]
+fn an_answer_comes_with_its_status_and_body() {
+    let server = Server::start(|_| Answer::Body(408, b"{\"timed_out\":true}".to_vec()));
+    let response = client()
+        .get(&server.endpoint(), "/_cluster/health?level=cluster")
+        .unwrap();
+    assert_eq!(response.status, 408);
+    assert_eq!(
+        response.json::<serde_json::Value>().unwrap()["timed_out"],
+        true
+    );
+    let requests = server.requests();
+    assert!(requests[0].starts_with("GET /_cluster/health?level=cluster HTTP/1.1\r\n"));
+    // Nothing of it could be unpacked.
+    assert!(!requests[0].to_ascii_lowercase().contains("accept-encoding"));
+}
+
+#[test]
+fn chunks_are_put_together() {
+    let server = Server::start(|_| Answer::Chunked(vec![b"[1,".to_vec(), b"2]".to_vec()]));
+    let numbers: Vec<u32> = client().get_json(&server.endpoint(), "").unwrap();
+    assert_eq!(numbers, [1, 2]);
+}
+
+#[test]
+fn a_status_is_an_error_of_the_json_form_and_its_text_is_tamed() {
+    let server = Server::start(|_| Answer::Body(503, b"no\r\n\x1b[31mmaster".to_vec()));
+    let error = client()
+        .get_json::<serde_json::Value>(&server.endpoint(), "/x?key=hunter2")
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.ends_with("/x: status 503: no \\u{1b}[31mmaster"),
+        "{text}"
+    );
+    assert!(!text.contains("hunter2"), "{text}");
+}
+
+#[test]
+fn a_401_points_to_credentials() {
+    let server = Server::start(|_| Answer::Body(401, Vec::new()));
+    let error = client()
+        .get(&server.endpoint(), "")
+        .unwrap()
+        .success()
+        .unwrap_err();
+    assert_eq!(
+        error.kind,
+        ErrorKind::Status {
+            code: 401,
+            body: String::new()
+        }
+    );
+    assert!(error.hint().contains("TRIMTAB_PASSWORD"));
+}
+
+#[test]
+fn redirects_are_not_followed_and_carry_no_credentials() {
+    let other = Server::start(|_| Answer::ok("{}"));
+    let target = other.url("/login?token=hunter2");
+    let server = Server::start(move |_| Answer::Redirect(target.clone()));
+    let client = Client::new(Options {
+        credentials: Credentials::Bearer(Secret::new("key".to_owned())),
+        ..Options::default()
+    })
+    .unwrap();
+    let error = client
+        .get_json::<serde_json::Value>(&server.endpoint(), "")
+        .unwrap_err();
+    assert_eq!(
+        error.kind,
+        ErrorKind::Redirect {
+            code: 302,
+            location: other.url("/login")
+        }
+    );
+    assert!(other.requests().is_empty());
+}
+
+#[test]
+fn credentials_are_sent() {
+    let server = Server::start(|_| Answer::ok("{}"));
+    let client = Client::new(Options {
+        credentials: Credentials::Basic {
+            user: "Aladdin".to_owned(),
+            password: Secret::new("open sesame".to_owned()),
+        },
+        ..Options::default()
+    })
+    .unwrap();
+    client.get(&server.endpoint(), "").unwrap();
+    let head = server.requests().remove(0).to_ascii_lowercase();
+    // RFC 7617, section 2; in lower case.
+    assert!(
+        head.contains("authorization: basic qwxhzgrpbjpvcgvuihnlc2ftzq=="),
+        "{head}"
+    );
+    assert!(!format!("{client:?}").contains("sesame"));
+    assert!(!client.sends_secrets_in_clear(&server.endpoint()));
+    let remote = Endpoint::parse("http://es1.example").unwrap();
+    assert!(client.sends_secrets_in_clear(&remote));
+}
+
+#[test]
+fn credentials_that_cannot_be_sent_make_no_client() {
+    let credentials = Credentials::ApiKey(Secret::new("a\nb".to_owned()));
+    let options = Options {
+        credentials,
+        ..Options::default()
+    };
+    assert!(matches!(
+        Client::new(options).unwrap_err().kind,
+        ErrorKind::Setup(_)
+    ));
+}
+
+#[test]
+fn a_deadline_covers_every_part() {
+    let silent = Server::start(|_| Answer::Silence);
+    let slow = Server::start(|_| Answer::Slow(Duration::from_secs(5), Box::new(Answer::ok("{}"))));
+    let drip = Server::start(|_| Answer::Drip(Duration::from_millis(20)));
+    // Accepts, but never says anything in TLS.
+    let deaf = TcpListener::bind("127.0.0.1:0").unwrap();
+    let deaf_url = format!("https://{}", deaf.local_addr().unwrap());
+    let limit = Duration::from_millis(300);
+    for (endpoint, stage) in [
+        (silent.endpoint(), Stage::Unknown),
+        (slow.endpoint(), Stage::Unknown),
+        (drip.endpoint(), Stage::Body),
+        (Endpoint::parse(&deaf_url).unwrap(), Stage::Unknown),
+    ] {
+        let start = Instant::now();
+        let found = kind(hasty().get(&endpoint, ""));
+        assert_eq!(found, ErrorKind::Timeout { limit, stage }, "{endpoint}");
+        // Not a measurement: the servers' own ends are seconds away, or never.
+        assert!(start.elapsed() < Duration::from_secs(4), "{endpoint}");
+    }
+}
+
+#[test]
+fn a_body_without_end_meets_the_limit() {
+    let server = Server::start(|_| Answer::Endless);
+    let long = Server::start(|_| Answer::Body(200, vec![b'x'; 1001]));
+    let fits = Server::start(|_| Answer::Body(200, vec![b'x'; 1000]));
+    let client = Client::new(Options {
+        body_bytes_max: 1000,
+        ..Options::default()
+    })
+    .unwrap();
+    for server in [&server, &long] {
+        let found = kind(client.get(&server.endpoint(), ""));
+        assert_eq!(found, ErrorKind::TooLarge { limit_bytes: 1000 });
+    }
+    assert_eq!(client.get(&fits.endpoint(), "").unwrap().body.len(), 1000);
+}
+
+#[test]
+fn a_head_without_end_meets_a_limit() {
+    let server = Server::start(|_| {
+        let mut head = b"HTTP/1.1 200 OK\r\n".to_vec();
+        for _ in 0..20_000 {
+            head.extend(b"X-Filler: xxxxxxxxxxxxxxxxxxxxxxxx\r\n");
+        }
+        Answer::Raw(head)
+    });
+    let found = kind(client().get(&server.endpoint(), ""));
+    assert!(
+        matches!(found, ErrorKind::TooLarge { .. } | ErrorKind::NotHttp(_)),
+        "{found}"
+    );
+}
+
+#[test]
+fn garbage_is_not_http() {
+    let server = Server::start(|_| Answer::Raw(b"\x15\x03\x03\x00\x02\x02\x16\r\n\r\n".to_vec()));
+    let found = kind(client().get(&server.endpoint(), ""));
+    assert!(matches!(found, ErrorKind::NotHttp(_)), "{found}");
+}
+
+#[test]
+fn an_answer_cut_short_is_no_answer() {
+    for raw in [
+        &b""[..],
+        b"HTTP/1.1 200 OK\r\nConte",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}",
+    ] {
+        let server = Server::start(move |_| Answer::Raw(raw.to_vec()));
+        let found = kind(client().get(&server.endpoint(), ""));
+        assert_eq!(found, ErrorKind::Cut, "{}", String::from_utf8_lossy(raw));
+    }
+}
+
+#[test]
+fn json_that_does_not_fit_is_an_error() {
+    let deep = "[".repeat(100_000);
+    for body in ["<html>", "{\"a\":", "", &deep] {
+        let owned = body.to_owned();
+        let server = Server::start(move |_| Answer::ok(&owned));
+        let error = client()
+            .get_json::<serde_json::Value>(&server.endpoint(), "")
+            .unwrap_err();
+        assert!(matches!(error.kind, ErrorKind::Json(_)), "{error}");
+    }
+}
+
+#[test]
+fn nobody_listening_and_no_such_name_differ() {
+    // A port that was free a moment ago.
+    let port = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let nobody = Endpoint::parse(&format!("http://127.0.0.1:{port}")).unwrap();
+    assert_eq!(kind(client().get(&nobody, "")), ErrorKind::Refused);
+    // RFC 6761: .invalid never exists. Without a name service it fails in the same way.
+    let nowhere = Endpoint::parse("http://trimtab.invalid").unwrap();
+    let found = kind(client().get(&nowhere, ""));
+    assert!(
+        matches!(
+            found,
+            ErrorKind::Resolve(_)
+                | ErrorKind::Timeout {
+                    stage: Stage::Name,
+                    ..
+                }
+        ),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_path_that_does_not_fit_is_refused() {
+    let client = client();
+    let page = Endpoint::parse("http://127.0.0.1:1/a?q=1").unwrap();
+    assert_eq!(kind(client.get(&page, "/b")), ErrorKind::Path);
+    let base = Endpoint::parse("http://127.0.0.1:1").unwrap();
+    assert_eq!(kind(client.get(&base, "/b\r\nX: 1")), ErrorKind::Path);
+}
+
+#[test]
+fn a_ping_measures_a_kept_connection() {
+    let server = Server::start(|_| Answer::ok("{}"));
+    let client = client();
+    client.ping(&server.endpoint(), "/").unwrap();
+    // The first one connected, so it was asked twice.
+    assert_eq!((server.requests().len(), server.connections()), (2, 1));
+    client.ping(&server.endpoint(), "/").unwrap();
+    assert_eq!((server.requests().len(), server.connections()), (3, 1));
+}
+
+#[test]
+fn a_ping_feels_a_slow_answer_and_fails_on_a_bad_one() {
+    let pause = Duration::from_millis(60);
+    let slow = Server::start(move |_| Answer::Slow(pause, Box::new(Answer::ok("{}"))));
+    assert!(client().ping(&slow.endpoint(), "/").unwrap() >= pause);
+    let bad = Server::start(|_| Answer::Body(500, Vec::new()));
+    let error = client().ping(&bad.endpoint(), "/").unwrap_err();
+    assert!(matches!(error.kind, ErrorKind::Status { code: 500, .. }));
+}
+
+#[test]
+fn a_kept_connection_that_the_server_closed_is_no_failure() {
+    let server = Server::start(|_| Answer::ok("{}"));
+    let client = client();
+    for _ in 0..5 {
+        client.get(&server.endpoint(), "").unwrap();
+        server.close_connections();
+    }
+    // Closes when it is asked for the second time: only the request itself can notice.
+    let server = Server::start({
+        let count = std::sync::atomic::AtomicUsize::new(0);
+        move |_| match count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+            1 => Answer::Raw(Vec::new()),
+            _ => Answer::ok("{}"),
+        }
+    });
+    client.get(&server.endpoint(), "").unwrap();
+    let again = client.get(&server.endpoint(), "").unwrap();
+    assert!(again.new_connection);
+    assert_eq!((server.requests().len(), server.connections()), (3, 2));
+}
+
+#[test]
+fn a_shut_down_client_ends_what_it_waits_for() {
+    let server = Server::start(|_| Answer::Silence);
+    let client = Client::new(Options {
+        deadline: Duration::from_mins(5),
+        ..Options::default()
+    })
+    .unwrap();
+    let endpoint = server.endpoint();
+    let waiting = std::thread::spawn({
+        let client = client.clone();
+        move || client.get(&endpoint, "")
+    });
+    while server.requests().is_empty() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    client.shut_down();
+    waiting.join().unwrap().unwrap_err();
+    client.get(&server.endpoint(), "").unwrap_err();
+}
+
+/// A file with the authority's certificate.
+fn pem(text: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file
+}
+
+fn trusting(authority: &Authority) -> Client {
+    let file = pem(authority.pem());
+    Client::new(Options {
+        ca_file: Some(file.path().to_owned()),
+        ..Options::default()
+    })
+    .unwrap()
+}
+
+#[test]
+fn tls_takes_the_right_authority_only() {
+    let authority = Authority::new();
+    let server = Server::start_tls(&authority, &["localhost"], |_| Answer::ok("{}"));
+    let endpoint = Endpoint::parse(&server.url_by_name()).unwrap();
+    let found = kind(client().get(&endpoint, ""));
+    assert_eq!(found, ErrorKind::Tls(TlsFault::UnknownIssuer));
+    let found = kind(trusting(&Authority::new()).get(&endpoint, ""));
+    assert!(matches!(found, ErrorKind::Tls(_)), "{found}");
+    assert!(server.requests().is_empty());
+    assert_eq!(trusting(&authority).get(&endpoint, "").unwrap().body, b"{}");
+}
+
+#[test]
+fn tls_takes_the_right_name_and_time_only() {
+    let authority = Authority::new();
+    let client = trusting(&authority);
+    let named = Server::start_tls(&authority, &["es1.example"], |_| Answer::ok("{}"));
+    for url in [named.url_by_name(), named.url("")] {
+        let found = kind(client.get(&Endpoint::parse(&url).unwrap(), ""));
+        assert_eq!(found, ErrorKind::Tls(TlsFault::WrongName), "{url}");
+    }
+    let expired = Server::start_expired(&authority, &["localhost"], |_| Answer::ok("{}"));
+    let found = kind(client.get(&Endpoint::parse(&expired.url_by_name()).unwrap(), ""));
+    assert_eq!(found, ErrorKind::Tls(TlsFault::Expired));
+    assert!(named.requests().is_empty() && expired.requests().is_empty());
+    // An address is a name like others.
+    let address = Server::start_tls(&authority, &["127.0.0.1"], |_| Answer::ok("{}"));
+    assert_eq!(client.get(&address.endpoint(), "").unwrap().status, 200);
+}
+
+#[test]
+fn an_explicit_word_takes_any_certificate() {
+    let server = Server::start_tls(&Authority::new(), &["x.example"], |_| Answer::ok("{}"));
+    let options = Options {
+        accept_invalid_certificates: true,
+        ..Options::default()
+    };
+    let client = Client::new(options).unwrap();
+    assert_eq!(client.get(&server.endpoint(), "").unwrap().status, 200);
+}
+
+#[test]
+fn encrypted_and_plain_do_not_mix() {
+    let plain = Server::start(|_| Answer::ok("{}"));
+    let url = plain.url("").replace("http://", "https://");
+    let found = kind(hasty().get(&Endpoint::parse(&url).unwrap(), ""));
+    // The server waits for a line's end within the handshake's bytes; a real one complains.
+    assert!(matches!(found, ErrorKind::Timeout { .. }), "{found}");
+    let complaining = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", complaining.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = complaining.accept().unwrap();
+        stream
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            .unwrap();
+        std::thread::sleep(Duration::from_secs(2));
+    });
+    let found = kind(client().get(&Endpoint::parse(&url).unwrap(), ""));
+    assert_eq!(found, ErrorKind::Tls(TlsFault::NotTls));
+}
+
+#[test]
+fn a_ca_file_that_cannot_be_used_makes_no_client() {
+    let directory = tempfile::tempdir().unwrap();
+    let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    let texts = [
+        "",
+        "no certificate",
+        broken,
+        "-----BEGIN CERTIFICATE-----\n!",
+    ];
+    let files: Vec<_> = texts.iter().map(|text| pem(text)).collect();
+    let mut paths: Vec<_> = files.iter().map(|file| file.path().to_owned()).collect();
+    paths.push(directory.path().join("missing"));
+    for path in paths {
+        let options = Options {
+            ca_file: Some(path.clone()),
+            ..Options::default()
+        };
+        let error = Client::new(options).unwrap_err();
+        assert!(matches!(error.kind, ErrorKind::Setup(_)), "{error}");
+        assert!(
+            error.to_string().contains(&path.display().to_string()),
+            "{error}"
+        );
+    }
+}

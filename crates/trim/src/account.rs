@@ -1,0 +1,219 @@
+//! What reached each layer, by the devices' own counters.
+
+use crate::counters::Sample;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The layers below a mount, as counters see them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layers {
+    /// Kernel name, depth and role of each device, from the mount down, each once. Partitions
+    /// included: they have counters of their own.
+    pub layers: Vec<LayerName>,
+}
+
+/// One layer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerName {
+    /// Kernel name: `dm-0`.
+    pub device: String,
+    /// 0 for what is mounted (several for a Btrfs of several devices).
+    pub depth: usize,
+    /// A drive, as far as this kernel can see.
+    pub is_leaf: bool,
+}
+
+impl Layers {
+    /// What is mounted.
+    pub fn top(&self) -> Vec<String> {
+        self.names(|layer| layer.depth == 0)
+    }
+
+    /// The drives.
+    pub fn leaves(&self) -> Vec<String> {
+        self.names(|layer| layer.is_leaf)
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Vec<String> {
+        self.names(|_| true)
+    }
+
+    fn names(&self, wanted: impl Fn(&LayerName) -> bool) -> Vec<String> {
+        self.layers
+            .iter()
+            .filter(|layer| wanted(layer))
+            .map(|layer| layer.device.clone())
+            .collect()
+    }
+}
+
+/// Bytes discarded by device since some sample. A device without discard counters is absent.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Discarded(pub BTreeMap<String, u64>);
+
+impl Discarded {
+    /// What happened between two samples.
+    pub fn between(before: &Sample, after: &Sample) -> Self {
+        let mut bytes = BTreeMap::new();
+        for (name, now) in &after.devices {
+            let then = before.devices.get(name);
+            if let (Some(now), Some(then)) =
+                (now.discarded_bytes, then.and_then(|d| d.discarded_bytes))
+            {
+                bytes.insert(name.clone(), now.saturating_sub(then));
+            }
+        }
+        Self(bytes)
+    }
+
+    /// Adds what another sitting or step discarded.
+    pub fn add(&mut self, other: &Self) {
+        for (name, bytes) in &other.0 {
+            let sum = self.0.entry(name.clone()).or_default();
+            *sum = sum.saturating_add(*bytes);
+        }
+    }
+
+    /// Sum over devices; `None` where none of them counts discards.
+    pub fn sum(&self, devices: &[String]) -> Option<u64> {
+        let counted: Vec<u64> = devices
+            .iter()
+            .filter_map(|name| self.0.get(name).copied())
+            .collect();
+        (!counted.is_empty()).then(|| counted.iter().fold(0u64, |sum, b| sum.saturating_add(*b)))
+    }
+}
+
+/// A layer that takes discards and gives none to the layer below.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Swallowed {
+    /// The layer; `None` where not even the mounted device saw a discard although the filesystem
+    /// said that it trimmed.
+    pub device: Option<String>,
+    /// What it took.
+    pub taken_bytes: u64,
+    /// What the drives below saw.
+    pub passed_bytes: u64,
+}
+
+/// Less than this proves nothing: thin pools pass whole chunks only, RAIDs whole stripes.
+const EVIDENCE_BYTES_MIN: u64 = 64 << 20;
+
+/// Recognises a stack that swallows discards: the mounted device took plenty, the drives saw none.
+pub fn swallowed(layers: &Layers, discarded: &Discarded) -> Option<Swallowed> {
+    let taken_bytes = discarded.sum(&layers.top())?;
+    let leaves = layers.leaves();
+    let passed_bytes = discarded.sum(&leaves)?;
+    if taken_bytes < EVIDENCE_BYTES_MIN || passed_bytes >= taken_bytes / 64 {
+        return None;
+    }
+    // The lowest layer that still took some.
+    let device = layers
+        .layers
+        .iter()
+        .filter(|layer| !layer.is_leaf)
+        .filter(|layer| {
+            discarded
+                .0
+                .get(&layer.device)
+                .is_some_and(|&bytes| bytes >= taken_bytes / 64 && bytes > 0)
+        })
+        .max_by_key(|layer| layer.depth)
+        .map(|layer| layer.device.clone());
+    Some(Swallowed {
+        device,
+        taken_bytes,
+        passed_bytes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::DeviceCounters;
+
+    fn layers(described: &[(&str, usize, bool)]) -> Layers {
+        let layers = described.iter().map(|&(device, depth, is_leaf)| LayerName {
+            device: device.to_owned(),
+            depth,
+            is_leaf,
+        });
+        Layers {
+            layers: layers.collect(),
+        }
+    }
+
+    fn discarded(bytes: &[(&str, u64)]) -> Discarded {
+        let bytes = bytes
+            .iter()
+            .map(|&(device, mib)| (device.to_owned(), mib << 20));
+        Discarded(bytes.collect())
+    }
+
+    fn thin() -> Layers {
+        layers(&[
+            ("dm-4", 0, false),
+            ("dm-2", 1, false),
+            ("dm-1", 2, false),
+            ("nvme0n1", 3, true),
+        ])
+    }
+
+    #[test]
+    fn the_layer_that_took_discards_last_is_named() {
+        let seen = discarded(&[("dm-4", 400), ("dm-2", 400), ("dm-1", 0), ("nvme0n1", 0)]);
+        let found = swallowed(&thin(), &seen).unwrap();
+        assert_eq!(found.device.as_deref(), Some("dm-2"));
+        assert_eq!(found.taken_bytes, 400 << 20);
+        assert_eq!(found.passed_bytes, 0);
+    }
+
+    #[test]
+    fn a_pool_that_passes_whole_chunks_only_is_believed() {
+        let seen = discarded(&[("dm-4", 400), ("dm-2", 400), ("dm-1", 90), ("nvme0n1", 90)]);
+        assert_eq!(swallowed(&thin(), &seen), None);
+    }
+
+    #[test]
+    fn little_proves_nothing() {
+        let seen = discarded(&[("dm-4", 63), ("nvme0n1", 0)]);
+        assert_eq!(swallowed(&thin(), &seen), None);
+    }
+
+    #[test]
+    fn one_dead_mirror_half_is_no_proof_and_no_loss() {
+        let mirror = layers(&[("md0", 0, false), ("sda", 1, true), ("sdb", 1, true)]);
+        let seen = discarded(&[("md0", 400), ("sda", 400), ("sdb", 0)]);
+        assert_eq!(swallowed(&mirror, &seen), None);
+    }
+
+    #[test]
+    fn a_plain_drive_never_swallows_as_far_as_counters_tell() {
+        let plain = layers(&[("sda", 0, true)]);
+        assert_eq!(swallowed(&plain, &discarded(&[("sda", 4000)])), None);
+    }
+
+    #[test]
+    fn without_counters_nothing_is_claimed() {
+        assert_eq!(swallowed(&thin(), &Discarded::default()), None);
+        assert_eq!(Discarded::default().sum(&thin().leaves()), None);
+    }
+
+    #[test]
+    fn only_what_counts_discards_is_compared() {
+        let counters = |bytes: Option<u64>| DeviceCounters {
+            discarded_bytes: bytes,
+            ..DeviceCounters::default()
+        };
+        let sample = |a, b| Sample {
+            devices: [("a".to_owned(), counters(a)), ("b".to_owned(), counters(b))].into(),
+            ..Sample::default()
+        };
+        let between = Discarded::between(&sample(Some(5), None), &sample(Some(9), None));
+        assert_eq!(between.0, [("a".to_owned(), 4)].into());
+        // A device that came back with its counters at zero has discarded nothing that we know of.
+        let restarted = Discarded::between(&sample(Some(9), None), &sample(Some(1), None));
+        assert_eq!(restarted.0, [("a".to_owned(), 0)].into());
+    }
+}

@@ -1,0 +1,162 @@
+//! The child's side.
+
+use super::dispositions;
+use super::protocol::{Answer, Hello, Lines, Request, parse_request, receive, send};
+use crate::range::ByteRange;
+use crate::target::{Target, TargetError};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use std::io;
+use std::time::Instant;
+
+/// The body of the child: reads requests from the socket that is its stdin, answers there, ends at
+/// end of input. It is killed by the kernel when its parent dies, in the middle of a call as well.
+///
+/// # Errors
+/// Where stdin is no socket (the command was typed by hand), or breaks.
+pub fn serve() -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    let is_deaf = dispositions::make_default()?;
+    let stdin = io::stdin();
+    let mut server = Server {
+        socket: stdin.as_fd(),
+        lines: Lines::default(),
+        descriptors: Vec::new(),
+    };
+    let Some(line) = server.next_line().map_err(explain)? else {
+        return Ok(());
+    };
+    let hello = match Hello::parse(&line) {
+        Ok(hello) => hello,
+        Err(error) => {
+            return server.answer(&Answer::Refused {
+                message: error.to_string(),
+            });
+        }
+    };
+    // A parent that died before the death signal was armed has handed its children on.
+    if getppid().map(Pid::as_raw_pid).map(i32::unsigned_abs) != Some(hello.parent_pid) {
+        return Ok(());
+    }
+    // Descriptors may arrive with bytes that were sent before them: the messages are counted.
+    let mut announced = 0;
+    while announced < hello.locks {
+        let Some(line) = server.next_line()? else {
+            return Ok(());
+        };
+        match parse_request(&line)? {
+            Request::Locks { count } if count > 0 => announced += count,
+            _ => break,
+        }
+    }
+    if announced != hello.locks || server.descriptors.len() != hello.locks {
+        let found = server.descriptors.len();
+        return server.answer(&Answer::Refused {
+            message: format!("{found} of {} locks arrived", hello.locks),
+        });
+    }
+    server.answer(&Answer::Ready { is_deaf })?;
+    while let Some(line) = server.next_line()? {
+        let answer = match parse_request(&line)? {
+            Request::Trim {
+                id,
+                start_bytes,
+                len_bytes,
+                minlen_bytes,
+            } => {
+                let range = ByteRange {
+                    start_bytes,
+                    len_bytes,
+                };
+                trim(&hello.target, id, range, minlen_bytes)
+            }
+            other => Answer::Refused {
+                message: format!("{other:?} after the greeting"),
+            },
+        };
+        server.answer(&answer)?;
+    }
+    Ok(())
+}
+
+struct Server<'s> {
+    socket: BorrowedFd<'s>,
+    lines: Lines,
+    /// The locks, which are held for as long as this process lives.
+    descriptors: Vec<OwnedFd>,
+}
+
+impl Server<'_> {
+    fn next_line(&mut self) -> io::Result<Option<String>> {
+        loop {
+            if let Some(line) = self.lines.next_line()? {
+                return Ok(Some(line));
+            }
+            if receive(self.socket, &mut self.lines, &mut self.descriptors)? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn answer(&self, answer: &Answer) -> io::Result<()> {
+        send(self.socket, answer, &[])
+    }
+}
+
+fn explain(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::Unsupported
+        || error.raw_os_error() == Some(rustix::io::Errno::NOTSOCK.raw_os_error())
+    {
+        return io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "this command is started by `trimtab trim` and is of no use by hand",
+        );
+    }
+    error
+}
+
+/// The mount is open for the length of the call only.
+fn trim(target: &Target, id: u64, range: ByteRange, minlen_bytes: u64) -> Answer {
+    let mount = match target.open() {
+        Ok(mount) => mount,
+        Err(TargetError::Changed {
+            mount_point,
+            expected,
+            found,
+        }) => {
+            return Answer::Changed {
+                id,
+                mount_point,
+                expected,
+                found,
+            };
+        }
+        Err(TargetError::Unreadable {
+            mount_point,
+            source,
+        }) => {
+            return Answer::Unreadable {
+                id,
+                mount_point,
+                errno: source.raw_os_error(),
+                message: source.to_string(),
+            };
+        }
+    };
+    let start = Instant::now();
+    let result = crate::ioctl::fitrim(mount.as_fd(), range, minlen_bytes);
+    let took_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    drop(mount);
+    match result {
+        Ok(reported_len_bytes) => Answer::Trimmed {
+            id,
+            reported_len_bytes,
+            took_ns,
+        },
+        Err(error) => Answer::Kernel {
+            id,
+            // Every error of a system call has a number.
+            errno: error.raw_os_error().unwrap_or(0),
+        },
+    }
+}

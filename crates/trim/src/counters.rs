@@ -1,0 +1,279 @@
+//! What block devices and the kernel's pressure files count.
+//!
+//! /proc/diskstats has one line a device: major, minor, name, and 11 counters; since kernel 4.18
+//! four more for discards, since 5.5 two for flushes (Documentation/admin-guide/iostats.rst). A
+//! sector is 512 bytes there, whatever the device's own blocks are. Times are printed as unsigned
+//! 32-bit milliseconds (block/genhd.c), so they wrap after 49 days of busy time: differences are
+//! taken with [`ms_between`].
+
+use crate::clock::Clock;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Counters of one device, since boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeviceCounters {
+    /// Reads completed.
+    pub reads: u64,
+    /// Milliseconds spent on them, summed over requests.
+    pub read_ms: u64,
+    /// Bytes written. Before kernel 4.18 discards are counted here.
+    pub written_bytes: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Milliseconds spent on them.
+    pub write_ms: u64,
+    /// Requests in flight now.
+    pub in_flight: u64,
+    /// Discards completed; `None` before kernel 4.18.
+    pub discards: Option<u64>,
+    /// Bytes discarded; `None` before kernel 4.18.
+    pub discarded_bytes: Option<u64>,
+    /// Milliseconds spent on discards.
+    pub discard_ms: Option<u64>,
+}
+
+/// One look at all counters.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Sample {
+    /// When, on the monotonic clock.
+    pub at: Duration,
+    /// By kernel name, for the devices that were asked for.
+    pub devices: BTreeMap<String, DeviceCounters>,
+    /// `some` total of /proc/pressure/io in microseconds; `None` before kernel 4.20.
+    pub io_pressure_us: Option<u64>,
+}
+
+/// Why there is no sample.
+#[derive(Debug, thiserror::Error)]
+pub enum CounterError {
+    /// A device is no longer there.
+    #[error("{device} is gone: it is no longer in /proc/diskstats")]
+    Gone {
+        /// Its kernel name.
+        device: String,
+    },
+    /// A file could not be read or understood.
+    #[error("{path}: {message}")]
+    Unreadable {
+        /// Which.
+        path: String,
+        /// What was wrong.
+        message: String,
+    },
+}
+
+/// Looks at counters.
+pub trait Watch {
+    /// Reads them all.
+    ///
+    /// # Errors
+    /// See [`CounterError`].
+    fn sample(&mut self) -> Result<Sample, CounterError>;
+}
+
+/// Milliseconds that passed between two values of a time counter, which wraps at 32 bits.
+pub fn ms_between(before: u64, after: u64) -> u64 {
+    if after >= before {
+        after - before
+    } else if u32::try_from(before).is_ok() {
+        after + (1 << 32) - before
+    } else {
+        0
+    }
+}
+
+/// Counters before the discards: kernel 2.6.25 and later, partitions included.
+const COLUMNS_MIN: usize = 14;
+/// With discards.
+const COLUMNS_DISCARD: usize = 18;
+const SECTOR_BYTES: u64 = 512;
+
+/// Reads the lines of /proc/diskstats that belong to `devices`; a device that is not listed is
+/// absent from the result. Lines of other devices are not looked at, whatever they hold.
+///
+/// Kernel names are compared as sysfs writes them: `cciss!c0d0` is `cciss/c0d0` in this file. Of
+/// two lines of the same name the later one counts (the list may change while it is read).
+///
+/// # Errors
+/// [`CounterError::Unreadable`] where a line that is wanted has too few columns (partitions before
+/// kernel 2.6.25) or one that is no number.
+pub fn parse_diskstats(
+    text: &str,
+    devices: &[String],
+) -> Result<BTreeMap<String, DeviceCounters>, CounterError> {
+    let mut found = BTreeMap::new();
+    for (index, line) in text.lines().enumerate() {
+        let columns: Vec<&str> = line.split_ascii_whitespace().collect();
+        let Some(listed) = columns.get(2) else {
+            continue;
+        };
+        let Some(device) = devices.iter().find(|device| same_name(device, listed)) else {
+            continue;
+        };
+        let counters = parse_columns(&columns).map_err(|message| CounterError::Unreadable {
+            path: "diskstats".to_owned(),
+            message: format!("line {}, {device}: {message}", index + 1),
+        })?;
+        found.insert(device.clone(), counters);
+    }
+    Ok(found)
+}
+
+fn same_name(kernel_name: &str, listed: &str) -> bool {
+    kernel_name.len() == listed.len()
+        && kernel_name
+            .bytes()
+            .zip(listed.bytes())
+            .all(|(a, b)| a == b || (a == b'!' && b == b'/'))
+}
+
+fn parse_columns(columns: &[&str]) -> Result<DeviceCounters, String> {
+    if columns.len() < COLUMNS_MIN {
+        return Err(format!(
+            "{} columns, expected {COLUMNS_MIN} or more",
+            columns.len()
+        ));
+    }
+    let number = |column: usize| {
+        let text = columns[column];
+        text.parse::<u64>().map_err(|_| {
+            // Foreign text: not to be repeated at any length.
+            let shown: String = text.chars().take(32).collect();
+            format!("column {}: {shown:?} is no count", column + 1)
+        })
+    };
+    let bytes = |column: usize| number(column).map(|sectors| sectors.saturating_mul(SECTOR_BYTES));
+    let counts_discards = columns.len() >= COLUMNS_DISCARD;
+    let discard = |value: &dyn Fn(usize) -> Result<u64, String>, column: usize| {
+        counts_discards.then(|| value(column)).transpose()
+    };
+    Ok(DeviceCounters {
+        reads: number(3)?,
+        read_ms: number(6)?,
+        writes: number(7)?,
+        written_bytes: bytes(9)?,
+        write_ms: number(10)?,
+        // Some kernels let it drop below zero and print it without a sign.
+        in_flight: number(11).map(|count| if count > 1 << 30 { 0 } else { count })?,
+        discards: discard(&number, 14)?,
+        discarded_bytes: discard(&bytes, 16)?,
+        discard_ms: discard(&number, 17)?,
+    })
+}
+
+/// Reads the `some` total of a pressure file, in microseconds.
+///
+/// # Errors
+/// [`CounterError::Unreadable`] where there is none.
+pub fn parse_pressure(text: &str) -> Result<u64, CounterError> {
+    text.lines()
+        .find_map(|line| line.strip_prefix("some "))
+        .and_then(|some| {
+            some.split_ascii_whitespace()
+                .find_map(|pair| pair.strip_prefix("total="))
+        })
+        .and_then(|total| total.parse().ok())
+        .ok_or_else(|| CounterError::Unreadable {
+            path: "pressure/io".to_owned(),
+            message: "expected a line \"some ... total=MICROSECONDS\"".to_owned(),
+        })
+}
+
+/// The counters of this host.
+#[derive(Debug)]
+pub struct HostCounters<C> {
+    proc_dir: PathBuf,
+    devices: Vec<String>,
+    clock: C,
+}
+
+/// Looks before a device is called gone: the kernel hands the list out page by page, and a device
+/// that comes or goes between two pages shifts the rest.
+const LOOKS: usize = 3;
+
+impl<C: Clock> HostCounters<C> {
+    /// Watches the named devices (kernel names, as in /sys/class/block) through `proc_dir`, usually
+    /// `/proc`.
+    pub fn new(proc_dir: PathBuf, devices: Vec<String>, clock: C) -> Self {
+        Self {
+            proc_dir,
+            devices,
+            clock,
+        }
+    }
+
+    fn devices(&self) -> Result<BTreeMap<String, DeviceCounters>, CounterError> {
+        let path = self.proc_dir.join("diskstats");
+        let mut missing = None;
+        for _ in 0..LOOKS {
+            let text = read(&path).map_err(|error| unreadable(&path, &error))?;
+            let devices = parse_diskstats(&text, &self.devices).map_err(|e| at(&path, e))?;
+            missing = self
+                .devices
+                .iter()
+                .find(|device| !devices.contains_key(*device));
+            if missing.is_none() {
+                return Ok(devices);
+            }
+        }
+        Err(CounterError::Gone {
+            device: missing.cloned().unwrap_or_default(),
+        })
+    }
+
+    fn io_pressure_us(&self) -> Result<Option<u64>, CounterError> {
+        let path = self.proc_dir.join("pressure/io");
+        match read(&path) {
+            Ok(text) => parse_pressure(&text).map(Some).map_err(|e| at(&path, e)),
+            // No such file before 4.20; not supported where booted with psi=0.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::Unsupported
+                ) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(unreadable(&path, &error)),
+        }
+    }
+}
+
+impl<C: Clock> Watch for HostCounters<C> {
+    fn sample(&mut self) -> Result<Sample, CounterError> {
+        let devices = self.devices()?;
+        Ok(Sample {
+            at: self.clock.elapsed(),
+            devices,
+            io_pressure_us: self.io_pressure_us()?,
+        })
+    }
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> CounterError {
+    CounterError::Unreadable {
+        path: path.display().to_string(),
+        message: error.to_string(),
+    }
+}
+
+/// The parsers do not know where their text came from.
+fn at(path: &Path, error: CounterError) -> CounterError {
+    match error {
+        CounterError::Unreadable { message, .. } => CounterError::Unreadable {
+            path: path.display().to_string(),
+            message,
+        },
+        gone @ CounterError::Gone { .. } => gone,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,420 @@
+//! Btrfs: by block groups, and its unallocated space once.
+//!
+//! What FITRIM does with a range of logical addresses (`btrfs_trim_fs`, fs/btrfs/extent-tree.c): it
+//! trims each block group that begins in the range, as far as the range goes; and then, whatever
+//! the range, all unallocated space of all devices that has not been trimmed since the mount
+//! (before 5.2: all of it at each call). So a step is whole block groups, and the unallocated
+//! space comes first, by a range in which no block group begins.
+
+pub mod items;
+
+use super::{GeometryError, Survey, Unsplittable, Walk};
+use crate::ioctl::BtrfsSearchKey;
+use crate::range::{ByteRange, Cursor, Step, StepBudget};
+use items::Chunk;
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::io;
+
+/// What the walk asks of the kernel.
+pub(super) trait BtrfsSource {
+    /// Opens what the other questions need.
+    fn open(&mut self) -> Result<(), GeometryError>;
+    /// Closes it again.
+    fn close(&mut self);
+    /// `BTRFS_IOC_TREE_SEARCH_V2`.
+    fn search(&mut self, key: BtrfsSearchKey) -> io::Result<(u32, Vec<u8>)>;
+    /// Size of a sector, the smallest range that FITRIM takes.
+    fn sector_bytes(&mut self) -> io::Result<u64>;
+    /// Of each device, its size and what of it belongs to block groups.
+    fn device_bytes(&mut self) -> io::Result<Vec<(u64, u64)>>;
+}
+
+const EXTENT_TREE: u64 = 2;
+const CHUNK_TREE: u64 = 3;
+const FREE_SPACE_TREE: u64 = 10;
+const BLOCK_GROUP_TREE: u64 = 11;
+const CHUNK_TREE_OBJECT: u64 = 256;
+const BLOCK_GROUP_ITEM: u32 = 192;
+const FREE_SPACE_INFO: u32 = 198;
+const CHUNK_ITEM: u32 = 228;
+/// The first MiB of a device is never used and never trimmed (`BTRFS_DEVICE_RANGE_RESERVED`).
+const RESERVED_BYTES: u64 = 1 << 20;
+/// Chunks that one search may give; more come with the next.
+const CHUNKS_AT_ONCE: u32 = 64;
+
+/// A block group and what is free in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Group {
+    chunk: Chunk,
+    /// On the devices, all copies.
+    free_bytes: u64,
+    /// `None` without a free space tree.
+    free_extents: Option<u64>,
+}
+
+/// Block groups of one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Batch {
+    start: u64,
+    end: u64,
+    groups: u64,
+    free_bytes: u64,
+    free_extents: Option<u64>,
+}
+
+impl Batch {
+    fn of(group: Group) -> Self {
+        Self {
+            start: group.chunk.start_bytes,
+            end: group.chunk.end_bytes(),
+            groups: 1,
+            free_bytes: group.free_bytes,
+            free_extents: group.free_extents,
+        }
+    }
+
+    fn with(self, group: Group) -> Self {
+        Self {
+            start: self.start,
+            end: group.chunk.end_bytes(),
+            groups: self.groups + 1,
+            free_bytes: self.free_bytes.saturating_add(group.free_bytes),
+            free_extents: self
+                .free_extents
+                .zip(group.free_extents)
+                .map(|(ours, more)| ours + more),
+        }
+    }
+
+    fn exceeds(&self, budget: StepBudget) -> bool {
+        let many = |extents| extents > budget.free_extents;
+        self.free_bytes > budget.free_bytes || self.free_extents.is_some_and(many)
+    }
+}
+
+/// The walk.
+pub(super) struct Btrfs<S> {
+    source: S,
+    cursor: Cursor,
+    /// Block group items are in a tree of their own; `None`: not asked yet.
+    group_tree: Option<u64>,
+    has_free_space_tree: bool,
+}
+
+fn unreadable(what: &str) -> impl FnOnce(io::Error) -> GeometryError {
+    move |source| GeometryError::Unreadable {
+        what: what.to_owned(),
+        source,
+    }
+}
+
+fn invalid(what: &str, message: &str) -> GeometryError {
+    GeometryError::Invalid {
+        what: what.to_owned(),
+        message: message.to_owned(),
+    }
+}
+
+/// Everything of one kind of item of one object.
+fn key(tree_id: u64, object_id: u64, kind: u32, offsets: (u64, u64), items: u32) -> BtrfsSearchKey {
+    let mut key = BtrfsSearchKey::default();
+    key.tree_id = tree_id;
+    (key.object_id_min, key.object_id_max) = (object_id, object_id);
+    (key.offset_min, key.offset_max) = offsets;
+    (key.type_min, key.type_max) = (kind, kind);
+    (key.transaction_min, key.transaction_max) = (0, u64::MAX);
+    key.items = items;
+    key
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::NOENT)
+}
+
+impl<S: BtrfsSource> Btrfs<S> {
+    pub(super) fn new(source: S, from: Cursor) -> Self {
+        Self {
+            source,
+            cursor: from,
+            group_tree: None,
+            has_free_space_tree: true,
+        }
+    }
+
+    fn session<T>(
+        &mut self,
+        ask: impl FnOnce(&mut Self) -> Result<T, GeometryError>,
+    ) -> Result<T, GeometryError> {
+        self.source.open()?;
+        let answer = ask(self);
+        self.source.close();
+        answer
+    }
+
+    /// Chunks from a logical address on, at most [`CHUNKS_AT_ONCE`].
+    fn chunks(&mut self, from: u64) -> Result<VecDeque<Chunk>, GeometryError> {
+        const WHAT: &str = "the chunk tree of Btrfs (BTRFS_IOC_TREE_SEARCH_V2, needs root)";
+        let offsets = (from, u64::MAX);
+        let key = key(
+            CHUNK_TREE,
+            CHUNK_TREE_OBJECT,
+            CHUNK_ITEM,
+            offsets,
+            CHUNKS_AT_ONCE,
+        );
+        let (count, bytes) = self.source.search(key).map_err(unreadable(WHAT))?;
+        let items = items::split(count, &bytes).ok_or_else(|| invalid(WHAT, "it is cut off"))?;
+        let mut chunks: VecDeque<Chunk> = VecDeque::new();
+        for item in items {
+            if item.kind != CHUNK_ITEM || item.object_id != CHUNK_TREE_OBJECT {
+                continue;
+            }
+            let chunk = Chunk::parse(&item)
+                .ok_or_else(|| invalid(WHAT, &format!("chunk {} makes no sense", item.offset)))?;
+            let behind = chunks.back().map_or(from, Chunk::end_bytes);
+            if chunk.start_bytes < behind {
+                let message = format!("chunk {} overlaps the one before", chunk.start_bytes);
+                return Err(invalid(WHAT, &message));
+            }
+            chunks.push_back(chunk);
+        }
+        Ok(chunks)
+    }
+
+    /// The data of the one item with a key.
+    fn item(&mut self, tree: u64, chunk: &Chunk, kind: u32) -> io::Result<Option<(u32, Vec<u8>)>> {
+        let offsets = (chunk.len_bytes, chunk.len_bytes);
+        let (count, bytes) = self
+            .source
+            .search(key(tree, chunk.start_bytes, kind, offsets, 1))?;
+        Ok((count > 0).then_some((count, bytes)))
+    }
+
+    fn used_bytes(&mut self, chunk: &Chunk) -> Result<u64, GeometryError> {
+        const WHAT: &str = "the block groups of Btrfs (BTRFS_IOC_TREE_SEARCH_V2)";
+        let found = match self.group_tree {
+            Some(tree) => self.item(tree, chunk, BLOCK_GROUP_ITEM),
+            None => match self.item(BLOCK_GROUP_TREE, chunk, BLOCK_GROUP_ITEM) {
+                Err(error) if is_absent(&error) => {
+                    self.group_tree = Some(EXTENT_TREE);
+                    self.item(EXTENT_TREE, chunk, BLOCK_GROUP_ITEM)
+                }
+                found => {
+                    self.group_tree = Some(BLOCK_GROUP_TREE);
+                    found
+                }
+            },
+        };
+        // A block group that was made a moment ago has no item yet: nothing in it is used.
+        let Some((count, bytes)) = found.map_err(unreadable(WHAT))? else {
+            return Ok(0);
+        };
+        items::split(count, &bytes)
+            .and_then(|items| items::used_bytes(items.first()?.data))
+            .ok_or_else(|| invalid(WHAT, "an item is cut off"))
+    }
+
+    fn free_extents(&mut self, chunk: &Chunk) -> Result<Option<u64>, GeometryError> {
+        const WHAT: &str = "the free space tree of Btrfs (BTRFS_IOC_TREE_SEARCH_V2)";
+        if !self.has_free_space_tree {
+            return Ok(None);
+        }
+        match self.item(FREE_SPACE_TREE, chunk, FREE_SPACE_INFO) {
+            Ok(Some((count, bytes))) => items::split(count, &bytes)
+                .and_then(|items| items::free_extents(items.first()?.data))
+                .map(|count| Some(count.into()))
+                .ok_or_else(|| invalid(WHAT, "an item is cut off")),
+            Ok(None) => Ok(None),
+            Err(error) if is_absent(&error) => {
+                self.has_free_space_tree = false;
+                Ok(None)
+            }
+            Err(error) => Err(unreadable(WHAT)(error)),
+        }
+    }
+
+    fn group(&mut self, chunk: Chunk) -> Result<Group, GeometryError> {
+        let free = chunk.len_bytes.saturating_sub(self.used_bytes(&chunk)?);
+        let on_devices = if chunk.is_discarded() {
+            free.saturating_mul(chunk.copies())
+        } else {
+            0
+        };
+        Ok(Group {
+            chunk,
+            free_bytes: on_devices,
+            free_extents: if on_devices == 0 {
+                Some(0)
+            } else {
+                self.free_extents(&chunk)?
+            },
+        })
+    }
+
+    /// Block groups from an address on, as many as the budget allows, at least one.
+    fn batch(
+        &mut self,
+        from: u64,
+        ahead: &mut VecDeque<Chunk>,
+        budget: StepBudget,
+    ) -> Result<Option<Batch>, GeometryError> {
+        let mut batch: Option<Batch> = None;
+        let mut from = from;
+        loop {
+            if ahead.is_empty() {
+                *ahead = self.chunks(from)?;
+            }
+            let Some(&chunk) = ahead.front() else {
+                return Ok(batch);
+            };
+            let group = self.group(chunk)?;
+            batch = match batch {
+                None => Some(Batch::of(group)),
+                Some(batch) => {
+                    let more = batch.with(group);
+                    // What has nothing free costs nothing and so comes along.
+                    if group.free_bytes > 0 && batch.free_bytes > 0 && more.exceeds(budget) {
+                        return Ok(Some(batch));
+                    }
+                    Some(more)
+                }
+            };
+            from = chunk.end_bytes();
+            ahead.pop_front();
+        }
+    }
+
+    fn unallocated_bytes(&mut self) -> Result<(u64, u64), GeometryError> {
+        let devices = self
+            .source
+            .device_bytes()
+            .map_err(unreadable("the devices of Btrfs (BTRFS_IOC_DEV_INFO)"))?;
+        Ok(devices.iter().fold((0u64, 0u64), |(free, total), device| {
+            let more = device
+                .0
+                .saturating_sub(device.1)
+                .saturating_sub(RESERVED_BYTES);
+            (free.saturating_add(more), total.saturating_add(device.0))
+        }))
+    }
+
+    /// A range in which no block group begins: FITRIM finds only the unallocated space to do. It
+    /// lies inside of a block group, because kernels before 5.0 refuse addresses beyond the
+    /// filesystem's size.
+    fn unallocated_step(&mut self) -> Result<Option<Step>, GeometryError> {
+        let sector = self
+            .source
+            .sector_bytes()
+            .map_err(unreadable("the sector size of Btrfs (BTRFS_IOC_FS_INFO)"))?;
+        let (free_bytes, _) = self.unallocated_bytes()?;
+        let first = self.chunks(0)?.pop_front();
+        let Some(first) = first.filter(|chunk| chunk.len_bytes >= 2 * sector) else {
+            return Ok(None);
+        };
+        Ok(Some(Step {
+            range: ByteRange {
+                start_bytes: first.start_bytes + sector,
+                len_bytes: sector,
+            },
+            free_extents: None,
+            free_bytes: Some(free_bytes),
+            largest_extent_bytes: None,
+            unsplittable: Some(WHY_UNALLOCATED.to_owned()),
+        }))
+    }
+}
+
+const WHY_UNALLOCATED: &str = "Btrfs trims all unallocated space that was not trimmed since the \
+                               mount in its first call, whatever the range";
+const WHY_GROUP: &str = "Btrfs trims a block group whole or not at all";
+
+impl<S: BtrfsSource> Walk for Btrfs<S> {
+    fn survey(&mut self, budget: StepBudget) -> Result<Survey, GeometryError> {
+        self.session(|walk| {
+            let (unallocated, size_bytes) = walk.unallocated_bytes()?;
+            let mut unsplittable = vec![Unsplittable {
+                what: format!("unallocated space: {WHY_UNALLOCATED}"),
+                bytes: unallocated,
+            }];
+            let mut ahead = VecDeque::new();
+            let (mut from, mut groups, mut steps) = (0, 0, 1);
+            let (mut free_bytes, mut free_extents) = (unallocated, Some(0));
+            let (mut over, mut over_largest) = (0, 0);
+            while let Some(batch) = walk.batch(from, &mut ahead, budget)? {
+                from = batch.end;
+                groups += batch.groups;
+                steps += 1;
+                free_bytes = free_bytes.saturating_add(batch.free_bytes);
+                free_extents = free_extents
+                    .zip(batch.free_extents)
+                    .map(|(ours, more)| ours + more);
+                if batch.exceeds(budget) {
+                    over += 1;
+                    over_largest = over_largest.max(batch.free_bytes);
+                }
+            }
+            if over > 0 {
+                unsplittable.push(Unsplittable {
+                    what: format!(
+                        "{over} block group(s) with more free space than one step is to have: \
+                         {WHY_GROUP}"
+                    ),
+                    bytes: over_largest,
+                });
+            }
+            Ok(Survey {
+                description: format!("Btrfs: {groups} block groups, and unallocated space"),
+                free_bytes,
+                free_extents,
+                largest_extent_bytes: None,
+                steps,
+                unsplittable,
+                size_bytes,
+            })
+        })
+    }
+
+    fn next_step(&mut self, budget: StepBudget) -> Result<Option<Step>, GeometryError> {
+        if !self.cursor.unallocated_done {
+            let step = self.session(Self::unallocated_step)?;
+            self.cursor.unallocated_done = true;
+            if step.is_some() {
+                return Ok(step);
+            }
+        }
+        let from = self.cursor.next_bytes;
+        let batch = self.session(|walk| walk.batch(from, &mut VecDeque::new(), budget))?;
+        let Some(batch) = batch else {
+            return Ok(None);
+        };
+        self.cursor.next_bytes = batch.end;
+        Ok(Some(Step {
+            range: ByteRange {
+                start_bytes: batch.start,
+                len_bytes: batch.end - batch.start,
+            },
+            free_extents: batch.free_extents,
+            free_bytes: Some(batch.free_bytes),
+            largest_extent_bytes: None,
+            unsplittable: batch.exceeds(budget).then(|| WHY_GROUP.to_owned()),
+        }))
+    }
+
+    fn observed(&mut self, _: Option<u64>) {}
+
+    fn cursor(&self) -> Cursor {
+        self.cursor
+    }
+
+    fn locks_one_extent_at_a_time(&self) -> bool {
+        true
+    }
+
+    fn minlen_bytes(&self) -> u64 {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,355 @@
+//! ext4, and ext2 and ext3 driven by it: by block groups.
+//!
+//! FITRIM takes absolute block numbers; a group that is covered whole is marked as trimmed and not
+//! trimmed again until something in it is freed, one that is covered in part never is
+//! (`ext4_trim_fs`, fs/ext4/mballoc.c). So steps are whole groups.
+
+pub mod format;
+
+use super::{GeometryError, Survey, Unsplittable, Walk};
+use crate::ioctl::{FSMAP_FLAG_LAST, FSMAP_RECORDS, FsMap};
+use crate::range::{ByteRange, Cursor, Step, StepBudget};
+use format::{SUPERBLOCK_BYTES, SUPERBLOCK_OFFSET_BYTES, Superblock};
+use rustix::io::Errno;
+use std::io;
+
+/// What the walk asks of the kernel and the device.
+pub(super) trait Ext4Source {
+    /// Opens what the other questions need.
+    fn open(&mut self) -> Result<(), GeometryError>;
+    /// Closes it again.
+    fn close(&mut self);
+    /// Reads the device through the page cache, in which ext4 keeps its descriptors.
+    fn read_at(&mut self, offset_bytes: u64, len_bytes: usize) -> io::Result<Vec<u8>>;
+    /// `FS_IOC_GETFSMAP`.
+    fn fsmap(&mut self, low: FsMap, high: FsMap) -> io::Result<Vec<FsMap>>;
+}
+
+/// Larger filesystems are surveyed without their extents: each group costs a bitmap read from the
+/// device. 4096 groups of 4 KiB blocks are 512 GiB.
+const SURVEY_GROUPS_MAX: u64 = 4096;
+
+/// Free space of one group.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Group {
+    free_bytes: u64,
+    /// `None` where the kernel does not list extents (before 4.13).
+    extents: Option<Extents>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Extents {
+    count: u64,
+    largest_bytes: u64,
+}
+
+impl Extents {
+    fn and(self, other: Self) -> Self {
+        Self {
+            count: self.count + other.count,
+            largest_bytes: self.largest_bytes.max(other.largest_bytes),
+        }
+    }
+}
+
+/// Several groups in one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Batch {
+    groups_end: u64,
+    free_bytes: u64,
+    extents: Option<Extents>,
+    /// Groups with free space.
+    occupied: u64,
+}
+
+impl Batch {
+    fn at(group: u64) -> Self {
+        Self {
+            groups_end: group,
+            free_bytes: 0,
+            extents: Some(Extents::default()),
+            occupied: 0,
+        }
+    }
+
+    fn with(self, group: Group) -> Self {
+        let extents = match (self.extents, group.extents) {
+            _ if group.free_bytes == 0 => self.extents,
+            (Some(ours), Some(more)) => Some(ours.and(more)),
+            _ => None,
+        };
+        Self {
+            groups_end: self.groups_end + 1,
+            free_bytes: self.free_bytes.saturating_add(group.free_bytes),
+            extents,
+            occupied: self.occupied + u64::from(group.free_bytes > 0),
+        }
+    }
+
+    fn exceeds(self, budget: StepBudget) -> bool {
+        let many = |extents: Extents| extents.count > budget.free_extents;
+        self.free_bytes > budget.free_bytes || self.extents.is_some_and(many)
+    }
+}
+
+/// The walk.
+pub(super) struct Ext4<S> {
+    source: S,
+    superblock: Superblock,
+    /// `dev_t` in GETFSMAP's form.
+    device: u32,
+    cursor: Cursor,
+    lists_extents: bool,
+    /// The descriptor block read last, within one call.
+    descriptors: Option<(u64, Vec<u8>)>,
+}
+
+/// Reads the superblock of a device.
+pub(super) fn superblock(
+    read_at: &mut dyn FnMut(u64, usize) -> io::Result<Vec<u8>>,
+) -> Result<Superblock, GeometryError> {
+    let bytes = read_at(SUPERBLOCK_OFFSET_BYTES, SUPERBLOCK_BYTES).map_err(|source| {
+        GeometryError::Unreadable {
+            what: "the superblock of ext4, on its device".to_owned(),
+            source,
+        }
+    })?;
+    Superblock::parse(&bytes).map_err(|nonsense| GeometryError::Invalid {
+        what: "the superblock of ext4".to_owned(),
+        message: nonsense.to_string(),
+    })
+}
+
+impl<S: Ext4Source> Ext4<S> {
+    pub(super) fn open(mut source: S, device: u32, from: Cursor) -> Result<Self, GeometryError> {
+        let superblock = superblock(&mut |offset, len| source.read_at(offset, len));
+        source.close();
+        Ok(Self {
+            source,
+            superblock: superblock?,
+            device,
+            cursor: from,
+            lists_extents: true,
+            descriptors: None,
+        })
+    }
+
+    pub(super) fn uuid(&self) -> [u8; 16] {
+        self.superblock.uuid
+    }
+
+    /// Opens, asks, closes.
+    fn session<T>(
+        &mut self,
+        ask: impl FnOnce(&mut Self) -> Result<T, GeometryError>,
+    ) -> Result<T, GeometryError> {
+        self.source.open()?;
+        // The descriptors may have changed since the last step.
+        self.descriptors = None;
+        let answer = ask(self);
+        self.source.close();
+        answer
+    }
+
+    fn free_bytes(&mut self, group: u64) -> Result<u64, GeometryError> {
+        let at = self.superblock.descriptor_block_bytes(group);
+        let cached = self.descriptors.take().filter(|(offset, _)| *offset == at);
+        let (_, block) = match cached {
+            Some(cached) => self.descriptors.insert(cached),
+            None => {
+                // A block has at most 64 KiB.
+                let len = usize::try_from(self.superblock.block_bytes).unwrap_or(1 << 16);
+                let block =
+                    self.source
+                        .read_at(at, len)
+                        .map_err(|source| GeometryError::Unreadable {
+                            what: format!("the descriptor of block group {group}"),
+                            source,
+                        })?;
+                self.descriptors.insert((at, block))
+            }
+        };
+        let free = self.superblock.free_bytes(group, block);
+        free.map_err(|nonsense| GeometryError::Invalid {
+            what: "a group descriptor of ext4".to_owned(),
+            message: nonsense.to_string(),
+        })
+    }
+
+    fn group(&mut self, group: u64, with_extents: bool) -> Result<Group, GeometryError> {
+        let free_bytes = self.free_bytes(group)?;
+        let extents = if with_extents && free_bytes > 0 {
+            self.extents(group)?
+        } else {
+            None
+        };
+        Ok(Group {
+            free_bytes,
+            extents,
+        })
+    }
+
+    /// Free extents of a group, as the kernel lists them.
+    fn extents(&mut self, group: u64) -> Result<Option<Extents>, GeometryError> {
+        if !self.lists_extents {
+            return Ok(None);
+        }
+        let start = self.superblock.group_start_bytes(group);
+        let end = self.superblock.group_start_bytes(group + 1);
+        let high = FsMap::upper(self.device, end - 1);
+        let mut low = FsMap::key(self.device, start);
+        let mut found = Extents::default();
+        loop {
+            let records = match self.source.fsmap(low, high) {
+                Ok(records) => records,
+                Err(error) if is_unsupported(&error) => {
+                    self.lists_extents = false;
+                    return Ok(None);
+                }
+                Err(source) => {
+                    return Err(GeometryError::Unreadable {
+                        what: format!("the free extents of block group {group}"),
+                        source,
+                    });
+                }
+            };
+            for record in records.iter().filter(|record| record.is_free()) {
+                let from = record.physical.max(start);
+                let to = record.physical.saturating_add(record.length).min(end);
+                if from < to {
+                    found = found.and(Extents {
+                        count: 1,
+                        largest_bytes: to - from,
+                    });
+                }
+            }
+            match records.last() {
+                Some(&last)
+                    if records.len() == FSMAP_RECORDS
+                        && last.flags & FSMAP_FLAG_LAST == 0
+                        && last.physical >= low.physical
+                        && last != low =>
+                {
+                    low = last;
+                }
+                _ => return Ok(Some(found)),
+            }
+        }
+    }
+
+    /// The groups of the next step, and those behind it that have nothing free.
+    fn batch(
+        &mut self,
+        first: u64,
+        budget: StepBudget,
+        with_extents: bool,
+    ) -> Result<Batch, GeometryError> {
+        let mut batch = Batch::at(first);
+        while batch.groups_end < self.superblock.groups {
+            let group = self.group(batch.groups_end, with_extents)?;
+            let more = batch.with(group);
+            if group.free_bytes > 0 && batch.occupied > 0 && more.exceeds(budget) {
+                break;
+            }
+            batch = more;
+        }
+        Ok(batch)
+    }
+}
+
+/// This kernel or filesystem does not list extents.
+pub(super) fn is_unsupported(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::NOTTY | Errno::OPNOTSUPP | Errno::NOSYS)
+    )
+}
+
+const WHY_WHOLE: &str = "ext4 remembers whole block groups as trimmed, no smaller pieces";
+
+impl<S: Ext4Source> Walk for Ext4<S> {
+    fn survey(&mut self, budget: StepBudget) -> Result<Survey, GeometryError> {
+        self.session(|walk| {
+            let groups = walk.superblock.groups;
+            let with_extents = groups <= SURVEY_GROUPS_MAX;
+            let (mut total, mut steps, mut first) = (Batch::at(0), 0, 0);
+            let (mut over, mut over_largest) = (0, 0);
+            while first < groups {
+                let batch = walk.batch(first, budget, with_extents)?;
+                first = batch.groups_end;
+                total.free_bytes = total.free_bytes.saturating_add(batch.free_bytes);
+                total.extents = match (total.extents, batch.extents) {
+                    (Some(ours), Some(more)) => Some(ours.and(more)),
+                    _ => None,
+                };
+                steps += u64::from(batch.occupied > 0);
+                if batch.exceeds(budget) {
+                    over += 1;
+                    over_largest = over_largest.max(batch.free_bytes);
+                }
+            }
+            let superblock = &walk.superblock;
+            let group_bytes = superblock.blocks_per_group * superblock.block_bytes;
+            let mut unsplittable = Vec::new();
+            if over > 0 {
+                unsplittable.push(Unsplittable {
+                    what: format!(
+                        "{over} block group(s) with more free space than one step is to have: \
+                         {WHY_WHOLE}"
+                    ),
+                    bytes: over_largest,
+                });
+            }
+            Ok(Survey {
+                description: format!("ext4: {groups} block groups of {} MiB", group_bytes >> 20),
+                free_bytes: total.free_bytes,
+                free_extents: total.extents.map(|extents| extents.count),
+                largest_extent_bytes: total.extents.map(|extents| extents.largest_bytes),
+                steps,
+                unsplittable,
+                size_bytes: superblock.size_bytes(),
+            })
+        })
+    }
+
+    fn next_step(&mut self, budget: StepBudget) -> Result<Option<Step>, GeometryError> {
+        let first = self.superblock.group_at(self.cursor.next_bytes);
+        if first >= self.superblock.groups {
+            return Ok(None);
+        }
+        let batch = self.session(|walk| walk.batch(first, budget, true))?;
+        let start_bytes = self.superblock.group_start_bytes(first);
+        let end_bytes = self.superblock.group_start_bytes(batch.groups_end);
+        self.cursor.next_bytes = end_bytes;
+        if batch.occupied == 0 {
+            return Ok(None);
+        }
+        Ok(Some(Step {
+            range: ByteRange {
+                start_bytes,
+                len_bytes: end_bytes - start_bytes,
+            },
+            free_extents: batch.extents.map(|extents| extents.count),
+            free_bytes: Some(batch.free_bytes),
+            largest_extent_bytes: batch.extents.map(|extents| extents.largest_bytes),
+            unsplittable: batch.exceeds(budget).then(|| WHY_WHOLE.to_owned()),
+        }))
+    }
+
+    fn observed(&mut self, _: Option<u64>) {}
+
+    fn cursor(&self) -> Cursor {
+        self.cursor
+    }
+
+    fn locks_one_extent_at_a_time(&self) -> bool {
+        true
+    }
+
+    fn minlen_bytes(&self) -> u64 {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests;

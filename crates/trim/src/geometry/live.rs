@@ -1,0 +1,186 @@
+//! The geometry's questions, asked of the kernel. Nothing stays open between two of a walk's calls:
+//! a pause must never keep a filesystem from being unmounted.
+
+use super::GeometryError;
+use super::btrfs::BtrfsSource;
+use super::ext4::Ext4Source;
+use super::whole::{Space, Statfs};
+use super::xfs::XfsSource;
+use crate::ioctl::{self, BtrfsSearchKey, FsMap};
+use crate::target::Target;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+/// A mounted filesystem.
+pub(super) struct Live {
+    target: Target,
+    mount: Option<OwnedFd>,
+    device: Option<File>,
+    start: Instant,
+}
+
+impl Live {
+    pub(super) fn new(target: &Target) -> Self {
+        Self {
+            target: target.clone(),
+            mount: None,
+            device: None,
+            start: Instant::now(),
+        }
+    }
+
+    /// Opens the mount, which is verified to be the one that the pass began on.
+    pub(super) fn open(&mut self) -> Result<(), GeometryError> {
+        if self.mount.is_none() {
+            self.mount = Some(self.target.open()?);
+        }
+        Ok(())
+    }
+
+    pub(super) fn close(&mut self) {
+        self.mount = None;
+        self.device = None;
+    }
+
+    fn mount(&self) -> io::Result<BorrowedFd<'_>> {
+        let not_open = || io::Error::new(io::ErrorKind::NotConnected, "the mount is not open");
+        Ok(self.mount.as_ref().ok_or_else(not_open)?.as_fd())
+    }
+
+    /// The device that is mounted, by its path, or by its number where that path is no device
+    /// (`/dev/root`).
+    fn open_device(&self) -> io::Result<File> {
+        let number = self.target.identity.device;
+        File::open(&self.target.device_path).or_else(|error| {
+            File::open(format!("/dev/block/{}:{}", number.major, number.minor)).map_err(|_| error)
+        })
+    }
+
+    fn read_device(&mut self, offset_bytes: u64, len_bytes: usize) -> io::Result<Vec<u8>> {
+        let device = match self.device.take() {
+            Some(device) => device,
+            None => self.open_device()?,
+        };
+        let mut bytes = vec![0; len_bytes];
+        let read = device.read_exact_at(&mut bytes, offset_bytes);
+        self.device = Some(device);
+        read?;
+        Ok(bytes)
+    }
+
+    /// Asks XFS for its shape.
+    pub(super) fn xfs_geometry(&self) -> io::Result<ioctl::XfsGeometry> {
+        ioctl::xfs_geometry(self.mount()?)
+    }
+}
+
+impl Statfs for Live {
+    fn space(&mut self) -> Result<Space, GeometryError> {
+        self.open()?;
+        let asked = self
+            .mount()
+            .and_then(|mount| rustix::fs::fstatvfs(mount).map_err(io::Error::from));
+        self.close();
+        let found = asked.map_err(|source| GeometryError::Unreadable {
+            what: format!("statfs of {}", self.target.mount_point.display()),
+            source,
+        })?;
+        Ok(Space {
+            free_bytes: found.f_bfree.saturating_mul(found.f_frsize),
+            size_bytes: found.f_blocks.saturating_mul(found.f_frsize),
+        })
+    }
+}
+
+impl XfsSource for Live {
+    fn open(&mut self) -> Result<(), GeometryError> {
+        Live::open(self)
+    }
+
+    fn close(&mut self) {
+        Live::close(self);
+    }
+
+    fn fsmap(&mut self, low: FsMap, high: FsMap) -> io::Result<Vec<FsMap>> {
+        ioctl::getfsmap(self.mount()?, low, high)
+    }
+
+    fn read_at(&mut self, offset_bytes: u64, len_bytes: usize) -> io::Result<Vec<u8>> {
+        self.read_device(offset_bytes, len_bytes)
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+}
+
+impl Ext4Source for Live {
+    fn open(&mut self) -> Result<(), GeometryError> {
+        Live::open(self)
+    }
+
+    fn close(&mut self) {
+        Live::close(self);
+    }
+
+    fn read_at(&mut self, offset_bytes: u64, len_bytes: usize) -> io::Result<Vec<u8>> {
+        self.read_device(offset_bytes, len_bytes)
+    }
+
+    fn fsmap(&mut self, low: FsMap, high: FsMap) -> io::Result<Vec<FsMap>> {
+        ioctl::getfsmap(self.mount()?, low, high)
+    }
+}
+
+impl BtrfsSource for Live {
+    fn open(&mut self) -> Result<(), GeometryError> {
+        Live::open(self)
+    }
+
+    fn close(&mut self) {
+        Live::close(self);
+    }
+
+    fn search(&mut self, key: BtrfsSearchKey) -> io::Result<(u32, Vec<u8>)> {
+        ioctl::btrfs_tree_search(self.mount()?, key)
+    }
+
+    fn sector_bytes(&mut self) -> io::Result<u64> {
+        Ok(ioctl::btrfs_fs_info(self.mount()?)?.sector_bytes.into())
+    }
+
+    fn device_bytes(&mut self) -> io::Result<Vec<(u64, u64)>> {
+        let mount = self.mount()?;
+        let info = ioctl::btrfs_fs_info(mount)?;
+        let mut devices = Vec::new();
+        // Numbers are never used again, so a filesystem that has seen many devices has gaps.
+        for id in 0..=info.device_id_max {
+            match ioctl::btrfs_dev_info(mount, id) {
+                Ok(found) => devices.push((found.total_bytes, found.allocated_bytes)),
+                Err(error)
+                    if error.raw_os_error() == Some(rustix::io::Errno::NODEV.raw_os_error()) => {}
+                Err(error) => return Err(error),
+            }
+            if devices.len() as u64 >= info.devices {
+                break;
+            }
+        }
+        Ok(devices)
+    }
+}
+
+/// `discard_granularity` of a block device, in bytes; a partition has its disk's. 0 where it cannot
+/// be read.
+pub(super) fn discard_granularity_bytes(device: facts::host::DeviceNumber) -> u64 {
+    let base = format!("/sys/dev/block/{}:{}", device.major, device.minor);
+    ["queue", "../queue"]
+        .iter()
+        .find_map(|queue| {
+            let path = format!("{base}/{queue}/discard_granularity");
+            std::fs::read_to_string(path).ok()?.trim().parse().ok()
+        })
+        .unwrap_or(0)
+}

@@ -1,0 +1,432 @@
+//! The ioctls of this crate, and its only unsafe code: an ioctl hands memory to the kernel.
+#![allow(unsafe_code)]
+
+use crate::range::ByteRange;
+use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
+use rustix::ioctl::{Getter, Opcode, Updater, ioctl, opcode};
+use std::io;
+
+/// `struct fstrim_range` (`linux/fs.h`), in bytes.
+#[repr(C)]
+struct FstrimRange {
+    start: u64,
+    len: u64,
+    minlen: u64,
+}
+
+/// `FITRIM`: `_IOWR('X', 121, struct fstrim_range)`.
+const FITRIM: Opcode = opcode::read_write::<FstrimRange>(b'X', 121);
+
+/// Trims a range; gives `len` as the kernel returned it, which is not what was discarded.
+///
+/// # Errors
+/// As the filesystem gives them: `EOPNOTSUPP` where the device takes no discards, `EPERM` without
+/// `CAP_SYS_ADMIN`, `EINVAL` where the range begins beyond the filesystem or is too short.
+pub(crate) fn fitrim(
+    mount: BorrowedFd<'_>,
+    range: ByteRange,
+    minlen_bytes: u64,
+) -> io::Result<u64> {
+    let mut request = FstrimRange {
+        start: range.start_bytes,
+        len: range.len_bytes,
+        minlen: minlen_bytes,
+    };
+    // SAFETY: the opcode and the layout of what it reads and writes belong together.
+    unsafe { ioctl(mount, Updater::<FITRIM, _>::new(&mut request)) }?;
+    Ok(request.len)
+}
+
+/// `struct fsuuid2` (`linux/fs.h`).
+#[repr(C)]
+struct FsUuid {
+    len: u8,
+    uuid: [u8; 16],
+}
+
+/// `FS_IOC_GETFSUUID`: `_IOR(0x15, 0, struct fsuuid2)`, kernels from 6.9 on.
+const FS_IOC_GETFSUUID: Opcode = opcode::read::<FsUuid>(0x15, 0);
+
+/// `struct fsuuid` of ext4, with room for the uuid behind it.
+#[repr(C)]
+struct Ext4FsUuid {
+    len: u32,
+    flags: u32,
+    uuid: [u8; 16],
+}
+
+/// `EXT4_IOC_GETFSUUID`: `_IOR('f', 44, struct fsuuid)`, kernels from 5.19 on. The size that the
+/// number holds is that of the header alone.
+const EXT4_IOC_GETFSUUID: Opcode = opcode::read::<[u32; 2]>(b'f', 44);
+
+/// The filesystem's uuid, asked of the filesystem itself. `None` where it has none, or where this
+/// kernel offers no way to ask (ext4 before 5.19: read its superblock instead).
+///
+/// # Errors
+/// Where the filesystem knows the question and fails to answer.
+pub(crate) fn fs_uuid(mount: BorrowedFd<'_>, fs_type: &str) -> io::Result<Option<[u8; 16]>> {
+    // SAFETY: the opcode and the layout of what it writes belong together.
+    let general = unsafe { ioctl(mount, Getter::<FS_IOC_GETFSUUID, FsUuid>::new()) };
+    match general {
+        Ok(found) if found.len == 16 => return Ok(some_uuid(found.uuid)),
+        Ok(_) => {}
+        Err(error) if is_unknown(error) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let found = match fs_type {
+        "xfs" => xfs_geometry(mount).map(|geometry| geometry.uuid),
+        "btrfs" => btrfs_fs_info(mount).map(|info| info.fsid),
+        "ext2" | "ext3" | "ext4" => ext4_uuid(mount),
+        _ => return Ok(None),
+    };
+    match found {
+        Ok(uuid) => Ok(some_uuid(uuid)),
+        Err(error) if Errno::from_io_error(&error).is_some_and(is_unknown) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A uuid of zeros is none.
+fn some_uuid(uuid: [u8; 16]) -> Option<[u8; 16]> {
+    (uuid != [0; 16]).then_some(uuid)
+}
+
+/// The kernel or the filesystem does not know this question.
+fn is_unknown(error: Errno) -> bool {
+    matches!(error, Errno::NOTTY | Errno::OPNOTSUPP | Errno::NOSYS)
+}
+
+fn ext4_uuid(mount: BorrowedFd<'_>) -> io::Result<[u8; 16]> {
+    let mut request = Ext4FsUuid {
+        len: 16,
+        flags: 0,
+        uuid: [0; 16],
+    };
+    // SAFETY: the kernel reads the header and writes at most `len` bytes behind it.
+    unsafe { ioctl(mount, Updater::<EXT4_IOC_GETFSUUID, _>::new(&mut request)) }?;
+    Ok(request.uuid)
+}
+
+/// `struct xfs_fsop_geom_v1` (`xfs_fs.h`), which every kernel answers; lengths in filesystem blocks
+/// unless said otherwise.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+#[allow(dead_code)] // the kernel's layout; a few fields are all that is needed
+pub(crate) struct XfsGeometry {
+    pub(crate) block_bytes: u32,
+    rt_extent: u32,
+    pub(crate) ag_blocks: u32,
+    pub(crate) ag_count: u32,
+    log_blocks: u32,
+    pub(crate) sector_bytes: u32,
+    inode_bytes: u32,
+    inode_percent_max: u32,
+    pub(crate) data_blocks: u64,
+    pub(crate) rt_blocks: u64,
+    rt_extents: u64,
+    pub(crate) log_start: u64,
+    pub(crate) uuid: [u8; 16],
+    stripe_unit: u32,
+    stripe_width: u32,
+    version: i32,
+    pub(crate) flags: u32,
+    log_sector_bytes: u32,
+    rt_sector_bytes: u32,
+    dir_block_bytes: u32,
+}
+
+/// `XFS_IOC_FSGEOMETRY_V1`: `_IOR('X', 100, struct xfs_fsop_geom_v1)`.
+const XFS_IOC_FSGEOMETRY_V1: Opcode = opcode::read::<XfsGeometry>(b'X', 100);
+
+/// Geometry of an XFS.
+///
+/// # Errors
+/// `ENOTTY` on any other filesystem.
+pub(crate) fn xfs_geometry(mount: BorrowedFd<'_>) -> io::Result<XfsGeometry> {
+    // SAFETY: the opcode and the layout of what it writes belong together.
+    let getter = unsafe { Getter::<XFS_IOC_FSGEOMETRY_V1, XfsGeometry>::new() };
+    // SAFETY: as above.
+    Ok(unsafe { ioctl(mount, getter) }?)
+}
+
+/// `struct fsmap` (`linux/fsmap.h`), in bytes.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct FsMap {
+    /// `dev_t` in the kernel's 32-bit form, or a cookie.
+    pub(crate) device: u32,
+    pub(crate) flags: u32,
+    pub(crate) physical: u64,
+    pub(crate) owner: u64,
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
+    reserved: [u64; 3],
+}
+
+/// `FMR_OWN_FREE`.
+pub(crate) const FSMAP_OWNER_FREE: u64 = 1;
+/// `FMR_OF_SPECIAL_OWNER`.
+pub(crate) const FSMAP_FLAG_SPECIAL_OWNER: u32 = 0x10;
+/// `FMR_OF_LAST`.
+pub(crate) const FSMAP_FLAG_LAST: u32 = 0x20;
+
+impl FsMap {
+    /// A key for the lower or the upper bound of a query.
+    pub(crate) fn key(device: u32, physical: u64) -> Self {
+        Self {
+            device,
+            physical,
+            ..Self::default()
+        }
+    }
+
+    /// Above everything on a device up to a byte.
+    pub(crate) fn upper(device: u32, physical: u64) -> Self {
+        Self {
+            device,
+            flags: u32::MAX,
+            physical,
+            owner: u64::MAX,
+            offset: u64::MAX,
+            ..Self::default()
+        }
+    }
+
+    /// Nobody uses it.
+    pub(crate) fn is_free(&self) -> bool {
+        self.flags & FSMAP_FLAG_SPECIAL_OWNER != 0 && self.owner == FSMAP_OWNER_FREE
+    }
+}
+
+/// Records of one call: 64 KiB.
+pub(crate) const FSMAP_RECORDS: usize = 1024;
+
+/// `struct fsmap_head` with room for the records.
+#[repr(C)]
+struct FsMapQuery {
+    input_flags: u32,
+    output_flags: u32,
+    count: u32,
+    entries: u32,
+    reserved: [u64; 6],
+    keys: [FsMap; 2],
+    records: [FsMap; FSMAP_RECORDS],
+}
+
+/// `FS_IOC_GETFSMAP`: `_IOWR('X', 59, struct fsmap_head)`; the size is that of the head alone.
+const FS_IOC_GETFSMAP: Opcode = opcode::read_write::<[u64; 24]>(b'X', 59);
+
+/// The filesystem's map between two keys, in ascending order; at most [`FSMAP_RECORDS`] records.
+///
+/// # Errors
+/// `ENOTTY` or `EOPNOTSUPP` where the filesystem or the kernel does not offer it.
+pub(crate) fn getfsmap(mount: BorrowedFd<'_>, low: FsMap, high: FsMap) -> io::Result<Vec<FsMap>> {
+    let mut query = Box::new(FsMapQuery {
+        input_flags: 0,
+        output_flags: 0,
+        count: u32::try_from(FSMAP_RECORDS).expect("a small number"),
+        entries: 0,
+        reserved: [0; 6],
+        keys: [low, high],
+        records: [FsMap::default(); FSMAP_RECORDS],
+    });
+    // SAFETY: the kernel writes at most `count` records behind the head.
+    unsafe { ioctl(mount, Updater::<FS_IOC_GETFSMAP, _>::new(&mut *query)) }?;
+    let entries = usize::try_from(query.entries)
+        .unwrap_or(FSMAP_RECORDS)
+        .min(FSMAP_RECORDS);
+    Ok(query.records[..entries].to_vec())
+}
+
+/// `BTRFS_IOCTL_MAGIC`.
+const BTRFS: u8 = 0x94;
+
+/// `struct btrfs_ioctl_fs_info_args` (`linux/btrfs.h`).
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+#[allow(dead_code)] // the kernel's layout
+pub(crate) struct BtrfsFsInfo {
+    pub(crate) device_id_max: u64,
+    pub(crate) devices: u64,
+    pub(crate) fsid: [u8; 16],
+    pub(crate) node_bytes: u32,
+    pub(crate) sector_bytes: u32,
+    clone_alignment: u32,
+    checksum_type: u16,
+    checksum_bytes: u16,
+    flags: u64,
+    generation: u64,
+    metadata_uuid: [u8; 16],
+    reserved: [u8; 944],
+}
+
+/// `BTRFS_IOC_FS_INFO`: `_IOR(0x94, 31, struct btrfs_ioctl_fs_info_args)`.
+const BTRFS_IOC_FS_INFO: Opcode = opcode::read::<BtrfsFsInfo>(BTRFS, 31);
+
+/// What a Btrfs says of itself.
+///
+/// # Errors
+/// `ENOTTY` on any other filesystem.
+pub(crate) fn btrfs_fs_info(mount: BorrowedFd<'_>) -> io::Result<BtrfsFsInfo> {
+    let mut info = BtrfsFsInfo {
+        device_id_max: 0,
+        devices: 0,
+        fsid: [0; 16],
+        node_bytes: 0,
+        sector_bytes: 0,
+        clone_alignment: 0,
+        checksum_type: 0,
+        checksum_bytes: 0,
+        flags: 0,
+        generation: 0,
+        metadata_uuid: [0; 16],
+        reserved: [0; 944],
+    };
+    // SAFETY: the opcode and the layout of what it reads and writes belong together.
+    unsafe { ioctl(mount, Updater::<BTRFS_IOC_FS_INFO, _>::new(&mut info)) }?;
+    Ok(info)
+}
+
+/// `struct btrfs_ioctl_dev_info_args`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+#[allow(dead_code)] // the kernel's layout
+pub(crate) struct BtrfsDevInfo {
+    device_id: u64,
+    uuid: [u8; 16],
+    pub(crate) allocated_bytes: u64,
+    pub(crate) total_bytes: u64,
+    fsid: [u8; 16],
+    unused: [u64; 377],
+    path: [u8; 1024],
+}
+
+/// `BTRFS_IOC_DEV_INFO`: `_IOWR(0x94, 30, struct btrfs_ioctl_dev_info_args)`.
+const BTRFS_IOC_DEV_INFO: Opcode = opcode::read_write::<BtrfsDevInfo>(BTRFS, 30);
+
+/// Size of one of a Btrfs' devices and what of it belongs to block groups.
+///
+/// # Errors
+/// `ENODEV` where there is no such device.
+pub(crate) fn btrfs_dev_info(mount: BorrowedFd<'_>, device_id: u64) -> io::Result<BtrfsDevInfo> {
+    let mut info = Box::new(BtrfsDevInfo {
+        device_id,
+        uuid: [0; 16],
+        allocated_bytes: 0,
+        total_bytes: 0,
+        fsid: [0; 16],
+        unused: [0; 377],
+        path: [0; 1024],
+    });
+    // SAFETY: the opcode and the layout of what it reads and writes belong together.
+    unsafe { ioctl(mount, Updater::<BTRFS_IOC_DEV_INFO, _>::new(&mut *info)) }?;
+    Ok(*info)
+}
+
+/// `struct btrfs_ioctl_search_key`: bounds of a search in one of a Btrfs' trees.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct BtrfsSearchKey {
+    pub(crate) tree_id: u64,
+    pub(crate) object_id_min: u64,
+    pub(crate) object_id_max: u64,
+    pub(crate) offset_min: u64,
+    pub(crate) offset_max: u64,
+    pub(crate) transaction_min: u64,
+    pub(crate) transaction_max: u64,
+    pub(crate) type_min: u32,
+    pub(crate) type_max: u32,
+    /// Items wanted at most; found, on return.
+    pub(crate) items: u32,
+    unused: u32,
+    unused_more: [u64; 4],
+}
+
+/// Bytes of items that one search may give.
+const BTRFS_SEARCH_BYTES: usize = 64 << 10;
+
+/// `struct btrfs_ioctl_search_args_v2` with its buffer.
+#[repr(C)]
+struct BtrfsSearch {
+    key: BtrfsSearchKey,
+    buffer_bytes: u64,
+    buffer: [u8; BTRFS_SEARCH_BYTES],
+}
+
+/// `BTRFS_IOC_TREE_SEARCH_V2`: `_IOWR(0x94, 17, struct btrfs_ioctl_search_args_v2)`; the size is
+/// that of the head alone. Kernels from 3.16 on.
+const BTRFS_IOC_TREE_SEARCH_V2: Opcode = opcode::read_write::<[u64; 14]>(BTRFS, 17);
+
+/// Searches a tree: the number of items found and their bytes, headers included.
+///
+/// # Errors
+/// `EPERM` without root, `ENOENT` where there is no such tree, `EOVERFLOW` where not even one item
+/// fits.
+pub(crate) fn btrfs_tree_search(
+    mount: BorrowedFd<'_>,
+    key: BtrfsSearchKey,
+) -> io::Result<(u32, Vec<u8>)> {
+    let mut search = Box::new(BtrfsSearch {
+        key,
+        buffer_bytes: BTRFS_SEARCH_BYTES as u64,
+        buffer: [0; BTRFS_SEARCH_BYTES],
+    });
+    // SAFETY: the kernel writes at most `buffer_bytes` bytes behind the head.
+    unsafe {
+        ioctl(
+            mount,
+            Updater::<BTRFS_IOC_TREE_SEARCH_V2, _>::new(&mut *search),
+        )
+    }?;
+    Ok((search.key.items, search.buffer.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fd::AsFd;
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn request_numbers_are_those_of_the_headers() {
+        // asm-generic/ioctl.h: direction << 30 | size << 16 | type << 8 | number, with read = 2 and
+        // write = 1.
+        assert_eq!(FITRIM, 0xc018_5879);
+        assert_eq!(FS_IOC_GETFSUUID, 0x8011_1500);
+        assert_eq!(EXT4_IOC_GETFSUUID, 0x8008_662c);
+        assert_eq!(XFS_IOC_FSGEOMETRY_V1, 0x8070_5864);
+        assert_eq!(FS_IOC_GETFSMAP, 0xc0c0_583b);
+        assert_eq!(BTRFS_IOC_FS_INFO, 0x8400_941f);
+        assert_eq!(BTRFS_IOC_DEV_INFO, 0xd000_941e);
+        assert_eq!(BTRFS_IOC_TREE_SEARCH_V2, 0xc070_9411);
+    }
+
+    #[test]
+    fn layouts_are_those_of_the_headers() {
+        assert_eq!(size_of::<FsMap>(), 64);
+        assert_eq!(std::mem::offset_of!(FsMapQuery, keys), 64);
+        assert_eq!(std::mem::offset_of!(FsMapQuery, records), 192);
+        assert_eq!(size_of::<BtrfsSearchKey>(), 104);
+        assert_eq!(std::mem::offset_of!(BtrfsSearch, buffer), 112);
+        assert_eq!(size_of::<BtrfsFsInfo>(), 1024);
+        assert_eq!(size_of::<BtrfsDevInfo>(), 4096);
+        assert_eq!(std::mem::offset_of!(Ext4FsUuid, uuid), 8);
+    }
+
+    #[test]
+    fn other_files_refuse() {
+        // procfs: no filesystem of ours, and without a uuid.
+        let file = std::fs::File::open("/proc/self/maps").unwrap();
+        let file = file.as_fd();
+        assert!(fitrim(file, ByteRange::WHOLE, 0).is_err());
+        assert!(xfs_geometry(file).is_err());
+        assert!(btrfs_fs_info(file).is_err());
+        assert!(btrfs_dev_info(file, 1).is_err());
+        assert!(btrfs_tree_search(file, BtrfsSearchKey::default()).is_err());
+        assert!(getfsmap(file, FsMap::default(), FsMap::upper(u32::MAX, u64::MAX)).is_err());
+        for fs_type in ["xfs", "btrfs", "ext4", "f2fs"] {
+            assert!(matches!(fs_uuid(file, fs_type), Ok(None)), "{fs_type}");
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The journal: one file a pass, written and fsynced before the first limit is.
+
+use super::queue::{Queue, is_device_name};
+use super::{LimitError, Lowered, Restored, io_error};
+use crate::process::ProcessId;
+use crate::state::directory::{Directory, read_bounded};
+use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Below the state directory.
+pub(super) const DIRECTORY: &str = "limits";
+
+const SCHEMA: &str = "trimtab.limits-journal/1";
+
+/// Largest journal that is read; a limit takes about 200 bytes.
+const JOURNAL_BYTES_MAX: usize = 1 << 20;
+
+/// Somebody else restores the same journal.
+const ATTEMPTS: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What is in the file.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Journal {
+    schema: String,
+    owner: ProcessId,
+    limits: Vec<Lowered>,
+}
+
+impl Journal {
+    pub(super) fn new(limits: Vec<Lowered>) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            owner: ProcessId::own(),
+            limits,
+        }
+    }
+
+    /// Gives the file's name.
+    pub(super) fn write(&self, directory: &Directory) -> Result<String, LimitError> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let ProcessId { pid, start_ticks } = self.owner;
+        // Numbers of processes begin anew at each boot.
+        let boot_id = boot_id()?;
+        let name = format!("{boot_id}-{pid}-{start_ticks}-{number}.json");
+        let mut content = serde_json::to_vec_pretty(self)
+            .map_err(|error| io_error(&directory.join(&name))(error.into()))?;
+        content.push(b'\n');
+        directory
+            .replace(&name, &content)
+            .map_err(io_error(&directory.join(&name)))?;
+        Ok(name)
+    }
+
+    fn parse(content: &[u8]) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Envelope {
+            schema: String,
+        }
+        let unreadable = |error: serde_json::Error| format!("is no journal of limits: {error}");
+        let envelope: Envelope = serde_json::from_slice(content).map_err(unreadable)?;
+        if envelope.schema != SCHEMA {
+            return Err(format!(
+                "has schema {:?}, expected {SCHEMA:?}: another version wrote it",
+                envelope.schema
+            ));
+        }
+        let journal: Self = serde_json::from_slice(content).map_err(unreadable)?;
+        for limit in &journal.limits {
+            if !is_device_name(&limit.device) {
+                return Err(format!("names a device {:?}", limit.device));
+            }
+            let Lowered {
+                old_bytes,
+                new_bytes,
+                restorable_bytes,
+                ..
+            } = *limit;
+            if new_bytes == 0 || restorable_bytes <= new_bytes || old_bytes < restorable_bytes {
+                return Err(format!(
+                    "says that {old_bytes} was lowered to {new_bytes}, and that \
+                     {restorable_bytes} can be put back"
+                ));
+            }
+        }
+        Ok(journal)
+    }
+}
+
+/// Reads a journal as [`super::restore_leftovers`] does: for those who want to look at one, and for
+/// tests with hostile ones.
+///
+/// # Errors
+/// What is wrong, in words.
+pub fn check_journal(content: &[u8]) -> Result<Vec<Lowered>, String> {
+    Journal::parse(content).map(|journal| journal.limits)
+}
+
+/// A journal that nobody else restores at the same time: locked.
+#[derive(Debug)]
+pub(super) struct JournalFile {
+    name: String,
+    journal: Journal,
+    _lock: File,
+}
+
+impl JournalFile {
+    /// Opens and locks; `None` where it is gone: somebody else has restored it.
+    pub(super) fn claim(directory: &Directory, name: &str) -> Result<Option<Self>, LimitError> {
+        let path = directory.join(name);
+        let Some(file) = directory
+            .open_file(name, OFlags::RDWR)
+            .map_err(io_error(&path))?
+        else {
+            return Ok(None);
+        };
+        lock(&file).map_err(io_error(&path))?;
+        if !directory.is_current(name, &file).map_err(io_error(&path))? {
+            return Ok(None);
+        }
+        let content = read_bounded(&file, JOURNAL_BYTES_MAX).map_err(io_error(&path))?;
+        let journal = Journal::parse(&content).map_err(|message| LimitError::Invalid {
+            path,
+            message: format!(
+                "{message}; look at queue/discard_max_bytes of the drives, then remove the file"
+            ),
+        })?;
+        Ok(Some(Self {
+            name: name.to_owned(),
+            journal,
+            _lock: file,
+        }))
+    }
+
+    pub(super) fn is_owner_alive(&self) -> bool {
+        self.journal.owner.is_alive()
+    }
+
+    pub(super) fn owner_pid(&self) -> u32 {
+        self.journal.owner.pid
+    }
+
+    pub(super) fn limits(&self) -> &[Lowered] {
+        &self.journal.limits
+    }
+
+    /// Puts everything back that is still ours, and removes the journal when all of it is settled.
+    pub(super) fn restore(
+        self,
+        directory: &Directory,
+        sysfs: &Path,
+    ) -> Result<Vec<(Lowered, Restored)>, LimitError> {
+        let boot_id = boot_id()?;
+        let mut restored = Vec::new();
+        let mut failed = None;
+        for limit in &self.journal.limits {
+            match restore(sysfs, &boot_id, limit) {
+                Ok(result) => restored.push((limit.clone(), result)),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        directory
+            .remove(&self.name)
+            .map_err(io_error(&directory.join(&self.name)))?;
+        Ok(restored)
+    }
+}
+
+fn restore(sysfs: &Path, boot_id: &str, limit: &Lowered) -> Result<Restored, LimitError> {
+    if limit.boot_id != boot_id {
+        return Ok(Restored::Obsolete);
+    }
+    let queue = Queue::find(sysfs, &limit.device).map_err(io_error(sysfs))?;
+    match queue.filter(|queue| queue.diskseq() == limit.diskseq) {
+        Some(queue) => match queue.restore(limit) {
+            // The drive went in this moment.
+            Err(LimitError::Io { path, source })
+                if source.kind() == io::ErrorKind::NotFound && !path.exists() =>
+            {
+                Ok(Restored::Obsolete)
+            }
+            result => result,
+        },
+        None => Ok(Restored::Obsolete),
+    }
+}
+
+fn lock(file: &File) -> io::Result<()> {
+    for _ in 0..ATTEMPTS {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
+            result => return Ok(result?),
+        }
+    }
+    Err(io::Error::new(
+        io::ErrorKind::TimedOut,
+        "another process is restoring it and waits for a drive",
+    ))
+}
+
+pub(super) fn create_directory(state_dir: &Path) -> Result<Directory, LimitError> {
+    let path = state_dir.join(DIRECTORY);
+    Directory::create(state_dir)
+        .and_then(|_| Directory::create(&path))
+        .map_err(io_error(&path))
+}
+
+/// `None` where nothing was ever journaled.
+pub(super) fn open_directory(state_dir: &Path) -> Result<Option<Directory>, LimitError> {
+    let path = state_dir.join(DIRECTORY);
+    match Directory::open(state_dir).and_then(|_| Directory::open(&path)) {
+        Ok(directory) => Ok(Some(directory)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error(&path)(error)),
+    }
+}
+
+pub(super) fn names(directory: &Directory) -> Result<Vec<String>, LimitError> {
+    let mut names = directory.names().map_err(io_error(&directory.join("")))?;
+    // Written by this program, always in lower case.
+    names.retain(|name| !name.starts_with('.') && name.strip_suffix(".json").is_some());
+    Ok(names)
+}
+
+/// The same for as long as this boot lasts.
+pub(super) fn boot_id() -> Result<String, LimitError> {
+    let path = Path::new("/proc/sys/kernel/random/boot_id");
+    Ok(fs::read_to_string(path)
+        .map_err(io_error(path))?
+        .trim()
+        .to_owned())
+}

@@ -1,0 +1,558 @@
+//! The controller: how large the next step may be, how long to wait before it, when to give up.
+//!
+//! Its goals, in this order: nobody notices (mean and 99th percentile of each probe within their
+//! budgets), space is never locked for long (each step below `stall`), and the pass is as fast as
+//! these two allow. It is pure: readings, counters and finished steps are handed in, with their
+//! times, and it answers [`Action`]s.
+//!
+//! # Budgets
+//! Mean: twice the quiet mean, or `--max-latency`. Tail: three times the quiet p99. On an idle NVMe
+//! drive twice nothing is still nothing, so at least 1 ms (mean) and 2 ms (p99) above quiet.
+//!
+//! # Pauses
+//! A step is felt from the moment at which it is given to the kernel until some time after its last
+//! discard: its *window* (the aftermath is taken to be as long as the step, 5 ms to 2 s). Readings
+//! are taken at random moments, so the part of them that meets windows is the part of time that
+//! windows take (Poisson arrivals see time averages: Wolff 1982). Of the readings that met a window
+//! the controller knows the mean excess `m` over the idle level and the part `q` above the tail's
+//! limit. If a window of length `W` comes every `T`, the pass's mean is `idle + m W / T` and the
+//! part above the limit `idle_q + q W / T`; so
+//!
+//! ```text
+//! T >= W * max( m / (0.9 * budget - idle),  q / (0.7 % - idle_q) )
+//! ```
+//!
+//! and the pause is what is left of `T` after the step. A step that puts every read above the limit
+//! thus gets 0.7 % of the time, one that merely slows reads down gets more, one that is not felt
+//! gets all of it. `q` begins with a prior of 5 % worth four readings: about 30 clean readings in
+//! windows are needed for full speed.
+//!
+//! A plan may be wrong, so there are brakes: nothing is done while a read has been waiting for
+//! longer than the limit, until three good readings after a step that hurt, while the readings since
+//! the last step are over budget, while the ledger of the last 2400 readings is over (no credit is
+//! carried further than that), and while diskstats or pressure object. A brake is a pause and does
+//! not change the size of steps.
+//!
+//! # Sizes
+//! See `pace/size.rs` (levels, slow start) and `pace/cost.rs` (the fit).
+//!
+//! # Giving up
+//! When the smallest steps after the longest pauses (30 s) break the budget several times in a row;
+//! or when the brakes have held for [`Settings::patience`] with nothing trimmed: then the store is
+//! busy by itself.
+
+mod cost;
+mod histogram;
+mod latency;
+mod size;
+mod veto;
+
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;
+
+use self::histogram::Histogram;
+use self::latency::{Latency, Window, level_of};
+use self::size::{Done, Sizes};
+use self::veto::Veto;
+use crate::counters::Sample;
+use crate::probe::Reading;
+use crate::range::StepBudget;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Sizes of steps that are told apart, each half of the one above.
+const LEVELS: usize = 6;
+/// The longest pause.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// A pause that waits for something to change asks again after this.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+/// Readings below which there is no quiet level.
+const QUIET_READINGS_MIN: u64 = 8;
+/// Smallest steps with longest pauses that break the budget in a row, before giving up.
+const TRIES: u32 = 5;
+/// Windows that late readings may still have met.
+const WINDOWS_MAX: usize = 256;
+/// Without any probe a step is followed by a pause of its own length, at least.
+const BLIND_STRETCH: f64 = 1.0;
+const AFTERMATH_MIN: Duration = Duration::from_millis(5);
+const AFTERMATH_MAX: Duration = Duration::from_secs(2);
+/// For so long a brake is put down to the last step.
+const OWN_FAULT: Duration = Duration::from_secs(10);
+/// A step takes at most what `--rate` allows for this long.
+const RATE_SLICE_S: f64 = 0.25;
+
+/// Latency of one probe before the pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QuietLevel {
+    /// Mean.
+    pub mean: Duration,
+    /// Median.
+    pub p50: Duration,
+    /// 99th percentile.
+    pub p99: Duration,
+    /// Readings it was made of.
+    pub readings: usize,
+}
+
+/// What the user allows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// `--max-latency`: mean latency of the drive probe; `None`: twice the quiet level (but see
+    /// [`Controller::budgets`]).
+    pub max_latency: Option<Duration>,
+    /// Longest time for which a step may keep discards in flight: what an allocation that needs
+    /// just this space would wait.
+    pub stall: Duration,
+    /// `--rate`, bytes a second of discards.
+    pub rate_bytes_per_s: Option<u64>,
+    /// `--accept-stall`.
+    pub accept_stall: Option<Duration>,
+    /// Largest step.
+    pub step_bytes_max: u64,
+    /// How long to wait for a store that is busy by itself before giving up.
+    pub patience: Duration,
+}
+
+impl Default for Settings {
+    /// Twice the quiet level, 50 ms of locked space, no limit of rate, steps of at most 1 GiB, ten
+    /// minutes of patience.
+    fn default() -> Self {
+        Self {
+            max_latency: None,
+            stall: Duration::from_millis(50),
+            rate_bytes_per_s: None,
+            accept_stall: None,
+            step_bytes_max: 1 << 30,
+            patience: Duration::from_mins(10),
+        }
+    }
+}
+
+/// What one step did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StepOutcome {
+    /// When FITRIM was called and when the drives had settled.
+    pub began: Duration,
+    /// See `began`.
+    pub settled: Duration,
+    /// Time from the call to the last discard: how long space was locked.
+    pub locked: Duration,
+    /// Bytes discarded on the mounted device; `None` where not measurable.
+    pub discarded_bytes: Option<u64>,
+    /// Free bytes visited, where known.
+    pub free_bytes: Option<u64>,
+    /// Free extents visited, where known.
+    pub free_extents: Option<u64>,
+    /// The wait for the drives timed out.
+    pub timed_out: bool,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Make a step.
+    Go,
+    /// Wait this long, then ask again.
+    Wait {
+        /// How long.
+        pause: Duration,
+        /// For people: `reads take 9.1 ms, budget 4.0 ms`.
+        reason: String,
+    },
+    /// The budget cannot be kept: smallest steps and longest pauses did not help.
+    GiveUp {
+        /// What was seen, and against what.
+        reason: String,
+    },
+}
+
+/// Seconds to a duration; what makes no sense is 0, what is too long a year.
+fn seconds(value: f64) -> Duration {
+    Duration::from_secs_f64(if value.is_nan() {
+        0.0
+    } else {
+        value.clamp(0.0, 31_557_600.0)
+    })
+}
+
+/// Milliseconds for people: three digits.
+fn ms(duration: Duration) -> String {
+    let value = duration.as_secs_f64() * 1e3;
+    if value < 10.0 {
+        format!("{value:.2} ms")
+    } else if value < 100.0 {
+        format!("{value:.1} ms")
+    } else {
+        format!("{value:.0} ms")
+    }
+}
+
+/// The last step.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    began: Duration,
+    settled: Duration,
+    window: Duration,
+    /// The first question after it was asked.
+    accounted: bool,
+}
+
+/// The controller. Pure: everything it knows is handed to it.
+#[derive(Debug)]
+pub struct Controller {
+    settings: Settings,
+    probes: Vec<Latency>,
+    veto: Veto,
+    sizes: Sizes,
+    windows: VecDeque<Window>,
+    last: Option<Last>,
+    /// When the last step was allowed.
+    allowed_at: Option<Duration>,
+    /// Bytes that `--rate` allows now; negative: owed.
+    tokens_bytes: f64,
+    tokens_at: Option<Duration>,
+    /// Brakes have held without a step since.
+    braked_since: Option<Duration>,
+    /// Smallest steps in a row for which the longest pause was too short.
+    tries: u32,
+    /// Without a probe: lengthened by vetoes.
+    blind: f64,
+    blind_vetoed: bool,
+}
+
+impl Controller {
+    /// `probes` are the probes' labels with their quiet levels; the first is the drive probe.
+    /// `quiet` are samples from before the pass, for await and pressure.
+    pub fn new(settings: Settings, probes: Vec<(String, QuietLevel)>, quiet: &[Sample]) -> Self {
+        let probes: Vec<Latency> = probes
+            .into_iter()
+            .enumerate()
+            .map(|(index, (label, level))| {
+                let max_latency = settings.max_latency.filter(|_| index == 0);
+                Latency::new(label, level, max_latency)
+            })
+            .collect();
+        let veto = Veto::new(quiet, probes.is_empty());
+        #[allow(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss
+        )] // a size
+        let slice_bytes = settings
+            .rate_bytes_per_s
+            .map_or(u64::MAX, |rate| (rate as f64 * RATE_SLICE_S) as u64);
+        let bytes_max = settings.step_bytes_max.min(slice_bytes).max(1);
+        Self {
+            sizes: Sizes::new(settings.stall, bytes_max),
+            settings,
+            probes,
+            veto,
+            windows: VecDeque::new(),
+            last: None,
+            allowed_at: None,
+            tokens_bytes: 0.0,
+            tokens_at: None,
+            braked_since: None,
+            tries: 0,
+            blind: 1.0,
+            blind_vetoed: false,
+        }
+    }
+
+    /// Quiet level of readings; `None` where there are too few that were answered, or most failed.
+    pub fn quiet_level(readings: &[Reading]) -> Option<QuietLevel> {
+        let mut histogram = Histogram::new();
+        let mut failed = 0u64;
+        for reading in readings.iter().filter(|reading| !reading.pending) {
+            if reading.failed {
+                failed += 1;
+            } else {
+                histogram.add(reading.latency);
+            }
+        }
+        if histogram.count() < QUIET_READINGS_MIN || failed > histogram.count() {
+            return None;
+        }
+        level_of(&histogram)
+    }
+
+    /// The budgets in force, one sentence each, for people.
+    pub fn budgets(&self) -> Vec<String> {
+        let mut sentences: Vec<String> = self.probes.iter().map(Latency::sentence).collect();
+        sentences.push(format!(
+            "space being discarded is locked for at most {} at a time",
+            ms(self.settings.stall)
+        ));
+        if let Some(rate) = self.settings.rate_bytes_per_s {
+            #[allow(clippy::cast_precision_loss)] // for people
+            let mib = rate as f64 / f64::from(1 << 20);
+            sentences.push(format!("at most {mib:.1} MiB/s are discarded"));
+        }
+        sentences.extend(self.veto.limits());
+        sentences
+    }
+
+    /// The budget of a probe's mean latency; zero where there is no such probe.
+    pub fn budget(&self, probe: usize) -> Duration {
+        self.probes
+            .get(probe)
+            .map_or(Duration::ZERO, |probe| probe.mean_budget)
+    }
+
+    /// The budget of a probe's 99th percentile; zero where there is no such probe.
+    pub fn budget_p99(&self, probe: usize) -> Duration {
+        self.probes
+            .get(probe)
+            .map_or(Duration::ZERO, |probe| probe.p99_budget)
+    }
+
+    /// Takes readings in: all that a probe handed out at once, pending ones included. `probe` is the
+    /// index given to [`Controller::new`]; others are ignored.
+    pub fn read(&mut self, probe: usize, readings: &[Reading]) {
+        if let Some(probe) = self.probes.get_mut(probe) {
+            probe.read(readings);
+        }
+    }
+
+    /// Takes a sample of the counters in: await and pressure are vetoes.
+    pub fn sample(&mut self, sample: &Sample) {
+        self.veto.sample(sample);
+        // With a probe they may only say no; without one they are all there is to learn from.
+        if self.probes.is_empty() && !self.blind_vetoed && self.veto.holds().is_some() {
+            self.blind_vetoed = true;
+            self.blind = (self.blind * 2.0).min(4096.0);
+        }
+    }
+
+    /// Takes a finished step in: larger steps while all is well, smaller ones when it is not.
+    pub fn finished(&mut self, outcome: &StepOutcome) {
+        let took = outcome.settled.saturating_sub(outcome.began);
+        // The wait for quiet counters is no work.
+        let locked = outcome.locked.min(took);
+        let aftermath = locked.clamp(AFTERMATH_MIN, AFTERMATH_MAX);
+        let window = locked.saturating_add(aftermath);
+        let bytes = outcome
+            .discarded_bytes
+            .or(outcome.free_bytes)
+            .unwrap_or_default();
+        for probe in &mut self.probes {
+            probe.begin_step();
+        }
+        if self.windows.len() >= WINDOWS_MAX {
+            self.windows.pop_front();
+        }
+        self.windows.push_back(Window {
+            from: outcome.began,
+            to: outcome.began.saturating_add(window),
+            level: self.sizes.level(),
+        });
+        self.veto.own(took);
+        self.sizes.finished(&Done {
+            extents: outcome.free_extents,
+            visited_bytes: outcome.free_bytes,
+            bytes,
+            locked: outcome.locked,
+            window,
+            timed_out: outcome.timed_out,
+        });
+        #[allow(clippy::cast_precision_loss)] // a rate
+        let spent_bytes = bytes as f64;
+        self.tokens_bytes -= spent_bytes;
+        self.last = Some(Last {
+            began: outcome.began,
+            settled: outcome.settled,
+            window,
+            accounted: false,
+        });
+        self.blind_vetoed = false;
+    }
+
+    /// What to do now.
+    pub fn next(&mut self, now: Duration) -> Action {
+        self.account(now);
+        if let Some(wait) = self.rate(now) {
+            return wait;
+        }
+        let (planned_until, strained) = self.planned();
+        if now < planned_until {
+            let reason = self.reason_of_plan();
+            return Action::Wait {
+                pause: planned_until.saturating_sub(now).min(PAUSE_MAX),
+                reason,
+            };
+        }
+        let idle = self
+            .last
+            .map_or(PAUSE_MAX, |last| now.saturating_sub(last.settled));
+        if strained && self.probes.is_empty() {
+            self.sizes.smallest();
+        }
+        let owes = self.probes.iter().find_map(Latency::owes);
+        if let Some(reason) = &owes {
+            self.sizes.smallest();
+            if idle < PAUSE_MAX {
+                return Action::Wait {
+                    pause: ASK_AGAIN,
+                    reason: reason.clone(),
+                };
+            }
+        }
+        let unwell = self
+            .probes
+            .iter()
+            .find_map(Latency::unwell)
+            .or_else(|| {
+                let late = idle > OWN_FAULT;
+                late.then(|| self.probes.iter().find_map(Latency::busy))?
+            })
+            .or_else(|| self.veto.holds().map(str::to_owned));
+        if let Some(reason) = unwell {
+            return self.brake(now, idle, reason);
+        }
+        // A try: did the longest pause not suffice for the smallest steps?
+        if self.last.is_some() && self.sizes.is_smallest() && (strained || owes.is_some()) {
+            self.tries += 1;
+            if self.tries > TRIES {
+                return Action::GiveUp {
+                    reason: format!(
+                        "the smallest steps with pauses of {} s do not keep the budget: {}",
+                        PAUSE_MAX.as_secs(),
+                        owes.unwrap_or_else(|| self.reason_of_plan())
+                    ),
+                };
+            }
+        } else {
+            self.tries = 0;
+        }
+        self.braked_since = None;
+        if !self.blind_vetoed {
+            self.blind = (self.blind * 0.9).max(1.0);
+        }
+        self.allowed_at = Some(now);
+        Action::Go
+    }
+
+    /// How large the next step may be.
+    pub fn step_budget(&self) -> StepBudget {
+        self.sizes.budget()
+    }
+
+    /// How long discards of this much would be in flight, from what was measured in this pass, with
+    /// a margin; `None` before anything was.
+    pub fn predicted_stall(&self, bytes: u64, extents: u64) -> Option<Duration> {
+        self.sizes.predicted(bytes, extents)
+    }
+
+    /// Mean, median and p99 over the whole pass so far, for a probe; what still waits counts with
+    /// the time that it has waited. A read that failed counts as twice the tail's budget at least.
+    pub fn seen(&self, probe: usize) -> Option<QuietLevel> {
+        self.probes.get(probe)?.seen()
+    }
+
+    /// Sorts readings, and looks back at the last step at the first question after it.
+    fn account(&mut self, now: Duration) {
+        for probe in &mut self.probes {
+            probe.sort(&self.windows);
+        }
+        let Some(last) = self.last.as_mut().filter(|last| !last.accounted) else {
+            return;
+        };
+        last.accounted = true;
+        let since = self.allowed_at.unwrap_or(last.began).min(last.began);
+        self.sizes.busy(now.saturating_sub(since));
+        let probes = &self.probes;
+        let left = self.sizes.choose(
+            now,
+            |level| stretch(probes, level),
+            |level| probes.first().map_or(0.0, |probe| probe.evidence(level)),
+        );
+        if let Some(left) = left {
+            let level = self.sizes.level();
+            let scale = if level > left { 0.5 } else { 1.0 };
+            for probe in &mut self.probes {
+                probe.expect(level, left, scale);
+            }
+        }
+    }
+
+    /// Until when the last step's pause lasts; and whether it would have to be longer than allowed.
+    fn planned(&self) -> (Duration, bool) {
+        let Some(last) = self.last else {
+            return (Duration::ZERO, false);
+        };
+        let stretch = if self.probes.is_empty() {
+            BLIND_STRETCH * self.blind
+        } else {
+            stretch(&self.probes, self.sizes.level())
+        };
+        let period = seconds(last.window.as_secs_f64() * stretch);
+        let until = last.began.saturating_add(period);
+        let latest = last.settled.saturating_add(PAUSE_MAX);
+        (until.min(latest), until > latest)
+    }
+
+    fn reason_of_plan(&self) -> String {
+        let level = self.sizes.level();
+        self.probes
+            .iter()
+            .max_by(|a, b| a.stretch(level).total_cmp(&b.stretch(level)))
+            .map_or_else(
+                || "no probe answers: pauses by rule of thumb".to_owned(),
+                |probe| {
+                    format!(
+                        "pauses keep {} within {}",
+                        probe.label,
+                        ms(probe.mean_budget)
+                    )
+                },
+            )
+    }
+
+    fn rate(&mut self, now: Duration) -> Option<Action> {
+        #[allow(clippy::cast_precision_loss)] // a rate
+        let rate = self.settings.rate_bytes_per_s?.max(1) as f64;
+        let since = self.tokens_at.replace(now).unwrap_or(now);
+        let earned = now.saturating_sub(since).as_secs_f64() * rate;
+        self.tokens_bytes = (self.tokens_bytes + earned).min(rate * RATE_SLICE_S);
+        (self.tokens_bytes < 0.0).then(|| Action::Wait {
+            pause: seconds(-self.tokens_bytes / rate).clamp(Duration::from_millis(1), PAUSE_MAX),
+            reason: "--rate".to_owned(),
+        })
+    }
+
+    fn brake(&mut self, now: Duration, idle: Duration, reason: String) -> Action {
+        let since = *self.braked_since.get_or_insert(now);
+        let long = now.saturating_sub(since);
+        let by_itself = idle > OWN_FAULT;
+        if long >= self.settings.patience && by_itself {
+            return Action::GiveUp {
+                reason: format!(
+                    "busy by itself for {:.0} s although nothing was trimmed: {reason}",
+                    long.as_secs_f64()
+                ),
+            };
+        }
+        let reason = match self.last {
+            None => format!("{reason}; nothing was trimmed yet"),
+            Some(_) if by_itself => format!(
+                "{reason}; nothing was trimmed for {:.0} s",
+                idle.as_secs_f64()
+            ),
+            Some(_) => reason,
+        };
+        Action::Wait {
+            pause: ASK_AGAIN,
+            reason,
+        }
+    }
+}
+
+/// The largest stretch that any probe asks for.
+fn stretch(probes: &[Latency], level: usize) -> f64 {
+    probes
+        .iter()
+        .map(|probe| probe.stretch(level))
+        .fold(0.0, f64::max)
+}

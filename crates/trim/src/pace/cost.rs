@@ -1,0 +1,224 @@
+//! What a step costs: `locked = a * extents + b * bytes`, fitted to the steps of this pass.
+//!
+//! Least squares with exponential forgetting, weighted by `1 / (extents + MiB)^2` (small steps teach
+//! as much as large ones, and a drive that has become slow weighs as much as when it was quick),
+//! both coefficients at least 0. A single outlier is robbed of its weight (Huber): a step that
+//! waited behind somebody else's work says little about the drive. Three in a row are the rule.
+
+use std::time::Duration;
+
+/// Bytes are counted in MiB in the sums, so that both columns are of similar size.
+const MIB: f64 = 1_048_576.0;
+/// Memory: about 30 steps.
+const FORGET: f64 = 0.97;
+/// From so many in a row on outliers are believed.
+const BELIEVED: u32 = 3;
+/// A residual beyond this many predictions loses weight.
+const HUBER: f64 = 1.0;
+/// Nothing is quicker than this: times below are the clock's and the system's.
+const LOCKED_MIN_S: f64 = 50e-6;
+
+/// The fit.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cost {
+    ee: f64,
+    eb: f64,
+    bb: f64,
+    et: f64,
+    bt: f64,
+    steps: u64,
+    outliers: u32,
+    /// Means of what was fitted.
+    typical_extents: f64,
+    typical_mib: f64,
+    locked_s: f64,
+    bytes: f64,
+}
+
+/// The coefficients.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Fitted {
+    pub(super) extent_s: f64,
+    pub(super) mib_s: f64,
+}
+
+impl Fitted {
+    pub(super) fn seconds(self, extents: f64, bytes: f64) -> f64 {
+        self.extent_s * extents + self.mib_s * bytes / MIB
+    }
+
+    /// MiB to bytes.
+    pub(super) fn byte_s(self) -> f64 {
+        self.mib_s / MIB
+    }
+}
+
+impl Cost {
+    /// Takes a step in.
+    pub(super) fn add(&mut self, extents: f64, bytes: f64, locked: Duration) {
+        let locked_s = locked.as_secs_f64().clamp(LOCKED_MIN_S, 1e6);
+        let mib = bytes / MIB;
+        if !(extents + mib).is_normal() || extents < 0.0 || mib < 0.0 {
+            return;
+        }
+        let mut weight = 1.0 / ((extents + mib) * (extents + mib));
+        // A step larger than those before is no outlier, whatever it took: it is news.
+        let known = extents <= 2.0 * self.typical_extents && mib <= 2.0 * self.typical_mib;
+        if self.steps >= 5
+            && known
+            && let Some(fitted) = self.fitted()
+        {
+            let predicted_s = fitted.seconds(extents, bytes).max(LOCKED_MIN_S);
+            let residual = (locked_s - predicted_s).abs() / predicted_s;
+            if residual <= HUBER {
+                self.outliers = 0;
+            } else {
+                self.outliers += 1;
+                if self.outliers < BELIEVED {
+                    weight *= HUBER / residual / residual;
+                }
+            }
+        }
+        self.typical_extents += (extents - self.typical_extents) * (1.0 - FORGET);
+        self.typical_mib += (mib - self.typical_mib) * (1.0 - FORGET);
+        for sum in [
+            &mut self.ee,
+            &mut self.eb,
+            &mut self.bb,
+            &mut self.et,
+            &mut self.bt,
+        ] {
+            *sum *= FORGET;
+        }
+        self.ee += weight * extents * extents;
+        self.eb += weight * extents * mib;
+        self.bb += weight * mib * mib;
+        self.et += weight * extents * locked_s;
+        self.bt += weight * mib * locked_s;
+        self.locked_s = self.locked_s * FORGET + locked_s;
+        self.bytes = self.bytes * FORGET + bytes;
+        self.steps += 1;
+    }
+
+    /// The least that a byte is taken to cost: a tenth of what it would cost if commands cost
+    /// nothing. Among steps of one small extent each the fit may lose sight of the bytes.
+    pub(super) fn byte_s_min(&self) -> f64 {
+        if self.bytes > 0.0 {
+            0.1 * self.locked_s / self.bytes
+        } else {
+            0.0
+        }
+    }
+
+    /// `None` before the first step.
+    pub(super) fn fitted(&self) -> Option<Fitted> {
+        if self.steps == 0 {
+            return None;
+        }
+        let only_extents = self.et / self.ee.max(f64::MIN_POSITIVE);
+        let only_bytes = self.bt / self.bb.max(f64::MIN_POSITIVE);
+        // A little ridge on both (0.01 %): steps that are all alike do not tell the two apart, and get half
+        // of the blame each.
+        let (ee, bb) = (self.ee * 1.0001, self.bb * 1.0001);
+        let determinant = ee * bb - self.eb * self.eb;
+        if determinant > 0.0 && determinant.is_finite() {
+            let extent_s = (self.et * bb - self.bt * self.eb) / determinant;
+            let mib_s = (self.bt * ee - self.et * self.eb) / determinant;
+            if extent_s >= 0.0 && mib_s >= 0.0 {
+                return Some(Fitted { extent_s, mib_s });
+            }
+            // The best fit lies on the border where the negative one is 0.
+            return Some(if extent_s < 0.0 && self.bb > 0.0 {
+                Fitted {
+                    extent_s: 0.0,
+                    mib_s: only_bytes,
+                }
+            } else {
+                Fitted {
+                    extent_s: only_extents,
+                    mib_s: 0.0,
+                }
+            });
+        }
+        Some(if self.ee > 0.0 {
+            Fitted {
+                extent_s: only_extents,
+                mib_s: 0.0,
+            }
+        } else {
+            Fitted {
+                extent_s: 0.0,
+                mib_s: only_bytes,
+            }
+        })
+    }
+
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fit(steps: &[(f64, f64)], a_s: f64, mib_s: f64) -> Fitted {
+        let mut cost = Cost::default();
+        for &(extents, mib) in steps {
+            let locked = Duration::from_secs_f64(a_s * extents + mib_s * mib);
+            cost.add(extents, mib * MIB, locked);
+        }
+        cost.fitted().unwrap()
+    }
+
+    const MIXED: &[(f64, f64)] = &[
+        (1.0, 4.0),
+        (2.0, 3.0),
+        (4.0, 40.0),
+        (9.0, 10.0),
+        (3.0, 64.0),
+    ];
+
+    #[test]
+    fn finds_what_made_the_times() {
+        for (a_s, mib_s) in [(1e-3, 1e-3), (50e-3, 0.0), (0.0, 2e-3), (1e-3, 1e-5)] {
+            let fitted = fit(MIXED, a_s, mib_s);
+            for (extents, mib) in [(1.0, 1.0), (20.0, 5.0), (2.0, 200.0)] {
+                let truth = a_s * extents + mib_s * mib;
+                let told = fitted.seconds(extents, mib * MIB);
+                // The ridge of 0.01 % and nothing else.
+                assert!((told - truth).abs() < 0.03 * truth, "{told} {truth}");
+            }
+        }
+    }
+
+    #[test]
+    fn steps_that_are_alike_are_predicted_even_so() {
+        let fitted = fit(&[(1.0, 4.0); 8], 1e-3, 1e-3);
+        let told = fitted.seconds(2.0, 8.0 * MIB);
+        assert!((told - 10e-3).abs() < 0.2e-3, "{told}");
+    }
+
+    #[test]
+    fn one_outlier_does_little_and_many_become_the_rule() {
+        let mut cost = Cost::default();
+        for &(extents, mib) in MIXED.iter().cycle().take(40) {
+            cost.add(
+                extents,
+                mib * MIB,
+                Duration::from_secs_f64(1e-3 * (extents + mib)),
+            );
+        }
+        let predicted = |cost: &Cost| cost.fitted().unwrap().seconds(5.0, 20.0 * MIB);
+        cost.add(5.0, 20.0 * MIB, Duration::from_secs(3));
+        assert!(predicted(&cost) < 2.0 * 25e-3, "{}", predicted(&cost));
+        for &(extents, mib) in MIXED.iter().cycle().take(150) {
+            cost.add(
+                extents,
+                mib * MIB,
+                Duration::from_secs_f64(1e-2 * (extents + mib)),
+            );
+        }
+        assert!((predicted(&cost) - 250e-3).abs() < 25e-3);
+    }
+}

@@ -1,0 +1,337 @@
+//! What one probe tells: the level without a step, and the harm that steps do.
+
+use super::histogram::Histogram;
+use super::{LEVELS, QuietLevel, ms, seconds};
+use crate::probe::Reading;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Of readings, those over the limit that one in a hundred may not exceed.
+const OVER_ALLOWED: f64 = 0.01;
+/// Of what is allowed the pass plans to use this much.
+const PLANNED: f64 = 0.7;
+/// Readings that the ledger remembers: two minutes at 20 a second.
+const LEDGER_READINGS: f64 = 2400.0;
+/// Readings of the idle level's mean, and of its tail.
+const IDLE_MEAN_READINGS: f64 = 100.0;
+const IDLE_OVER_READINGS: f64 = 500.0;
+/// A prior of that many readings.
+const PRIOR_READINGS: f64 = 4.0;
+/// Part of readings over the limit before any was seen in a step.
+const PRIOR_OVER: f64 = 0.05;
+/// Readings in steps after which the older half is forgotten.
+const HARM_READINGS: f64 = 400.0;
+/// Idle readings that recovery is judged by.
+const RECENT: usize = 10;
+const UNSORTED_MAX: usize = 8192;
+
+/// A time in which a step was at work, or its aftermath may have been felt.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Window {
+    pub(super) from: Duration,
+    pub(super) to: Duration,
+    pub(super) level: usize,
+}
+
+/// Harm done by steps of one level of size, over the readings that met one.
+#[derive(Debug, Clone, Copy, Default)]
+struct Harm {
+    readings: f64,
+    excess_s: f64,
+    over: f64,
+    prior_excess_s: f64,
+    prior_over: f64,
+}
+
+/// Of a probe.
+#[derive(Debug)]
+pub(super) struct Latency {
+    pub(super) label: String,
+    quiet: QuietLevel,
+    pub(super) mean_budget: Duration,
+    pub(super) p99_budget: Duration,
+    histogram: Histogram,
+    pending: Vec<Reading>,
+    unsorted: VecDeque<Reading>,
+    idle_mean_s: f64,
+    idle_over: f64,
+    ledger_readings: f64,
+    ledger_s: f64,
+    ledger_over: f64,
+    recent_s: VecDeque<f64>,
+    /// A reading of the last step was over the limit: three good ones must follow.
+    hurt: bool,
+    harms: [Harm; LEVELS],
+}
+
+impl Latency {
+    pub(super) fn new(label: String, quiet: QuietLevel, max_latency: Option<Duration>) -> Self {
+        let milli = Duration::from_millis(1);
+        let mean_budget = max_latency.unwrap_or_else(|| {
+            quiet
+                .mean
+                .saturating_mul(2)
+                .max(quiet.mean.saturating_add(milli))
+        });
+        let mut p99_budget = quiet
+            .p99
+            .saturating_mul(3)
+            .max(quiet.p99.saturating_add(2 * milli));
+        if let Some(max_latency) = max_latency {
+            // Whoever allows a mean allows what belongs to it.
+            p99_budget = p99_budget.max(max_latency.saturating_mul(3));
+        }
+        let harm = Harm {
+            prior_over: PRIOR_OVER,
+            ..Harm::default()
+        };
+        Self {
+            label,
+            quiet,
+            mean_budget,
+            p99_budget,
+            histogram: Histogram::new(),
+            pending: Vec::new(),
+            unsorted: VecDeque::new(),
+            idle_mean_s: quiet.mean.as_secs_f64(),
+            idle_over: 0.0,
+            ledger_readings: 0.0,
+            ledger_s: 0.0,
+            ledger_over: 0.0,
+            recent_s: VecDeque::new(),
+            hurt: false,
+            harms: [harm; LEVELS],
+        }
+    }
+
+    pub(super) fn sentence(&self) -> String {
+        format!(
+            "{}: mean at most {} (quiet {}), 99 of 100 below {} (quiet {})",
+            self.label,
+            ms(self.mean_budget),
+            ms(self.quiet.mean),
+            ms(self.p99_budget),
+            ms(self.quiet.p99)
+        )
+    }
+
+    pub(super) fn read(&mut self, readings: &[Reading]) {
+        self.pending.clear();
+        for reading in readings {
+            if reading.pending {
+                if self.pending.len() < UNSORTED_MAX {
+                    self.pending.push(*reading);
+                }
+                continue;
+            }
+            self.histogram.add(self.effective(reading));
+            if self.unsorted.len() >= UNSORTED_MAX {
+                self.unsorted.pop_front();
+            }
+            self.unsorted.push_back(*reading);
+        }
+    }
+
+    /// A failed read counts as over any budget.
+    fn effective(&self, reading: &Reading) -> Duration {
+        if reading.failed {
+            reading.latency.max(self.p99_budget.saturating_mul(2))
+        } else {
+            reading.latency
+        }
+    }
+
+    /// Tells readings that met a step from those that met none. No step is at work now.
+    pub(super) fn sort(&mut self, windows: &VecDeque<Window>) {
+        while let Some(reading) = self.unsorted.pop_front() {
+            let latency = self.effective(&reading);
+            let latency_s = latency.as_secs_f64().min(3600.0);
+            let over = if latency > self.p99_budget { 1.0 } else { 0.0 };
+            let end = reading.at.saturating_add(reading.latency);
+            let met = windows
+                .iter()
+                .find(|window| reading.at <= window.to && end >= window.from);
+            // What the store does to itself is not owed by the pass.
+            if met.is_some() || self.busy().is_none() {
+                self.enter(latency_s, over);
+            }
+            if let Some(window) = met {
+                let excess_s = latency_s - self.idle_mean_s;
+                let harm = &mut self.harms[window.level];
+                harm.readings += 1.0;
+                harm.excess_s += excess_s;
+                harm.over += over;
+                if harm.readings > HARM_READINGS {
+                    harm.readings *= 0.5;
+                    harm.excess_s *= 0.5;
+                    harm.over *= 0.5;
+                }
+                if over > 0.0 {
+                    self.hurt = true;
+                    self.recent_s.clear();
+                }
+            } else {
+                let bounded_s = latency_s.min(5.0 * self.p99_budget.as_secs_f64());
+                self.idle_mean_s += (bounded_s - self.idle_mean_s) / IDLE_MEAN_READINGS;
+                self.idle_over += (over - self.idle_over) / IDLE_OVER_READINGS;
+                if self.recent_s.len() >= RECENT {
+                    self.recent_s.pop_front();
+                }
+                self.recent_s.push_back(latency_s);
+                if self.recent_s.len() >= 3 {
+                    self.hurt = false;
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, latency_s: f64, over: f64) {
+        if self.ledger_readings >= LEDGER_READINGS {
+            let keep = (LEDGER_READINGS - 1.0) / LEDGER_READINGS;
+            self.ledger_readings *= keep;
+            self.ledger_s *= keep;
+            self.ledger_over *= keep;
+        }
+        self.ledger_readings += 1.0;
+        self.ledger_s += latency_s;
+        self.ledger_over += over;
+    }
+
+    /// Why a step now would meet somebody who already waits, for people.
+    pub(super) fn unwell(&self) -> Option<String> {
+        if let Some(longest) = self.pending.iter().map(|reading| reading.latency).max()
+            && longest > self.p99_budget
+        {
+            return Some(format!(
+                "{}: no answer for {} (limit {})",
+                self.label,
+                ms(longest),
+                ms(self.p99_budget)
+            ));
+        }
+        if self.hurt {
+            return Some(format!(
+                "{}: over {} during the last step",
+                self.label,
+                ms(self.p99_budget)
+            ));
+        }
+        #[allow(clippy::cast_precision_loss)] // ten at most
+        let count = self.recent_s.len() as f64;
+        if count > 0.0 {
+            let mean_s = self.recent_s.iter().sum::<f64>() / count;
+            // A mean of so few is known to its standard error only.
+            if mean_s > self.mean_budget.as_secs_f64() * (1.0 + 1.0 / count.sqrt()) {
+                return Some(format!(
+                    "{}: {}, budget {}",
+                    self.label,
+                    ms(seconds(mean_s)),
+                    ms(self.mean_budget)
+                ));
+            }
+        }
+        None
+    }
+
+    /// The level without a step is over budget, for people: the store is busy by itself.
+    pub(super) fn busy(&self) -> Option<String> {
+        if self.idle_mean_s > self.mean_budget.as_secs_f64() {
+            return Some(format!(
+                "{}: {}, budget {}",
+                self.label,
+                ms(seconds(self.idle_mean_s)),
+                ms(self.mean_budget)
+            ));
+        }
+        (self.idle_over > OVER_ALLOWED).then(|| {
+            format!(
+                "{}: {:.1} % over {}",
+                self.label,
+                100.0 * self.idle_over,
+                ms(self.p99_budget)
+            )
+        })
+    }
+
+    /// What the last two minutes owe, for people.
+    pub(super) fn owes(&self) -> Option<String> {
+        let readings = self.ledger_readings;
+        let mean_budget_s = self.mean_budget.as_secs_f64();
+        // A pass begins with nothing saved up: it may owe one slow reading.
+        if self.ledger_over > 0.9 * OVER_ALLOWED * readings + 1.0 {
+            return Some(format!(
+                "{}: {:.1} % over {} of late, allowed is 1 %",
+                self.label,
+                100.0 * self.ledger_over / readings,
+                ms(self.p99_budget)
+            ));
+        }
+        if self.ledger_s > 0.95 * mean_budget_s * readings + 10.0 * mean_budget_s {
+            return Some(format!(
+                "{}: {} on average of late, budget {}",
+                self.label,
+                ms(seconds(self.ledger_s / readings)),
+                ms(self.mean_budget)
+            ));
+        }
+        None
+    }
+
+    /// How many times the window of a step must fit into the time until the next, so that mean and
+    /// tail stay within what is planned.
+    pub(super) fn stretch(&self, level: usize) -> f64 {
+        let (excess_s, over) = self.harm(level);
+        let mean_budget_s = self.mean_budget.as_secs_f64();
+        let mean_room_s = (0.9 * mean_budget_s - self.idle_mean_s).max(0.05 * mean_budget_s);
+        let over_room = (PLANNED * OVER_ALLOWED - self.idle_over).max(0.1 * OVER_ALLOWED);
+        let over = (over - self.idle_over).max(0.0);
+        (excess_s / mean_room_s.max(1e-9)).max(over / over_room)
+    }
+
+    /// Mean excess and part over the limit of readings that met a step of this level.
+    fn harm(&self, level: usize) -> (f64, f64) {
+        let harm = &self.harms[level];
+        let readings = harm.readings + PRIOR_READINGS;
+        (
+            ((harm.excess_s + PRIOR_READINGS * harm.prior_excess_s) / readings).max(0.0),
+            (harm.over + PRIOR_READINGS * harm.prior_over) / readings,
+        )
+    }
+
+    /// Readings that a level is judged by.
+    pub(super) fn evidence(&self, level: usize) -> f64 {
+        self.harms[level].readings
+    }
+
+    /// Begins a level anew, with what another one (of `scale` times its size) lets expect.
+    pub(super) fn expect(&mut self, level: usize, from: usize, scale: f64) {
+        let (excess_s, over) = self.harm(from);
+        self.harms[level] = Harm {
+            prior_excess_s: excess_s * scale,
+            prior_over: (over * scale).min(PRIOR_OVER.max(over)),
+            ..Harm::default()
+        };
+    }
+
+    /// A step was made: recovery is judged by what comes after it.
+    pub(super) fn begin_step(&mut self) {
+        self.recent_s.clear();
+    }
+
+    pub(super) fn seen(&self) -> Option<QuietLevel> {
+        let mut histogram = self.histogram.clone();
+        for reading in &self.pending {
+            histogram.add(reading.latency);
+        }
+        level_of(&histogram)
+    }
+}
+
+pub(super) fn level_of(histogram: &Histogram) -> Option<QuietLevel> {
+    (histogram.count() > 0).then(|| QuietLevel {
+        mean: histogram.mean(),
+        p50: histogram.quantile(500),
+        p99: histogram.quantile(990),
+        readings: usize::try_from(histogram.count()).unwrap_or(usize::MAX),
+    })
+}

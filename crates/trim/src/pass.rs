@@ -1,0 +1,209 @@
+//! One pass over one filesystem.
+
+use crate::account::{Discarded, Layers, Swallowed};
+use crate::child::Trimmer;
+use crate::clock::Clock;
+use crate::counters::Watch;
+use crate::geometry::{Survey, Unsplittable, Walk};
+use crate::pace::{QuietLevel, Settings};
+use crate::probe::Probe;
+use crate::range::Step;
+use crate::state::{Checkpoint, State};
+use crate::stop::Stop;
+use crate::target::Target;
+use jiff::Timestamp;
+use std::time::Duration;
+
+/// Says when a pass may work: windows of the wall clock.
+pub trait Gate {
+    /// `None` while open; a reason and when it opens next while closed.
+    fn closed(&mut self, now: Timestamp) -> Option<Closed>;
+}
+
+/// A closed gate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closed {
+    /// For people: `outside of --window 01:00-05:00`.
+    pub reason: String,
+    /// When it opens; `None`: the pass stops and is resumed by another call.
+    pub opens_at: Option<Timestamp>,
+}
+
+/// A gate that is always open.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AlwaysOpen;
+
+impl Gate for AlwaysOpen {
+    fn closed(&mut self, _: Timestamp) -> Option<Closed> {
+        None
+    }
+}
+
+/// Everything that a pass works with.
+pub struct Parts<'a> {
+    /// What is trimmed.
+    pub target: &'a Target,
+    /// The layers below it.
+    pub layers: &'a Layers,
+    /// Its steps, from the checkpoint's cursor on.
+    pub walk: Box<dyn Walk>,
+    /// The checkpoint that `walk` begins at; `None` for a new pass.
+    pub resume: Option<Checkpoint>,
+    /// Hands them to the kernel.
+    pub trimmer: Box<dyn Trimmer>,
+    /// Counters of all layers.
+    pub watch: Box<dyn Watch>,
+    /// What others feel; the first is the drive probe.
+    pub probes: Vec<Box<dyn Probe>>,
+    /// Time.
+    pub clock: &'a dyn Clock,
+    /// Checkpoints.
+    pub state: &'a State,
+    /// Being asked to stop.
+    pub stop: Stop,
+    /// Windows.
+    pub gate: Box<dyn Gate>,
+    /// Called between steps: keeps the guardian alive, and whatever else needs looking after.
+    pub tend: Box<dyn FnMut() -> Result<(), String> + 'a>,
+}
+
+/// How a pass is made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// What the user allows.
+    pub settings: Settings,
+    /// How long the quiet level is measured.
+    pub quiet: Duration,
+    /// Longest duration of this sitting.
+    pub deadline: Option<Duration>,
+    /// How long to wait for the drives after a step before going on, slower.
+    pub settle_timeout: Duration,
+}
+
+/// What happens during a pass, for whoever draws it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// The quiet level is being measured.
+    Measuring {
+        /// How long that takes.
+        takes: Duration,
+    },
+    /// The pass begins, or goes on from a checkpoint.
+    Begins {
+        /// What there is to do.
+        survey: Survey,
+        /// Quiet level by probe label.
+        quiet: Vec<(String, QuietLevel)>,
+        /// Budgets in words.
+        budgets: Vec<String>,
+        /// Bytes visited in earlier sittings.
+        resumed_bytes: u64,
+    },
+    /// A step is about to be made that cannot be split.
+    Unsplittable {
+        /// What.
+        what: Unsplittable,
+        /// How long it may lock its space, where that can be told.
+        predicted: Option<Duration>,
+    },
+    /// A step was made.
+    Stepped {
+        /// Which.
+        step: Step,
+        /// How long its discards were in flight.
+        locked: Duration,
+        /// So far.
+        progress: Progressed,
+    },
+    /// Nothing is done for a while.
+    Waiting {
+        /// How long, at least.
+        pause: Duration,
+        /// Why.
+        reason: String,
+        /// So far.
+        progress: Progressed,
+    },
+    /// Something is worth knowing, but does not stop the pass.
+    Warning(String),
+}
+
+/// How far a pass is.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Progressed {
+    /// Steps made in all sittings.
+    pub steps: u64,
+    /// Free bytes to visit, as surveyed at the start.
+    pub free_bytes: u64,
+    /// Free bytes visited in all sittings.
+    pub visited_bytes: u64,
+    /// Bytes discarded by layer, in all sittings.
+    pub discarded: Discarded,
+    /// Time spent in this sitting.
+    pub active: Duration,
+    /// Time left, where it can be estimated.
+    pub left: Option<Duration>,
+    /// Bytes discarded (or visited, where not measurable) per second over the last minute.
+    pub rate_bytes_per_s: f64,
+    /// Latency seen by each probe during the pass.
+    pub latency: Vec<(String, QuietLevel)>,
+}
+
+/// How a pass ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ended {
+    /// Everything was visited.
+    Complete,
+    /// The budget cannot be kept, a step would stall others, time is over: resumable.
+    Stopped {
+        /// Why, and the way out.
+        reason: String,
+    },
+    /// A signal: resumable.
+    Signal(i32),
+    /// `--cancel`: the checkpoint is gone.
+    Cancelled,
+    /// The stack swallows discards.
+    Swallowed(Swallowed),
+    /// The mount, a device or the child is not what it was, or a file could not be written.
+    Failed {
+        /// What happened.
+        reason: String,
+        /// Whether a later call can go on from the checkpoint.
+        resumable: bool,
+    },
+}
+
+/// What a pass did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// How it ended.
+    pub ended: Ended,
+    /// How far it came.
+    pub progress: Progressed,
+    /// Free bytes surveyed, and the filesystem's size.
+    pub survey: Option<Survey>,
+    /// Quiet level by probe.
+    pub quiet: Vec<(String, QuietLevel)>,
+    /// Longest time for which one step kept discards in flight.
+    pub longest_locked: Duration,
+    /// Kernels before 4.18 do not count discards.
+    pub measurable: bool,
+}
+
+/// Hears of events.
+pub trait Progress {
+    /// Something happened.
+    fn event(&mut self, event: &Event);
+}
+
+mod engine;
+#[cfg(test)]
+mod tests;
+
+/// Makes a pass: measures the quiet level, then steps and waits until everything was visited or
+/// something ends it. Whatever the end, the checkpoint tells how far it came (none is left by a
+/// complete or cancelled pass).
+pub fn run(parts: Parts<'_>, options: &Options, progress: &mut dyn Progress) -> Outcome {
+    engine::Engine::new(parts, options, progress).run()
+}

@@ -1,0 +1,408 @@
+//! What others feel: a low-rate probe of small random reads on the drives themselves.
+//!
+//! The probe is an open loop: reads are due at random moments of their own, whatever became of the
+//! earlier ones, so that a drive that stops for a while is seen as often as a store would see it
+//! (with one read at a time a stop of a second would be one reading in place of twenty). The
+//! intervals are drawn at random, so that they cannot keep step with the pass. A drive with nothing
+//! but hung reads costs a few threads, and hides no other drive: each has threads of its own.
+
+use crate::clock::Clock;
+use rustix::fs::{Mode, OFlags, SeekFrom};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// One answer of a probe.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reading {
+    /// When it was asked, on the monotonic clock.
+    pub at: Duration,
+    /// How long it took; for one that has not answered yet, how long it has been waiting.
+    pub latency: Duration,
+    /// It failed (an error, a time-out): counts as over any budget.
+    pub failed: bool,
+    /// It is still waiting for its answer.
+    pub pending: bool,
+}
+
+/// A source of readings that runs beside the pass.
+pub trait Probe {
+    /// What it asks: `4 KiB reads of nvme0n1, nvme1n1`, `http://localhost:9200/`.
+    fn label(&self) -> String;
+    /// Readings since the last call, oldest first; a pending one comes last and comes again.
+    fn drain(&mut self) -> Vec<Reading>;
+}
+
+/// How a [`DriveProbe`] reads.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DriveProbeOptions {
+    /// Reads a second, over all drives together.
+    pub reads_per_s: f64,
+    /// Seed of the offsets and of the intervals' jitter.
+    pub seed: u64,
+}
+
+impl Default for DriveProbeOptions {
+    /// 20 reads a second: too few for a drive to feel, enough to see what lasts 50 ms.
+    fn default() -> Self {
+        Self {
+            reads_per_s: 20.0,
+            seed: 0,
+        }
+    }
+}
+
+/// Why the drives cannot be probed.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// A drive could not be opened or asked for its size.
+    #[error("{path}: {source}")]
+    Drive {
+        /// Which.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// It holds less than one read.
+    #[error("{path}: {size_bytes} bytes are too few for a read of {read_bytes} bytes")]
+    TooSmall {
+        /// Which.
+        path: PathBuf,
+        /// Its size.
+        size_bytes: u64,
+        /// What would be read.
+        read_bytes: u64,
+    },
+}
+
+/// Small random reads on drives (or files), in threads of their own, past the page cache.
+pub struct DriveProbe {
+    label: String,
+    shared: Arc<Shared>,
+    elapsed: Box<dyn Fn() -> Duration + Send>,
+}
+
+impl std::fmt::Debug for DriveProbe {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.label)
+    }
+}
+
+/// What is read at once: the block size of most stores and filesystems.
+const READ_BYTES: u64 = 4096;
+/// Offsets and memory fit the largest logical block size of Linux' drives.
+const LOGICAL_BYTES_MAX: u64 = 64 << 10;
+/// Readings kept for a caller who does not come.
+const READINGS_MAX: usize = 1 << 16;
+/// Reads of one drive that may wait at the same time.
+const WORKERS_MAX: u64 = 4;
+/// For so long the drives' descriptors may stay open after the probe was dropped, where the drives
+/// answer: a loop device that is in use cannot be detached.
+const GOODBYE: Duration = Duration::from_millis(100);
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// Somebody wants the threads to end, or a thread has ended.
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    stop: bool,
+    threads: usize,
+    done: VecDeque<Reading>,
+    /// When each worker's read was asked, while it waits.
+    waiting: Vec<Option<Duration>>,
+    drives: Vec<Schedule>,
+}
+
+/// When the next read of a drive is due, and where.
+#[derive(Debug)]
+struct Schedule {
+    random: SplitMix64,
+    interval_s: f64,
+    due: Duration,
+    blocks: u64,
+}
+
+impl Schedule {
+    /// Takes the next read: its block.
+    fn take(&mut self, now: Duration) -> u64 {
+        let jitter = 0.5 + self.random.unit();
+        let interval = Duration::from_secs_f64(self.interval_s * jitter);
+        // What nobody could send, as all workers waited, is not sent later in a burst.
+        let late = now.saturating_sub(self.due);
+        self.due = if late > interval { now } else { self.due } + interval;
+        self.random.below(self.blocks)
+    }
+}
+
+impl Shared {
+    /// A thread that panicked took no invariant with it.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Drive {
+    descriptor: Arc<OwnedFd>,
+    read_bytes: u64,
+    blocks: u64,
+}
+
+impl Drive {
+    fn open(path: &Path) -> Result<Self, ProbeError> {
+        let failed = |error: rustix::io::Errno| ProbeError::Drive {
+            path: path.to_owned(),
+            source: error.into(),
+        };
+        let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let descriptor = rustix::fs::open(path, flags, Mode::empty()).map_err(failed)?;
+        // A regular file has no logical block size of its own.
+        let logical_bytes = rustix::fs::ioctl_blksszget(&descriptor)
+            .map_or(READ_BYTES, u64::from)
+            .clamp(512, LOGICAL_BYTES_MAX)
+            .next_power_of_two();
+        let size_bytes = rustix::fs::seek(&descriptor, SeekFrom::End(0)).map_err(failed)?;
+        let read_bytes = READ_BYTES.max(logical_bytes);
+        let blocks = size_bytes / read_bytes;
+        if blocks == 0 {
+            return Err(ProbeError::TooSmall {
+                path: path.to_owned(),
+                size_bytes,
+                read_bytes,
+            });
+        }
+        Ok(Self {
+            descriptor: Arc::new(descriptor),
+            read_bytes,
+            blocks,
+        })
+    }
+}
+
+impl DriveProbe {
+    /// Opens the drives (`/dev/nvme0n1`) read-only and begins to read.
+    ///
+    /// # Errors
+    /// Where a drive cannot be opened for direct reads, or holds less than one read.
+    pub fn start<C: Clock + Clone + Send + 'static>(
+        drives: &[PathBuf],
+        options: DriveProbeOptions,
+        clock: C,
+    ) -> Result<Self, ProbeError> {
+        let opened: Vec<Drive> = drives
+            .iter()
+            .map(|path| Drive::open(path))
+            .collect::<Result<_, _>>()?;
+        let names: Vec<String> = drives
+            .iter()
+            .map(|path| {
+                path.file_name()
+                    .unwrap_or(path.as_os_str())
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect();
+        let reads_per_s = if options.reads_per_s.is_finite() {
+            options.reads_per_s.clamp(0.01, 1000.0)
+        } else {
+            DriveProbeOptions::default().reads_per_s
+        };
+        #[allow(clippy::cast_precision_loss)] // a number of drives
+        let interval_s = opened.len().max(1) as f64 / reads_per_s;
+        // As many as are due within a quarter of a second.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped
+        let workers = ((0.25 / interval_s).ceil() as u64).clamp(1, WORKERS_MAX);
+        let mut seeds = SplitMix64(options.seed);
+        let begun = clock.elapsed();
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State::default()),
+            changed: Condvar::new(),
+        });
+        for (index, drive) in opened.iter().enumerate() {
+            let mut random = SplitMix64(seeds.next());
+            // Drives take turns by chance: each begins somewhere in its first interval.
+            let due = begun + Duration::from_secs_f64(interval_s * random.unit());
+            shared.lock().drives.push(Schedule {
+                random,
+                interval_s,
+                due,
+                blocks: drive.blocks,
+            });
+            for _ in 0..workers {
+                let mut state = shared.lock();
+                let slot = state.waiting.len();
+                state.waiting.push(None);
+                state.threads += 1;
+                drop(state);
+                let worker = Worker {
+                    shared: Arc::clone(&shared),
+                    descriptor: Arc::clone(&drive.descriptor),
+                    read_bytes: drive.read_bytes,
+                    drive: index,
+                    slot,
+                    clock: clock.clone(),
+                };
+                let spawned = std::thread::Builder::new()
+                    .name(format!("probe-{slot}"))
+                    .stack_size(256 << 10)
+                    .spawn(move || worker.run());
+                if let Err(source) = spawned {
+                    let mut state = shared.lock();
+                    state.threads -= 1;
+                    state.stop = true;
+                    shared.changed.notify_all();
+                    return Err(ProbeError::Drive {
+                        path: drives[index].clone(),
+                        source,
+                    });
+                }
+            }
+        }
+        Ok(Self {
+            label: format!("4 KiB reads of {}", names.join(", ")),
+            shared,
+            elapsed: Box::new(move || clock.elapsed()),
+        })
+    }
+}
+
+impl Probe for DriveProbe {
+    fn label(&self) -> String {
+        self.label.clone()
+    }
+
+    fn drain(&mut self) -> Vec<Reading> {
+        let mut state = self.shared.lock();
+        let mut readings: Vec<Reading> = state.done.drain(..).collect();
+        readings.sort_by_key(|reading| reading.at);
+        let now = (self.elapsed)();
+        let mut pending: Vec<Reading> = state
+            .waiting
+            .iter()
+            .flatten()
+            .map(|&at| Reading {
+                at,
+                latency: now.saturating_sub(at),
+                failed: false,
+                pending: true,
+            })
+            .collect();
+        pending.sort_by_key(|reading| reading.at);
+        readings.extend(pending);
+        readings
+    }
+}
+
+impl Drop for DriveProbe {
+    /// Ends the threads. One that waits for a drive ends when the drive answers; nobody waits for it.
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.stop = true;
+        self.shared.changed.notify_all();
+        let _ = self
+            .shared
+            .changed
+            .wait_timeout_while(state, GOODBYE, |state| state.threads > 0);
+    }
+}
+
+struct Worker<C> {
+    shared: Arc<Shared>,
+    descriptor: Arc<OwnedFd>,
+    read_bytes: u64,
+    drive: usize,
+    slot: usize,
+    clock: C,
+}
+
+impl<C: Clock> Worker<C> {
+    fn run(self) {
+        // Direct reads want aligned memory: a vector is not, but holds a place that is.
+        let length = usize::try_from(self.read_bytes).unwrap_or(4096);
+        let mut memory = vec![0u8; length * 2];
+        let offset = memory.as_ptr().align_offset(length).min(length);
+        let buffer = &mut memory[offset..offset + length];
+        while let Some((at, block)) = self.next_read() {
+            let read = rustix::io::pread(&*self.descriptor, &mut *buffer, block * self.read_bytes);
+            let latency = self.clock.elapsed().saturating_sub(at);
+            let mut state = self.shared.lock();
+            state.waiting[self.slot] = None;
+            if state.done.len() >= READINGS_MAX {
+                state.done.pop_front();
+            }
+            state.done.push_back(Reading {
+                at,
+                latency,
+                failed: !matches!(read, Ok(bytes) if bytes == length),
+                pending: false,
+            });
+        }
+        let Self {
+            shared, descriptor, ..
+        } = self;
+        // Closed before anybody hears that this thread is gone.
+        drop(descriptor);
+        shared.lock().threads -= 1;
+        shared.changed.notify_all();
+    }
+
+    /// Waits until a read is due and takes it; `None` where the probe was dropped.
+    fn next_read(&self) -> Option<(Duration, u64)> {
+        let mut state = self.shared.lock();
+        loop {
+            if state.stop {
+                return None;
+            }
+            let now = self.clock.elapsed();
+            let due = state.drives[self.drive].due;
+            if due <= now {
+                let block = state.drives[self.drive].take(now);
+                // Asked now: how late this thread was woken is no fault of the drive.
+                state.waiting[self.slot] = Some(now);
+                return Some((now, block));
+            }
+            state = self
+                .shared
+                .changed
+                .wait_timeout(state, due.saturating_sub(now))
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+    }
+}
+
+/// Steele, Lea, Flood: Fast splittable pseudorandom number generators (2014).
+#[derive(Debug, Clone)]
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// In `[0, 1)`.
+    #[allow(clippy::cast_precision_loss)] // 53 bits
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// In `[0, bound)` (Lemire's multiplication).
+    fn below(&mut self, bound: u64) -> u64 {
+        #[allow(clippy::cast_possible_truncation)] // below `bound`
+        let value = ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64;
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,289 @@
+//! Waits until the drives have finished what a step gave them: FITRIM of XFS returns before its
+//! discards do (since kernel 6.6), and space is locked until they are done.
+//!
+//! Nothing in the kernel says "that was the last one". There are three signs, and none is enough:
+//!
+//! - **Bytes.** What the mounted device counts as discarded since before the call is what the step
+//!   was expected to free. Then all is done. But a filesystem may discard less (blocks that were
+//!   trimmed before, busy extents, ends that do not fill the drive's granularity).
+//! - **In flight.** Requests at the drives are down to what is usual on this host. But a request
+//!   that cgroup throttling holds back is not counted, nor is one that the filesystem has not sent
+//!   yet.
+//! - **Quiet.** The counters stand still. But behind a slow drive, or a throttle, they stand still
+//!   between any two completions.
+//!
+//! So the wait ends with the bytes, or else after the counters have been still for a multiple of
+//! the longest pause between two completions that was seen in this pass, with nothing unusual in
+//! flight. A completion that arrives after the wait had ended is seen at the next step and makes
+//! the next waits longer.
+//!
+//! Before kernel 4.18 discards are counted as writes: then the bytes written must stand still.
+
+use crate::clock::Clock;
+use crate::counters::{CounterError, DeviceCounters, Sample, Watch};
+use crate::stop::Stop;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What to wait for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expect {
+    /// Kernel name of the device that is mounted.
+    pub top: Vec<String>,
+    /// Kernel names of the drives below.
+    pub leaves: Vec<String>,
+    /// Free bytes that the step visited, where known.
+    pub free_bytes: Option<u64>,
+    /// Requests in flight on the leaves that are usual on this host, measured before the pass.
+    pub quiet_in_flight: u64,
+    /// Give up waiting after this long; the pass goes on, and slower.
+    pub timeout: Duration,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settled {
+    /// From the call's return (the beginning of the wait) to the last discard seen, not to the end
+    /// of the wait. Zero where none was seen after the return. Space was locked for this long and
+    /// the time of the call itself.
+    pub took: Duration,
+    /// Bytes discarded on the mounted device(s) since the sample before the step; `None` on kernels
+    /// without discard counters.
+    pub discarded_bytes: Option<u64>,
+    /// Counters were still moving when the time was over.
+    pub timed_out: bool,
+    /// The last sample.
+    pub last: Sample,
+}
+
+/// Shortest and longest time without a completion that counts as quiet.
+const QUIET_MIN: Duration = Duration::from_millis(20);
+const QUIET_MAX: Duration = Duration::from_secs(2);
+/// Quiet before anything is known: longer than any completion of a healthy drive, and than cgroup
+/// throttling's slice of 100 ms (block/blk-throttle.c).
+const QUIET_UNKNOWN: Duration = Duration::from_millis(500);
+/// Pauses between completions vary: quiet is a multiple of the longest.
+const GAPS: u32 = 4;
+/// Time between two looks at the counters: long ones where nothing moves.
+const POLL_MIN: Duration = Duration::from_millis(2);
+const POLL_MAX: Duration = Duration::from_millis(20);
+
+/// Waits for the drives, and learns from step to step how long their pauses between two completions
+/// are. One for each pass.
+#[derive(Debug, Clone)]
+pub struct Settler {
+    /// Longest pause between two completions, forgotten slowly.
+    gap: Duration,
+    /// Quiet time asked for while no gap speaks: halved by each step after which nothing came.
+    patience: Duration,
+    /// What the last wait ended with: movement since then came late.
+    last: Option<Marks>,
+    /// A step discarded more than it was expected to: this kernel takes overlapping extents whole,
+    /// and having reached the expected bytes proves nothing.
+    bytes_mislead: bool,
+}
+
+impl Default for Settler {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Settler {
+    /// Knows nothing about the drives yet, and is patient.
+    pub fn new() -> Self {
+        Self {
+            gap: Duration::ZERO,
+            patience: QUIET_UNKNOWN,
+            last: None,
+            bytes_mislead: false,
+        }
+    }
+
+    /// How long the counters must stand still now.
+    pub fn quiet(&self) -> Duration {
+        (self.gap * GAPS)
+            .max(self.patience)
+            .clamp(QUIET_MIN, QUIET_MAX)
+    }
+
+    /// Waits. `before` is the sample taken right before FITRIM was called. A time-out is no error.
+    /// Returns early when a stop is asked for, with `timed_out` set.
+    ///
+    /// # Errors
+    /// Where the counters can no longer be read (a device is gone).
+    pub fn settle(
+        &mut self,
+        watch: &mut dyn Watch,
+        clock: &dyn Clock,
+        stop: &Stop,
+        before: &Sample,
+        expect: &Expect,
+    ) -> Result<Settled, CounterError> {
+        let returned = clock.elapsed();
+        self.look_for_latecomers(before, expect);
+        let mut now = watch.sample()?;
+        let mut marks = Marks::of(&now, expect);
+        // What moved during the call says nothing about gaps: the call may have waited for it.
+        let mut moved_at = returned;
+        // Drives may serve others, who write and discard as well: their movement counts for no
+        // longer than the longest quiet time after the mounted device's own.
+        let mut top_moved_at = returned;
+        let mut took = Duration::ZERO;
+        let mut moved_after_return = false;
+        let mut was_usual = false;
+        let mut poll = POLL_MIN;
+        let timed_out = loop {
+            let still = now.at.saturating_sub(moved_at);
+            if !was_usual && in_flight(&now, &expect.leaves) <= expect.quiet_in_flight {
+                was_usual = true;
+                if marks.top_discards.is_none() {
+                    took = now.at.saturating_sub(returned);
+                }
+            }
+            if self.reached(before, &now, expect) {
+                break false;
+            }
+            // Unusually much in flight may be others' work: a long quiet overrules it.
+            let needed = if was_usual { self.quiet() } else { QUIET_MAX };
+            if still >= needed || now.at.saturating_sub(top_moved_at) >= QUIET_MAX {
+                break false;
+            }
+            let waited = now.at.saturating_sub(returned);
+            if waited >= expect.timeout || stop.requested().is_some() {
+                break true;
+            }
+            clock.sleep(poll.min(needed.saturating_sub(still)).max(POLL_MIN / 2));
+            now = watch.sample()?;
+            let seen = Marks::of(&now, expect);
+            if seen == marks {
+                poll = (poll * 5 / 4).min(POLL_MAX);
+                continue;
+            }
+            poll = POLL_MIN;
+            if seen.top_discards != marks.top_discards {
+                self.gap = self.gap.max(now.at.saturating_sub(top_moved_at));
+                top_moved_at = now.at;
+                took = now.at.saturating_sub(returned);
+                moved_after_return = true;
+                was_usual = false;
+            }
+            marks = seen;
+            moved_at = now.at;
+        };
+        let discarded_bytes = discarded(before, &now, &expect.top);
+        if !timed_out {
+            self.learn(discarded_bytes, moved_after_return, expect);
+        }
+        self.last = Some(marks);
+        Ok(Settled {
+            took,
+            discarded_bytes,
+            timed_out,
+            last: now,
+        })
+    }
+
+    /// Whether what was expected has been discarded, by the mounted device's own count.
+    fn reached(&self, before: &Sample, now: &Sample, expect: &Expect) -> bool {
+        let (Some(expected), Some(seen)) = (
+            expect.free_bytes.filter(|&bytes| bytes > 0),
+            discarded(before, now, &expect.top),
+        ) else {
+            return false;
+        };
+        let tolerance = tolerance_bytes(expected);
+        if self.bytes_mislead
+            || seen < expected - tolerance
+            || seen > expected.saturating_add(tolerance)
+        {
+            return false;
+        }
+        // A drive counts what is complete. Some layers above drives (md before 5.14) count what
+        // they were given: then the drives must be idle, too.
+        expect.top.iter().all(|name| expect.leaves.contains(name))
+            || in_flight(now, &expect.leaves) <= expect.quiet_in_flight
+    }
+
+    /// Completions after the end of the last wait: it was too short.
+    fn look_for_latecomers(&mut self, before: &Sample, expect: &Expect) {
+        let marks = Marks::of(before, expect);
+        // On the mounted device only: the drives below may serve others.
+        let late = self.last.as_ref().is_some_and(|last| {
+            marks.top_discards.is_some() && last.top_discards != marks.top_discards
+        });
+        if late {
+            // As if a gap of twice the quiet time's worth had been seen.
+            self.gap = (self.quiet() * 2).min(QUIET_MAX) / GAPS;
+        }
+    }
+
+    fn learn(&mut self, discarded_bytes: Option<u64>, moved_after_return: bool, expect: &Expect) {
+        // By a quarter at least: somebody may have deleted a file on a mount with `discard`.
+        if let (Some(seen), Some(expected)) = (discarded_bytes, expect.free_bytes)
+            && seen > expected.saturating_add(expected / 4)
+        {
+            self.bytes_mislead = true;
+        }
+        // Drives recover: a long gap is believed for some dozens of steps.
+        self.gap = self.gap.mul_f64(0.97);
+        if moved_after_return {
+            // Gaps were seen: they speak now. The first ones seldom are the longest.
+            self.patience = self.patience.mul_f64(0.7);
+        } else {
+            // Nothing came after the return: this filesystem waits by itself, or had nothing to do.
+            self.patience /= 2;
+        }
+    }
+}
+
+/// Ends that do not fill the drive's granularity.
+fn tolerance_bytes(expected_bytes: u64) -> u64 {
+    (expected_bytes / 1024).min(64 << 10)
+}
+
+/// Counters that move when discards complete.
+#[derive(Debug, Clone, PartialEq)]
+struct Marks {
+    /// Discards and bytes on the mounted device; `None` where it does not count them.
+    top_discards: Option<(u64, u64)>,
+    /// The same, or bytes written where discards are not counted, of all devices below.
+    all: BTreeMap<String, (u64, u64)>,
+}
+
+impl Marks {
+    fn of(sample: &Sample, expect: &Expect) -> Self {
+        let mark = |device: &DeviceCounters| match (device.discards, device.discarded_bytes) {
+            (Some(discards), Some(bytes)) => (discards, bytes),
+            _ => (0, device.written_bytes),
+        };
+        let all = expect
+            .top
+            .iter()
+            .chain(&expect.leaves)
+            .filter_map(|name| Some((name.clone(), mark(sample.devices.get(name)?))))
+            .collect();
+        let top_discards = expect.top.iter().try_fold((0u64, 0u64), |sum, name| {
+            let device = sample.devices.get(name)?;
+            Some((
+                sum.0.saturating_add(device.discards?),
+                sum.1.saturating_add(device.discarded_bytes?),
+            ))
+        });
+        Self { top_discards, all }
+    }
+}
+
+fn discarded(before: &Sample, after: &Sample, top: &[String]) -> Option<u64> {
+    crate::account::Discarded::between(before, after).sum(top)
+}
+
+fn in_flight(sample: &Sample, devices: &[String]) -> u64 {
+    devices
+        .iter()
+        .filter_map(|name| sample.devices.get(name))
+        .fold(0, |sum, device| sum.saturating_add(device.in_flight))
+}
+
+#[cfg(test)]
+mod tests;

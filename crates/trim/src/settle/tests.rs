@@ -1,0 +1,313 @@
+use super::*;
+use jiff::Timestamp;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+const MIB: u64 = 1 << 20;
+
+/// A drive whose discards complete at set times.
+#[derive(Default)]
+struct World {
+    now: Cell<Duration>,
+    looks: Cell<u32>,
+    /// When, and how many bytes.
+    completions: RefCell<Vec<(Duration, u64)>>,
+    /// Requests counted as in flight until then.
+    in_flight_until: Cell<Duration>,
+    counts_discards: Cell<bool>,
+    /// Others write all the time.
+    others_write: Cell<bool>,
+    gone_at: Cell<Option<Duration>>,
+}
+
+impl Clock for World {
+    fn elapsed(&self) -> Duration {
+        self.now.get()
+    }
+
+    fn wall(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+
+    fn sleep(&self, duration: Duration) {
+        assert!(!duration.is_zero());
+        self.now.set(self.now.get() + duration);
+    }
+}
+
+struct Eyes(Rc<World>);
+
+impl Watch for Eyes {
+    fn sample(&mut self) -> Result<Sample, CounterError> {
+        let world = &self.0;
+        world.looks.set(world.looks.get() + 1);
+        let now = world.now.get();
+        if world.gone_at.get().is_some_and(|at| now >= at) {
+            return Err(CounterError::Gone {
+                device: "sda".to_owned(),
+            });
+        }
+        let (mut discards, mut bytes) = (0, 0);
+        for &(at, size) in world.completions.borrow().iter() {
+            if at <= now {
+                discards += 1;
+                bytes += size;
+            }
+        }
+        let counts = world.counts_discards.get();
+        let others = if world.others_write.get() {
+            u64::try_from(now.as_micros()).unwrap() * 4096
+        } else {
+            0
+        };
+        let sda = DeviceCounters {
+            discards: counts.then_some(discards),
+            discarded_bytes: counts.then_some(bytes),
+            written_bytes: others + if counts { 0 } else { bytes },
+            in_flight: u64::from(now < world.in_flight_until.get()),
+            ..DeviceCounters::default()
+        };
+        Ok(Sample {
+            at: now,
+            devices: [("sda".to_owned(), sda)].into(),
+            io_pressure_us: None,
+        })
+    }
+}
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+struct Trial {
+    world: Rc<World>,
+    settler: Settler,
+    stop: Stop,
+    timeout: Duration,
+}
+
+impl Trial {
+    fn new() -> Self {
+        let world = World::default();
+        world.counts_discards.set(true);
+        Self {
+            world: Rc::new(world),
+            settler: Settler::new(),
+            stop: Stop::default(),
+            timeout: Duration::from_mins(1),
+        }
+    }
+
+    /// A call that returns after `call`; completions at times after the call's beginning.
+    fn step(
+        &mut self,
+        call: Duration,
+        completions: &[(Duration, u64)],
+        free_bytes: Option<u64>,
+    ) -> Result<(Settled, Duration), CounterError> {
+        let before = Eyes(Rc::clone(&self.world)).sample()?;
+        let began = self.world.now.get();
+        self.world
+            .completions
+            .borrow_mut()
+            .extend(completions.iter().map(|&(at, bytes)| (began + at, bytes)));
+        self.world.now.set(began + call);
+        let expect = Expect {
+            top: vec!["sda".to_owned()],
+            leaves: vec!["sda".to_owned()],
+            free_bytes,
+            quiet_in_flight: 0,
+            timeout: self.timeout,
+        };
+        let world = Rc::clone(&self.world);
+        let settled = self.settler.settle(
+            &mut Eyes(Rc::clone(&self.world)),
+            &*world,
+            &self.stop,
+            &before,
+            &expect,
+        )?;
+        let waited = self.world.now.get().saturating_sub(began + call);
+        Ok((settled, waited))
+    }
+}
+
+#[test]
+fn what_was_done_within_the_call_is_not_waited_for() {
+    let mut trial = Trial::new();
+    let (settled, waited) = trial
+        .step(ms(30), &[(ms(10), 5 * MIB), (ms(29), MIB)], Some(6 * MIB))
+        .unwrap();
+    assert_eq!(settled.discarded_bytes, Some(6 * MIB));
+    assert_eq!(settled.took, Duration::ZERO);
+    assert!(!settled.timed_out);
+    assert_eq!(waited, Duration::ZERO);
+}
+
+#[test]
+fn throttled_discards_are_waited_for_although_nothing_is_in_flight() {
+    // 20 a second, as a cgroup's io.max lets them through: the notes' case.
+    let mut trial = Trial::new();
+    for _ in 0..5 {
+        let completions: Vec<_> = (1..=20).map(|i| (ms(50 * i), MIB)).collect();
+        let (settled, waited) = trial.step(ms(2), &completions, Some(20 * MIB)).unwrap();
+        assert_eq!(settled.discarded_bytes, Some(20 * MIB));
+        assert!(
+            (990..=1020).contains(&settled.took.as_millis()),
+            "{settled:?}"
+        );
+        // The bytes say so: no time is lost.
+        assert!(waited <= settled.took + ms(1));
+    }
+}
+
+#[test]
+fn bytes_that_never_come_cost_a_few_gaps() {
+    let mut trial = Trial::new();
+    for step in 0..10 {
+        let completions: Vec<_> = (1..=10).map(|i| (ms(50 * i), MIB)).collect();
+        // An eleventh MiB is busy.
+        let (settled, waited) = trial.step(ms(2), &completions, Some(11 * MIB)).unwrap();
+        assert_eq!(settled.discarded_bytes, Some(10 * MIB), "step {step}");
+        assert!(!settled.timed_out);
+        // Longer than a gap of 50 ms, shorter than half a second and a bit.
+        let quiet = waited.saturating_sub(settled.took);
+        assert!(
+            quiet > ms(100) && quiet <= ms(520),
+            "step {step}: {quiet:?}"
+        );
+    }
+}
+
+#[test]
+fn quick_drives_are_not_waited_for_long() {
+    let mut trial = Trial::new();
+    let mut waited_last = Duration::ZERO;
+    for _ in 0..12 {
+        let completions: Vec<_> = (1..=10).map(|i| (ms(i), MIB)).collect();
+        let (settled, waited) = trial.step(ms(2), &completions, Some(11 * MIB)).unwrap();
+        assert_eq!(settled.discarded_bytes, Some(10 * MIB));
+        waited_last = waited;
+    }
+    assert!(waited_last <= ms(50), "{waited_last:?}");
+}
+
+#[test]
+fn nothing_to_discard_soon_costs_next_to_nothing() {
+    // ext4, trimmed before.
+    let mut trial = Trial::new();
+    let waits: Vec<Duration> = (0..100)
+        .map(|_| trial.step(ms(1), &[], Some(128 * MIB)).unwrap().1)
+        .collect();
+    assert!(waits[99] <= ms(22), "{:?}", waits[99]);
+    assert!(waits.iter().sum::<Duration>() < Duration::from_secs(4));
+}
+
+#[test]
+fn a_late_completion_makes_the_next_waits_longer() {
+    let mut trial = Trial::new();
+    for _ in 0..20 {
+        trial.step(ms(1), &[], Some(MIB)).unwrap();
+    }
+    assert_eq!(trial.settler.quiet(), QUIET_MIN);
+    // The drive has become slow: the first completion comes after the wait.
+    let (settled, _) = trial.step(ms(1), &[(ms(300), MIB)], Some(2 * MIB)).unwrap();
+    assert_eq!(settled.discarded_bytes, Some(0));
+    trial.world.sleep(ms(500));
+    for _ in 0..6 {
+        trial.step(ms(1), &[(ms(300), MIB)], Some(2 * MIB)).unwrap();
+        trial.world.sleep(ms(500));
+    }
+    let (settled, _) = trial.step(ms(1), &[(ms(300), MIB)], Some(2 * MIB)).unwrap();
+    assert_eq!(settled.discarded_bytes, Some(MIB));
+}
+
+#[test]
+fn a_request_in_flight_is_waited_for() {
+    let mut trial = Trial::new();
+    for _ in 0..20 {
+        trial.step(ms(1), &[], Some(MIB)).unwrap();
+    }
+    let began = trial.world.now.get();
+    trial.world.in_flight_until.set(began + ms(900));
+    let (settled, _) = trial.step(ms(1), &[(ms(900), MIB)], Some(2 * MIB)).unwrap();
+    assert_eq!(settled.discarded_bytes, Some(MIB));
+    assert!(
+        (890..930).contains(&settled.took.as_millis()),
+        "{settled:?}"
+    );
+}
+
+#[test]
+fn others_requests_are_waited_for_at_most_the_longest_quiet() {
+    let mut trial = Trial::new();
+    trial.world.in_flight_until.set(Duration::from_hours(1));
+    let (settled, waited) = trial.step(ms(1), &[(ms(5), MIB)], Some(2 * MIB)).unwrap();
+    assert!(!settled.timed_out);
+    assert!(waited <= QUIET_MAX + ms(30), "{waited:?}");
+}
+
+#[test]
+fn more_than_expected_is_not_taken_for_done() {
+    // A kernel that takes overlapping extents whole, and returns early.
+    let mut trial = Trial::new();
+    let completions: Vec<_> = (1..=40).map(|i| (ms(4 * i), 3 * MIB)).collect();
+    trial.step(ms(1), &completions, Some(10 * MIB)).unwrap();
+    let (settled, _) = trial.step(ms(1), &completions, Some(60 * MIB)).unwrap();
+    assert_eq!(settled.discarded_bytes, Some(120 * MIB));
+}
+
+#[test]
+fn a_time_out_is_no_error() {
+    let mut trial = Trial::new();
+    trial.timeout = ms(700);
+    let completions: Vec<_> = (1..=100).map(|i| (ms(20 * i), MIB)).collect();
+    let (settled, waited) = trial.step(ms(1), &completions, Some(100 * MIB)).unwrap();
+    assert!(settled.timed_out);
+    assert!((700..730).contains(&waited.as_millis()), "{waited:?}");
+}
+
+#[test]
+fn a_stop_ends_the_wait() {
+    let mut trial = Trial::new();
+    trial.stop.request(crate::stop::StopRequest::Signal(15));
+    let (settled, waited) = trial.step(ms(1), &[(ms(90), MIB)], Some(MIB)).unwrap();
+    assert!(settled.timed_out);
+    assert_eq!(waited, Duration::ZERO);
+}
+
+#[test]
+fn before_discards_were_counted_writes_must_stand_still() {
+    let mut trial = Trial::new();
+    trial.world.counts_discards.set(false);
+    trial.world.in_flight_until.set(ms(200));
+    let completions: Vec<_> = (1..=10).map(|i| (ms(20 * i), MIB)).collect();
+    let (settled, _) = trial.step(ms(1), &completions, Some(10 * MIB)).unwrap();
+    assert_eq!(settled.discarded_bytes, None);
+    assert!(
+        (195..240).contains(&settled.took.as_millis()),
+        "{settled:?}"
+    );
+    // On a busy store they never do.
+    trial.world.others_write.set(true);
+    let (settled, waited) = trial.step(ms(1), &[], Some(10 * MIB)).unwrap();
+    assert!(!settled.timed_out);
+    assert!(waited <= QUIET_MAX + ms(30), "{waited:?}");
+}
+
+#[test]
+fn a_device_that_goes_is_an_error() {
+    let mut trial = Trial::new();
+    trial.world.gone_at.set(Some(ms(40)));
+    let error = trial.step(ms(1), &[(ms(90), MIB)], Some(MIB)).unwrap_err();
+    assert!(matches!(error, CounterError::Gone { .. }));
+}
+
+#[test]
+fn waiting_costs_few_looks() {
+    let mut trial = Trial::new();
+    trial
+        .step(ms(1), &[(Duration::from_millis(450), MIB)], Some(MIB))
+        .unwrap();
+    assert!(trial.world.looks.get() < 60, "{}", trial.world.looks.get());
+}

@@ -1,0 +1,482 @@
+//! What outlives the process: checkpoints, locks, the audit log, requests from other terminals.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `STATE/pass-KEY.json` | checkpoint of a pass ([`Checkpoint`]) |
+//! | `STATE/limits/*.json` | journals of lowered limits ([`crate::limits`]) |
+//! | `STATE/audit.jsonl` | one line a pass |
+//! | `RUN/fs-KEY.lock`, `RUN/drive-MAJOR-MINOR.lock` | locks; never removed |
+//! | `RUN/fs-KEY.cancel` | a request to end the pass, naming the process that it is meant for |
+
+mod audit;
+pub(crate) mod directory;
+mod lock;
+
+use crate::process::ProcessId;
+use crate::range::Cursor;
+use crate::target::Identity;
+use directory::Directory;
+use facts::host::DeviceNumber;
+use jiff::Timestamp;
+use lock::Holder;
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, PidfdFlags, Signal};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Schema of a [`Checkpoint`].
+pub const CHECKPOINT_SCHEMA: &str = "trimtab.trim-checkpoint/1";
+
+/// Largest checkpoint that is read. A real one has less than a kilobyte and 40 bytes a device.
+const CHECKPOINT_BYTES_MAX: usize = 1 << 20;
+
+/// Longest name of a filesystem in a file name; a uuid has 36.
+const KEY_BYTES_MAX: usize = 100;
+
+/// How far a pass has come; written atomically and fsynced.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// `trimtab.trim-checkpoint/1`.
+    pub schema: String,
+    /// The filesystem.
+    pub identity: Identity,
+    /// Where it was mounted.
+    pub mount_point: String,
+    /// When the pass began, and when this was written.
+    pub started_at: Timestamp,
+    /// See `started_at`.
+    pub updated_at: Timestamp,
+    /// Everything below has been trimmed.
+    pub cursor: Cursor,
+    /// Steps made.
+    pub steps: u64,
+    /// Free bytes at the start of the pass, and those that the steps have visited.
+    pub free_bytes: u64,
+    /// See `free_bytes`.
+    pub visited_bytes: u64,
+    /// Bytes discarded by device, over all sittings of the pass; absent: not measurable.
+    pub discarded_bytes: BTreeMap<String, u64>,
+    /// Time spent, pauses included, over all sittings.
+    pub active_s: f64,
+    /// `running`, or why it stopped.
+    pub phase: Phase,
+    /// For `--status`: what it waits for, latency, time left.
+    pub remark: Option<String>,
+    /// Seconds left, as estimated.
+    pub left_s: Option<f64>,
+}
+
+/// What became of a pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Phase {
+    /// A process is at it (or was killed: no lock is held then).
+    Running,
+    /// It stopped and can be resumed.
+    Stopped {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Why the state directory failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// A file could not be read or written: no space, no permission.
+    #[error("{path}: {source}")]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A file is not what this program writes.
+    #[error("{path}: {message}")]
+    Invalid {
+        /// Which.
+        path: PathBuf,
+        /// What was wrong.
+        message: String,
+    },
+    /// Another pass holds a lock.
+    #[error("{what} is being trimmed by process {pid}")]
+    Busy {
+        /// The filesystem or the drive that is shared.
+        what: String,
+        /// Who.
+        pid: u32,
+        /// It is the filesystem itself, not only a drive below it.
+        same_filesystem: bool,
+    },
+}
+
+/// The two directories: `/var/lib/trimtab` outlives a boot, `/run/trimtab` holds the locks, which
+/// are the same whatever `--state` says.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// Checkpoints, the journal of limits, the audit log.
+    pub state_dir: PathBuf,
+    /// Locks.
+    pub run_dir: PathBuf,
+}
+
+impl Checkpoint {
+    /// Reads what [`State::save`] wrote.
+    ///
+    /// # Errors
+    /// What is wrong, in words, where it is something else, or of another version.
+    pub fn parse(content: &[u8]) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Envelope {
+            schema: String,
+        }
+        let envelope: Envelope = serde_json::from_slice(content)
+            .map_err(|error| format!("is no checkpoint: {error}"))?;
+        if envelope.schema != CHECKPOINT_SCHEMA {
+            return Err(format!(
+                "has schema {:?}, expected {CHECKPOINT_SCHEMA:?}: another version wrote it",
+                envelope.schema
+            ));
+        }
+        let checkpoint: Self = serde_json::from_slice(content)
+            .map_err(|error| format!("is no checkpoint: {error}"))?;
+        if checkpoint.active_s < 0.0 {
+            return Err(format!("says that {} s were spent", checkpoint.active_s));
+        }
+        Ok(checkpoint)
+    }
+}
+
+/// Locks, held until dropped and by every process that inherited them.
+#[derive(Debug)]
+pub struct Locks {
+    files: Vec<File>,
+}
+
+impl Locks {
+    /// Duplicates, to be inherited by a child.
+    ///
+    /// # Errors
+    /// Where no descriptors are left.
+    pub fn for_child(&self) -> io::Result<Vec<OwnedFd>> {
+        self.files
+            .iter()
+            .map(|file| file.try_clone().map(OwnedFd::from))
+            .collect()
+    }
+}
+
+impl State {
+    /// Makes the directories (0700) and proves that the state directory can be written. Relative
+    /// paths are made absolute: the guardian works from `/`.
+    ///
+    /// # Errors
+    /// Where it cannot.
+    #[allow(clippy::needless_pass_by_value)] // they are replaced by absolute ones
+    pub fn open(state_dir: PathBuf, run_dir: PathBuf) -> Result<Self, StateError> {
+        let state_dir = std::path::absolute(&state_dir).map_err(io_error(&state_dir))?;
+        let run_dir = std::path::absolute(&run_dir).map_err(io_error(&run_dir))?;
+        let state = Directory::create(&state_dir).map_err(io_error(&state_dir))?;
+        let run = Directory::create(&run_dir).map_err(io_error(&run_dir))?;
+        for (directory, path) in [(&state, &state_dir), (&run, &run_dir)] {
+            directory.remove_leftovers().map_err(io_error(path))?;
+        }
+        let proof = "writable";
+        state
+            .replace(proof, &[b' '; 4096])
+            .and_then(|()| state.remove(proof))
+            .map_err(io_error(&state_dir))?;
+        Ok(Self { state_dir, run_dir })
+    }
+
+    /// Locks a filesystem and the drives below it, or nothing at all.
+    ///
+    /// # Errors
+    /// [`StateError::Busy`] where another pass holds one of them.
+    pub fn lock(
+        &self,
+        identity: &Identity,
+        drives: &[(String, DeviceNumber)],
+    ) -> Result<Locks, StateError> {
+        let run = self.run()?;
+        let key = identity.key();
+        // The order is the same for everybody, so that two that want the same do not each get half.
+        let mut wanted = BTreeMap::new();
+        wanted.insert(self.lock_name(&key)?, (format!("filesystem {key}"), true));
+        for (device, number) in drives {
+            let name = format!("drive-{}-{}.lock", number.major, number.minor);
+            wanted.insert(name, (format!("drive {device}"), false));
+        }
+        let mut files = Vec::new();
+        for (name, (what, same_filesystem)) in wanted {
+            match lock::take(&run, &name).map_err(io_error(&run.join(&name)))? {
+                Ok(file) => files.push(file),
+                Err(holder) => {
+                    return Err(StateError::Busy {
+                        what,
+                        pid: holder.pid(),
+                        same_filesystem,
+                    });
+                }
+            }
+        }
+        // Whatever was asked of an earlier pass is not asked of this one.
+        let request = cancel_name(&key);
+        run.remove(&request)
+            .map_err(io_error(&run.join(&request)))?;
+        Ok(Locks { files })
+    }
+
+    /// The process that holds a filesystem's lock now.
+    ///
+    /// # Errors
+    /// Where the lock file cannot be read.
+    pub fn holder(&self, key: &str) -> Result<Option<u32>, StateError> {
+        Ok(self.find_holder(key)?.map(Holder::pid))
+    }
+
+    fn find_holder(&self, key: &str) -> Result<Option<Holder>, StateError> {
+        let name = self.lock_name(key)?;
+        let run = match Directory::open(&self.run_dir) {
+            Ok(run) => run,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(io_error(&self.run_dir)(error)),
+        };
+        lock::holder(&run, &name).map_err(io_error(&run.join(&name)))
+    }
+
+    /// The checkpoint of a filesystem (by [`Identity::key`]).
+    ///
+    /// # Errors
+    /// Where there is one that cannot be read.
+    pub fn checkpoint(&self, key: &str) -> Result<Option<Checkpoint>, StateError> {
+        let name = self.checkpoint_name(key)?;
+        let state = match Directory::open(&self.state_dir) {
+            Ok(state) => state,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(io_error(&self.state_dir)(error)),
+        };
+        read_checkpoint(&state, &name)
+    }
+
+    /// All checkpoints; those that cannot be read come as errors.
+    pub fn checkpoints(&self) -> Vec<Result<Checkpoint, StateError>> {
+        let names = Directory::open(&self.state_dir)
+            .and_then(|state| state.names().map(|names| (state, names)));
+        let (state, names) = match names {
+            Ok(found) => found,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+            Err(error) => return vec![Err(io_error(&self.state_dir)(error))],
+        };
+        names
+            .iter()
+            .filter(|name| name.starts_with("pass-") && name.strip_suffix(".json").is_some())
+            .filter_map(|name| read_checkpoint(&state, name).transpose())
+            .collect()
+    }
+
+    /// Writes a checkpoint: new file, fsync, rename, fsync of the directory.
+    ///
+    /// # Errors
+    /// Where it cannot be written; the old one stands then.
+    pub fn save(&self, checkpoint: &Checkpoint) -> Result<(), StateError> {
+        let name = self.checkpoint_name(&checkpoint.identity.key())?;
+        let path = self.state_dir.join(&name);
+        // JSON has no such numbers: what is written must be readable again.
+        let numbers = [Some(checkpoint.active_s), checkpoint.left_s];
+        if numbers.iter().flatten().any(|number| !number.is_finite()) {
+            return Err(StateError::Invalid {
+                path,
+                message: format!("would hold no numbers: {numbers:?}"),
+            });
+        }
+        let mut content =
+            serde_json::to_vec_pretty(checkpoint).map_err(|error| io_error(&path)(error.into()))?;
+        content.push(b'\n');
+        Directory::open(&self.state_dir)
+            .and_then(|state| state.replace(&name, &content))
+            .map_err(io_error(&path))
+    }
+
+    /// Forgets a pass.
+    ///
+    /// # Errors
+    /// Where the file cannot be removed.
+    pub fn forget(&self, key: &str) -> Result<(), StateError> {
+        let name = self.checkpoint_name(key)?;
+        for (directory, name) in [(&self.state_dir, name), (&self.run_dir, cancel_name(key))] {
+            match Directory::open(directory).and_then(|directory| directory.remove(&name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(io_error(&directory.join(&name))(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a JSON line to the audit log (`audit.jsonl`), fsynced.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn audit(&self, entry: &serde_json::Value) -> Result<(), StateError> {
+        Directory::open(&self.state_dir)
+            .and_then(|state| audit::append(&state, entry))
+            .map_err(io_error(&self.state_dir.join(audit::NAME)))
+    }
+
+    /// Asks the running pass of a filesystem to end and drop its checkpoint: leaves a request in
+    /// the run directory and sends SIGTERM to the lock's holder. `false` where none runs (the
+    /// checkpoint, if any, is dropped here and now).
+    ///
+    /// # Errors
+    /// Where the request cannot be left.
+    pub fn cancel(&self, key: &str) -> Result<bool, StateError> {
+        let name = self.lock_name(key)?;
+        let request = cancel_name(key);
+        let mut asked = BTreeSet::new();
+        loop {
+            match self.find_holder(key)? {
+                Some(Holder::Taker(holder)) if asked.insert(holder.pid) => {
+                    let run = self.run()?;
+                    let content = serde_json::to_vec(&holder).unwrap_or_default();
+                    run.replace(&request, &content)
+                        .map_err(io_error(&run.join(&request)))?;
+                    if self.terminate(key, holder)? {
+                        return Ok(true);
+                    }
+                }
+                // It was asked before and did not get the signal, and yet it holds the lock.
+                Some(Holder::Taker(holder)) => {
+                    return Err(StateError::Io {
+                        path: self.run_dir.join(&name),
+                        source: io::Error::other(format!(
+                            "process {} holds it and cannot be sent a signal",
+                            holder.pid
+                        )),
+                    });
+                }
+                // Whoever wrote the checkpoint is dead.
+                Some(Holder::Heir(_)) => {
+                    self.forget(key)?;
+                    return Ok(false);
+                }
+                None => {
+                    let run = self.run()?;
+                    let taken = lock::take(&run, &name).map_err(io_error(&run.join(&name)))?;
+                    if let Ok(_lock) = taken {
+                        self.forget(key)?;
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Sends SIGTERM to the process that holds the lock, and to no other that may have got its
+    /// number since.
+    fn terminate(&self, key: &str, holder: ProcessId) -> Result<bool, StateError> {
+        let Some(pid) = i32::try_from(holder.pid).ok().and_then(Pid::from_raw) else {
+            return Ok(false);
+        };
+        // The handle stands for the process that has the number now; that this one is the holder is
+        // verified after it was opened.
+        let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty());
+        if self.find_holder(key)? != Some(Holder::Taker(holder)) {
+            return Ok(false);
+        }
+        let sent = match handle {
+            Ok(handle) => rustix::process::pidfd_send_signal(handle, Signal::TERM),
+            // Before kernel 5.3.
+            Err(rustix::io::Errno::NOSYS) => rustix::process::kill_process(pid, Signal::TERM),
+            Err(error) => Err(error),
+        };
+        match sent {
+            Ok(()) => Ok(true),
+            Err(rustix::io::Errno::SRCH) => Ok(false),
+            Err(error) => Err(StateError::Io {
+                path: self.run_dir.join(self.lock_name(key)?),
+                source: io::Error::new(
+                    io::Error::from(error).kind(),
+                    format!("process {} cannot be sent SIGTERM: {error}", holder.pid),
+                ),
+            }),
+        }
+    }
+
+    /// Whether a cancel was asked for since the lock was taken; consumed by [`State::forget`].
+    pub fn cancel_requested(&self, key: &str) -> bool {
+        let request = Directory::open(&self.run_dir)
+            .and_then(|run| run.read(&cancel_name(key), CHECKPOINT_BYTES_MAX));
+        matches!(request, Ok(Some(content))
+            if serde_json::from_slice(&content).is_ok_and(|asked: ProcessId| asked == ProcessId::own()))
+    }
+
+    fn run(&self) -> Result<Directory, StateError> {
+        Directory::create(&self.run_dir).map_err(io_error(&self.run_dir))
+    }
+
+    fn lock_name(&self, key: &str) -> Result<String, StateError> {
+        self.checked(key).map(|key| format!("fs-{key}.lock"))
+    }
+
+    fn checkpoint_name(&self, key: &str) -> Result<String, StateError> {
+        self.checked(key).map(|key| format!("pass-{key}.json"))
+    }
+
+    /// A key becomes part of a file name.
+    fn checked<'k>(&self, key: &'k str) -> Result<&'k str, StateError> {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        if !key.is_empty() && key.len() <= KEY_BYTES_MAX && key.bytes().all(is_plain) {
+            return Ok(key);
+        }
+        Err(StateError::Invalid {
+            path: self.state_dir.clone(),
+            message: format!("{key:?} is no name of a filesystem, expected a uuid"),
+        })
+    }
+}
+
+fn cancel_name(key: &str) -> String {
+    format!("fs-{key}.cancel")
+}
+
+fn read_checkpoint(state: &Directory, name: &str) -> Result<Option<Checkpoint>, StateError> {
+    let invalid = |message: String| StateError::Invalid {
+        path: state.join(name),
+        message: format!("{message}; start the pass over with --restart"),
+    };
+    let content = match state.read(name, CHECKPOINT_BYTES_MAX) {
+        Ok(Some(content)) => content,
+        Ok(None) => return Ok(None),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput
+            ) =>
+        {
+            return Err(invalid(error.to_string()));
+        }
+        Err(error) => return Err(io_error(&state.join(name))(error)),
+    };
+    let checkpoint = Checkpoint::parse(&content).map_err(invalid)?;
+    let key = checkpoint.identity.key();
+    if name != format!("pass-{key}.json") {
+        return Err(invalid(format!("is the checkpoint of {key}")));
+    }
+    Ok(Some(checkpoint))
+}
+
+fn io_error(path: &Path) -> impl Fn(io::Error) -> StateError + use<> {
+    let path = path.to_owned();
+    move |source| StateError::Io {
+        path: path.clone(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,303 @@
+//! A directory of this program's own: files in it are replaced atomically, and nothing in it is
+//! followed anywhere else.
+
+use crate::process::ProcessId;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// An open directory.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    path: PathBuf,
+    fd: OwnedFd,
+}
+
+impl Directory {
+    /// Makes it (0700) where it is missing, with those above it.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        match std::fs::DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Self::open(path),
+        }
+    }
+
+    /// Refuses a symbolic link, and a directory in which somebody else may put files.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| {
+            if std::fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
+                refused("is a symbolic link; name the directory itself")
+            } else {
+                error.into()
+            }
+        })?;
+        let found = rustix::fs::fstat(&fd)?;
+        let own = rustix::process::geteuid().as_raw();
+        if found.st_uid != own && found.st_uid != 0 {
+            return Err(refused(&format!(
+                "belongs to user {}; use a directory of your own",
+                found.st_uid
+            )));
+        }
+        if found.st_mode & 0o022 != 0 {
+            return Err(refused(
+                "others may write to it; take that away with chmod go-w, or use another directory",
+            ));
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            fd,
+        })
+    }
+
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// A file's content; `None` where there is none.
+    ///
+    /// Errors where it is larger than `bytes_max`, or no regular file.
+    pub(crate) fn read(&self, name: &str, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
+        let Some(file) = self.open_file(name, OFlags::RDONLY)? else {
+            return Ok(None);
+        };
+        read_bounded(&file, bytes_max).map(Some)
+    }
+
+    /// Opens a regular file that exists. Never waits (a fifo in its place would make it).
+    pub(crate) fn open_file(&self, name: &str, access: OFlags) -> io::Result<Option<File>> {
+        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(file) => File::from(file),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP) => return Err(refused("is a symbolic link")),
+            Err(error) => return Err(error.into()),
+        };
+        let mode = rustix::fs::fstat(&file)?.st_mode;
+        if FileType::from_raw_mode(mode) != FileType::RegularFile {
+            return Err(refused("is no regular file"));
+        }
+        Ok(Some(file))
+    }
+
+    /// Opens a regular file, making it (0600) where it is missing.
+    pub(crate) fn create_file(&self, name: &str, access: OFlags) -> io::Result<File> {
+        self.open_file(name, access | OFlags::CREATE)?
+            .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Writes a file under another name, fsyncs it, renames it, fsyncs the directory: after a crash
+    /// the old content is there or the new one. Where it fails the old one stands.
+    pub(crate) fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
+        let temporary = temporary_name(name);
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.fd, &temporary, flags, Mode::RUSR | Mode::WUSR)?;
+        let written = write_whole(File::from(file), content)
+            .and_then(|()| Ok(rustix::fs::renameat(&self.fd, &temporary, &self.fd, name)?));
+        if written.is_err() {
+            let _ = rustix::fs::unlinkat(&self.fd, &temporary, AtFlags::empty());
+        }
+        written?;
+        self.sync()
+    }
+
+    /// Removes a file; `false` where there was none.
+    pub(crate) fn remove(&self, name: &str) -> io::Result<bool> {
+        match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
+            Ok(()) => self.sync().map(|()| true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Names of the files in it, sorted. Those that are not UTF-8 are not this program's.
+    pub(crate) fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.fd)? {
+            if let Ok(name) = entry?.file_name().to_str()
+                && name != "."
+                && name != ".."
+            {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// Removes what processes left behind that died while they wrote.
+    pub(crate) fn remove_leftovers(&self) -> io::Result<()> {
+        for name in self.names()? {
+            if temporary_owner(&name).is_some_and(|owner| !owner.is_alive()) {
+                self.remove(&name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether this is still the file that the name stands for.
+    pub(crate) fn is_current(&self, name: &str, file: &File) -> io::Result<bool> {
+        let opened = rustix::fs::fstat(file)?;
+        match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(named) => Ok((named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        match rustix::fs::fsync(self.fd.as_fd()) {
+            // Some filesystems cannot sync a directory.
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn refused(message: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+/// Reads from the file's beginning.
+pub(crate) fn read_bounded(file: &File, bytes_max: usize) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX);
+    file.take(limit.saturating_add(1))
+        .read_to_end(&mut content)?;
+    if content.len() > bytes_max {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("is larger than {bytes_max} bytes"),
+        ));
+    }
+    Ok(content)
+}
+
+fn write_whole(mut file: File, content: &[u8]) -> io::Result<()> {
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+/// `.NAME.PID-START-NUMBER.tmp`: the process tells whether somebody still writes it.
+fn temporary_name(name: &str) -> String {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let own = ProcessId::own();
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    format!(".{name}.{}-{}-{number}.tmp", own.pid, own.start_ticks)
+}
+
+fn temporary_owner(name: &str) -> Option<ProcessId> {
+    let stem = name.strip_prefix('.')?;
+    if Path::new(stem).extension() != Some(OsStr::new("tmp")) {
+        return None;
+    }
+    let (_, owner) = stem.strip_suffix(".tmp")?.rsplit_once('.')?;
+    let mut numbers = owner.split('-');
+    let owner = ProcessId {
+        pid: numbers.next()?.parse().ok()?,
+        start_ticks: numbers.next()?.parse().ok()?,
+    };
+    (numbers.count() == 1).then_some(owner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    fn own_directory() -> (tempfile::TempDir, Directory) {
+        let outer = tempfile::tempdir().unwrap();
+        let directory = Directory::create(&outer.path().join("a/b")).unwrap();
+        (outer, directory)
+    }
+
+    #[test]
+    fn what_is_made_is_private() {
+        let (_outer, directory) = own_directory();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o7777;
+        assert_eq!(mode(&directory.path), 0o700);
+        directory.replace("x", b"1").unwrap();
+        assert_eq!(mode(&directory.join("x")), 0o600);
+        let _ = directory.create_file("y", OFlags::RDWR).unwrap();
+        assert_eq!(mode(&directory.join("y")), 0o600);
+    }
+
+    #[test]
+    fn a_file_is_replaced_and_nothing_else_stays() {
+        let (_outer, directory) = own_directory();
+        assert_eq!(directory.read("x", 9).unwrap(), None);
+        directory.replace("x", b"old").unwrap();
+        directory.replace("x", b"new").unwrap();
+        assert_eq!(directory.read("x", 3).unwrap().unwrap(), b"new");
+        assert_eq!(directory.names().unwrap(), ["x"]);
+        let error = directory.read("x", 2).unwrap_err().to_string();
+        assert!(error.contains("larger than 2 bytes"), "{error}");
+        assert!(directory.remove("x").unwrap());
+        assert!(!directory.remove("x").unwrap());
+    }
+
+    #[test]
+    fn links_fifos_and_directories_are_refused() {
+        let (outer, directory) = own_directory();
+        let secret = outer.path().join("secret");
+        std::fs::write(&secret, "s").unwrap();
+        symlink(&secret, directory.join("link")).unwrap();
+        assert!(directory.read("link", 9).is_err());
+        assert!(directory.create_file("link", OFlags::RDWR).is_err());
+        directory.replace("link", b"own").unwrap();
+        assert_eq!(std::fs::read(&secret).unwrap(), b"s", "not written through");
+        assert_eq!(directory.read("link", 9).unwrap().unwrap(), b"own");
+        rustix::fs::mkfifoat(rustix::fs::CWD, directory.join("fifo"), Mode::RUSR).unwrap();
+        let error = directory.read("fifo", 9).unwrap_err().to_string();
+        assert!(error.contains("no regular file"), "{error}");
+        std::fs::create_dir(directory.join("d")).unwrap();
+        assert!(directory.read("d", 9).is_err());
+
+        symlink(&directory.path, outer.path().join("other")).unwrap();
+        let error = Directory::create(&outer.path().join("other"))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("symbolic link"), "{error}");
+    }
+
+    #[test]
+    fn directories_of_others_are_refused() {
+        let (outer, directory) = own_directory();
+        let open = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(&directory.path, open).unwrap();
+        let error = Directory::open(&directory.path).unwrap_err().to_string();
+        assert!(error.contains("chmod go-w"), "{error}");
+        if rustix::process::geteuid().is_root() {
+            let theirs = outer.path().join("theirs");
+            std::fs::create_dir(&theirs).unwrap();
+            std::os::unix::fs::chown(&theirs, Some(12345), None).unwrap();
+            let error = Directory::open(&theirs).unwrap_err().to_string();
+            assert!(error.contains("user 12345"), "{error}");
+        }
+    }
+
+    #[test]
+    fn leftovers_of_the_dead_are_removed_and_those_of_the_living_are_not() {
+        let (_outer, directory) = own_directory();
+        let mine = temporary_name("x.json");
+        let dead = format!(".x.json.{}-1-0.tmp", std::process::id());
+        for name in [&mine, &dead, &".other.tmp".to_owned(), &"x.json".to_owned()] {
+            std::fs::write(directory.join(name), "").unwrap();
+        }
+        directory.remove_leftovers().unwrap();
+        let mut expected = vec![mine, ".other.tmp".to_owned(), "x.json".to_owned()];
+        expected.sort();
+        assert_eq!(directory.names().unwrap(), expected);
+    }
+}

@@ -1,0 +1,519 @@
+//! The child trims real filesystems, and every way to end it is tried.
+
+use crate::support::{
+    Frozen, Loop, Mounted, Process, children_of, helper, is_alive, is_root, run, signal, until,
+};
+use facts::host::DeviceNumber;
+use rustix::fd::OwnedFd;
+use rustix::process::Signal;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+use trim::child::{Child, TrimError, Trimmer};
+use trim::state::{State, StateError};
+use trim::stop::{Stop, StopRequest};
+use trim::target::{Target, TargetError};
+use trim::{ByteRange, child};
+
+const MIB: u64 = 1 << 20;
+const GARBAGE_BYTES: u64 = 64 * MIB;
+
+fn helper_command() -> Vec<OsString> {
+    vec![helper().into(), "fitrim".into()]
+}
+
+fn target(mounted: &Mounted, fs_type: &str, device: &str) -> Target {
+    Target::identify(mounted.mount_point.clone(), fs_type, device.into()).unwrap()
+}
+
+fn start(target: &Target, stop: &Stop) -> Child {
+    Child::new(helper_command(), target.clone(), Vec::new(), stop.clone())
+}
+
+/// A filesystem with free space that is still stored below.
+fn with_garbage(directory: &Path, fs_type: &str) -> (Loop, Mounted, Target) {
+    let device = Loop::sparse(directory, "image", 400 * MIB);
+    let mounted = Mounted::make(fs_type, &device.device, &directory.join("mnt"));
+    mounted.make_free_space(usize::try_from(GARBAGE_BYTES).unwrap());
+    let target = target(&mounted, fs_type, &device.device);
+    (device, mounted, target)
+}
+
+#[test]
+fn free_space_is_given_back_and_the_mount_is_not_held() {
+    if !is_root() {
+        return;
+    }
+    for fs_type in ["ext4", "xfs", "btrfs"] {
+        let directory = tempfile::tempdir().unwrap();
+        let (device, mounted, target) = with_garbage(directory.path(), fs_type);
+        assert!(target.identity.uuid.is_some(), "{fs_type}");
+        let before = device.stored_bytes();
+        let mut child = start(&target, &Stop::default());
+        let trimmed = child.trim(ByteRange::WHOLE, 0).unwrap();
+        assert!(trimmed.reported_len_bytes >= GARBAGE_BYTES, "{fs_type}");
+        until(&format!("the image of {fs_type} shrinks"), || {
+            // XFS frees what was deleted in the background.
+            child.trim(ByteRange::WHOLE, 0).unwrap();
+            device.stored_bytes() + GARBAGE_BYTES / 10 * 9 < before
+        });
+        let pid = child.pid().unwrap();
+        // Between two calls nothing keeps the filesystem busy.
+        mounted.unmount();
+        let error = child.trim(ByteRange::WHOLE, 0).unwrap_err();
+        assert!(
+            matches!(error, TrimError::Target(TargetError::Changed { .. })),
+            "{error}"
+        );
+        assert!(
+            error.to_string().contains("nothing is mounted there now"),
+            "{error}"
+        );
+        // The same process goes on when it is back.
+        let _mounted = Mounted::mount(&device.device, &directory.path().join("mnt"));
+        match child.trim(ByteRange::WHOLE, 0) {
+            Ok(_) => {}
+            Err(TrimError::Target(TargetError::Changed { found, .. })) => {
+                assert!(found.contains("mounted anew"), "{found}");
+            }
+            Err(error) => panic!("{error}"),
+        }
+        assert_eq!(child.pid(), Some(pid));
+    }
+}
+
+#[test]
+fn what_is_there_instead_is_told() {
+    if !is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (device, mounted, target) = with_garbage(directory.path(), "ext4");
+    let mount_point = mounted.mount_point.clone();
+    let changed = || match target.open().unwrap_err() {
+        TargetError::Changed {
+            expected, found, ..
+        } => {
+            let uuid = target.identity.uuid.as_deref().unwrap();
+            assert!(expected.contains(uuid), "{expected}");
+            found
+        }
+        error @ TargetError::Unreadable { .. } => panic!("{error}"),
+    };
+    target.open().unwrap();
+
+    // Moved elsewhere: the directory below shows.
+    mounted.unmount();
+    let elsewhere = Mounted::mount(&device.device, &directory.path().join("elsewhere"));
+    let found = changed();
+    assert!(found.contains("nothing is mounted"), "{found}");
+
+    // Another filesystem on another device.
+    let other = Loop::sparse(directory.path(), "other", 64 * MIB);
+    let covering = Mounted::make("ext4", &other.device, &mount_point);
+    let found = changed();
+    assert!(found.contains("another filesystem"), "{found}");
+    covering.unmount();
+    elsewhere.unmount();
+
+    // Another filesystem on the same device.
+    let replaced = Mounted::make("ext4", &device.device, &mount_point);
+    let found = changed();
+    assert!(found.contains("another filesystem"), "{found}");
+    replaced.unmount();
+
+    // The directory is gone as well.
+    std::fs::remove_dir(&mount_point).unwrap();
+    let found = changed();
+    assert!(found.contains("nothing is mounted"), "{found}");
+}
+
+#[test]
+fn a_lazily_unmounted_filesystem_is_gone() {
+    if !is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (_device, mounted, target) = with_garbage(directory.path(), "ext4");
+    let open = std::fs::File::create_new(mounted.mount_point.join("open")).unwrap();
+    run("umount", &["--lazy", mounted.mount_point.to_str().unwrap()]);
+    let error = target.open().unwrap_err();
+    assert!(matches!(error, TargetError::Changed { .. }), "{error}");
+    drop(open);
+}
+
+#[test]
+fn the_kernels_refusal_is_passed_on() {
+    if !is_root() {
+        return;
+    }
+    let target = Target::identify("/proc".into(), "proc", "proc".into()).unwrap();
+    let error = start(&target, &Stop::default())
+        .trim(ByteRange::WHOLE, 0)
+        .unwrap_err();
+    let TrimError::Kernel(error) = error else {
+        panic!("{error}");
+    };
+    assert_eq!(
+        error.raw_os_error(),
+        Some(rustix::io::Errno::NOTTY.raw_os_error())
+    );
+}
+
+#[test]
+fn a_killed_child_is_told_and_replaced() {
+    if !is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (_device, _mounted, target) = with_garbage(directory.path(), "ext4");
+    let mut child = start(&target, &Stop::default());
+    child.trim(ByteRange::WHOLE, 0).unwrap();
+    let first = child.pid().unwrap();
+    signal(first, Signal::KILL);
+    until("it is dead", || !is_alive(first));
+    let error = child.trim(ByteRange::WHOLE, 0).unwrap_err();
+    let TrimError::Died(how) = &error else {
+        panic!("{error}");
+    };
+    assert!(how.contains("SIGKILL"), "{how}");
+    child.trim(ByteRange::WHOLE, 0).unwrap();
+    let second = child.pid().unwrap();
+    assert_ne!(first, second);
+    drop(child);
+    until("the dropped child is gone", || !is_alive(second));
+}
+
+#[test]
+fn a_stop_ends_even_a_child_that_does_not_hear() {
+    if !is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (_device, _mounted, target) = with_garbage(directory.path(), "ext4");
+    let stop = Stop::default();
+    let mut child = start(&target, &stop);
+    child.trim(ByteRange::WHOLE, 0).unwrap();
+    let pid = child.pid().unwrap();
+    // SIGTERM waits until the process is continued; SIGKILL does not.
+    signal(pid, Signal::STOP);
+    let later = stop.clone();
+    let stopper = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(200));
+        later.request(StopRequest::Signal(15));
+    });
+    let error = child.trim(ByteRange::WHOLE, 0).unwrap_err();
+    assert!(matches!(error, TrimError::Stopped), "{error}");
+    assert!(!is_alive(pid));
+    stopper.join().unwrap();
+    // A stop is a stop: no other child is started.
+    let error = child.trim(ByteRange::WHOLE, 0).unwrap_err();
+    assert!(matches!(error, TrimError::Stopped), "{error}");
+    assert_eq!(child.pid(), None);
+}
+
+/// A limit on discards, through the first version of control groups; `None` where the host has not
+/// got it. It is for the processes that are put in.
+struct Throttle(std::path::PathBuf);
+
+impl Throttle {
+    fn new(device: DeviceNumber, per_second: u32) -> Option<Self> {
+        let group = Path::new("/sys/fs/cgroup/blkio").join(format!(
+            "trimtab-test-{}-{}",
+            std::process::id(),
+            device.minor
+        ));
+        std::fs::create_dir(&group).ok()?;
+        let throttle = Self(group);
+        let limit = format!("{device} {per_second}");
+        std::fs::write(throttle.0.join("blkio.throttle.write_iops_device"), limit).ok()?;
+        Some(throttle)
+    }
+
+    fn put_in(&self, pid: u32) {
+        std::fs::write(self.0.join("cgroup.procs"), pid.to_string()).unwrap();
+    }
+}
+
+impl Drop for Throttle {
+    fn drop(&mut self) {
+        // Its processes are zombies for a moment.
+        for _ in 0..200 {
+            if std::fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn a_stop_ends_the_call_in_the_middle() {
+    if !is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let device = Loop::sparse(directory.path(), "image", 256 * MIB);
+    let mounted = Mounted::make("ext4", &device.device, &directory.path().join("mnt"));
+    for at in 0..400 {
+        let path = mounted.mount_point.join(at.to_string());
+        std::fs::write(path, vec![1; 64 << 10]).unwrap();
+    }
+    run("sync", &["-f", mounted.mount_point.to_str().unwrap()]);
+    for at in (0..400).step_by(2) {
+        std::fs::remove_file(mounted.mount_point.join(at.to_string())).unwrap();
+    }
+    run("sync", &["-f", mounted.mount_point.to_str().unwrap()]);
+    let target = target(&mounted, "ext4", &device.device);
+    let Some(throttle) = Throttle::new(target.identity.device, 20) else {
+        eprintln!("skipped: no blkio control group");
+        return;
+    };
+    let stop = Stop::default();
+    let mut child = start(&target, &stop);
+    // The child is started by a call that finds nothing of that length.
+    child.trim(ByteRange::WHOLE, 1 << 40).unwrap_err();
+    let pid = child.pid().unwrap();
+    throttle.put_in(pid);
+    let discards = || {
+        let stat = std::fs::read_to_string(device.sysfs("stat")).unwrap();
+        let field = stat.split_ascii_whitespace().nth(11).unwrap();
+        field.parse::<u64>().unwrap()
+    };
+    let before = discards();
+    let later = stop.clone();
+    let path = device.sysfs("stat");
+    let stopper = std::thread::spawn(move || {
+        until("a few discards are done", || {
+            let stat = std::fs::read_to_string(&path).unwrap();
+            let field = stat.split_ascii_whitespace().nth(11).unwrap();
+            field.parse::<u64>().unwrap() > before + 3
+        });
+        later.request(StopRequest::Signal(2));
+    });
+    let error = child.trim(ByteRange::WHOLE, 0).unwrap_err();
+    assert!(matches!(error, TrimError::Stopped), "{error}");
+    stopper.join().unwrap();
+    assert!(!is_alive(pid));
+    let done = discards() - before;
+    assert!(done < 200, "all of it was trimmed: {done} discards");
+}
+
+/// For good: discards of what was never written are quick on a frozen filesystem as well.
+fn until_it_waits(pid: u32) {
+    let mut in_a_row = 0;
+    until("it waits for the drive", || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let waits = stat
+            .rsplit(')')
+            .next()
+            .unwrap()
+            .trim_start()
+            .starts_with('D');
+        in_a_row = if waits { in_a_row + 1 } else { 0 };
+        in_a_row == 100
+    });
+}
+
+fn lock(state: &State, target: &Target) -> Result<trim::state::Locks, StateError> {
+    state.lock(&target.identity, &[])
+}
+
+/// The image of the inner filesystem lies on an outer one; while that is frozen, the loop device
+/// waits in fallocate, and whoever waits for its discards cannot be killed.
+#[test]
+fn a_child_that_waits_for_the_drive_is_left_with_its_locks() {
+    if !is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let outer_device = Loop::sparse(directory.path(), "outer", 600 * MIB);
+    let outer = Mounted::make(
+        "xfs",
+        &outer_device.device,
+        &directory.path().join("outer.d"),
+    );
+    let inner = directory.path().join("outer.d/inner");
+    std::fs::create_dir(&inner).unwrap();
+    let (_device, _mounted, target) = with_garbage(&inner, "ext4");
+    let state = State::open(directory.path().join("state"), directory.path().join("run")).unwrap();
+    let locks = lock(&state, &target).unwrap();
+    let stop = Stop::default();
+    let inherited: Vec<OwnedFd> = locks.for_child().unwrap();
+    let mut child = Child::new(helper_command(), target.clone(), inherited, stop.clone());
+    child.trim(ByteRange::WHOLE, 1 << 40).unwrap_err();
+    let pid = child.pid().unwrap();
+
+    let frozen = Frozen::freeze(&outer);
+    let later = stop.clone();
+    let stopper = std::thread::spawn(move || {
+        until_it_waits(pid);
+        later.request(StopRequest::Signal(15));
+    });
+    let error = child.trim(ByteRange::WHOLE, 0).unwrap_err();
+    let TrimError::Stuck { pid: stuck } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(stuck, pid);
+    stopper.join().unwrap();
+    // Asked again it is still stuck, and says so at once.
+    let error = child.trim(ByteRange::WHOLE, 0).unwrap_err();
+    assert!(matches!(error, TrimError::Stuck { .. }), "{error}");
+    drop(child);
+    drop(locks);
+    assert!(is_alive(pid));
+    let busy = lock(&state, &target).unwrap_err();
+    assert!(
+        matches!(
+            busy,
+            StateError::Busy {
+                same_filesystem: true,
+                ..
+            }
+        ),
+        "{busy}"
+    );
+    drop(frozen);
+    until("the child is gone", || !is_alive(pid));
+    until("its locks are free", || lock(&state, &target).is_ok());
+}
+
+/// As above, and then the parent is killed: the lock's taker is dead, and its heir is found.
+#[test]
+fn a_stuck_child_outlives_its_parent_and_is_named() {
+    if !is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let outer_device = Loop::sparse(directory.path(), "outer", 600 * MIB);
+    let outer = Mounted::make(
+        "xfs",
+        &outer_device.device,
+        &directory.path().join("outer.d"),
+    );
+    let inner = directory.path().join("outer.d/inner");
+    std::fs::create_dir(&inner).unwrap();
+    let (device, mounted, target) = with_garbage(&inner, "ext4");
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let mut parent = Process::start(&[
+        "trim",
+        &path("state"),
+        &path("run"),
+        mounted.mount_point.to_str().unwrap(),
+        &device.device,
+    ]);
+    assert_eq!(parent.line(), "trimmed");
+    let children = children_of(parent.pid());
+    let [child] = children.as_slice() else {
+        panic!("{children:?}");
+    };
+    let state = State::open(path("state").into(), path("run").into()).unwrap();
+    assert_eq!(
+        state.holder(&target.identity.key()).unwrap(),
+        Some(parent.pid())
+    );
+    // Something to trim: what was trimmed is not trimmed again.
+    mounted.make_free_space(usize::try_from(GARBAGE_BYTES).unwrap());
+    let frozen = Frozen::freeze(&outer);
+    parent.say("again");
+    until_it_waits(*child);
+    parent.kill();
+    assert_eq!(state.holder(&target.identity.key()).unwrap(), Some(*child));
+    match lock(&state, &target).unwrap_err() {
+        StateError::Busy { pid, .. } => assert_eq!(pid, *child),
+        error => panic!("{error}"),
+    }
+    // Nobody is there to be cancelled; the checkpoint could be dropped.
+    assert!(!state.cancel(&target.identity.key()).unwrap());
+    drop(frozen);
+    until("the child is gone", || !is_alive(*child));
+    until("its locks are free", || lock(&state, &target).is_ok());
+}
+
+#[test]
+fn an_idle_child_dies_with_its_parent() {
+    if !is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (device, mounted, _target) = with_garbage(directory.path(), "ext4");
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let mut parent = Process::start(&[
+        "trim",
+        &path("state"),
+        &path("run"),
+        mounted.mount_point.to_str().unwrap(),
+        &device.device,
+    ]);
+    assert_eq!(parent.line(), "trimmed");
+    let children = children_of(parent.pid());
+    assert_eq!(children.len(), 1);
+    parent.kill();
+    until("the child is gone", || !is_alive(children[0]));
+    mounted.unmount();
+}
+
+/// A background job of a shell ignores SIGINT, `nohup` SIGHUP, and exec keeps it that way.
+#[test]
+fn ignored_signals_are_set_right() {
+    let target = Target::identify("/proc".into(), "proc", "proc".into()).unwrap();
+    let script = "trap '' HUP INT QUIT TERM; exec \"$0\" fitrim";
+    let helper = ["sh", "-c", script]
+        .map(OsString::from)
+        .into_iter()
+        .chain([helper().into()])
+        .collect();
+    let mut child = Child::new(helper, target, Vec::new(), Stop::default());
+    assert!(matches!(
+        child.trim(ByteRange::WHOLE, 0),
+        Err(TrimError::Kernel(_))
+    ));
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.pid().unwrap())).unwrap();
+    let mask = |name: &str| {
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+        u64::from_str_radix(line.split_ascii_whitespace().nth(1).unwrap(), 16).unwrap()
+    };
+    for number in [1, 2, 3, 15] {
+        for name in ["SigIgn:", "SigCgt:", "SigBlk:"] {
+            assert_eq!(mask(name) >> (number - 1) & 1, 0, "{name} {number}");
+        }
+    }
+}
+
+#[test]
+fn helpers_that_are_none_are_told() {
+    let target = Target::identify("/proc".into(), "proc", "proc".into()).unwrap();
+    let outcome = |helper: &[&str]| {
+        let helper = helper.iter().map(OsString::from).collect();
+        Child::new(helper, target.clone(), Vec::new(), Stop::default())
+            .trim(ByteRange::WHOLE, 0)
+            .unwrap_err()
+    };
+    assert!(matches!(outcome(&[]), TrimError::Process(_)));
+    assert!(matches!(outcome(&["/nonexistent"]), TrimError::Process(_)));
+    let TrimError::Died(how) = outcome(&["sh", "-c", "exit 3"]) else {
+        panic!("it did not die");
+    };
+    assert!(how.contains("status 3"), "{how}");
+    let garbage = outcome(&["sh", "-c", "echo '{\"answer\":\"all done\"}' >&0; sleep 60"]);
+    assert!(garbage.to_string().contains("not an answer"), "{garbage}");
+    let endless = outcome(&["sh", "-c", "exec 3>&0; yes | tr -d '\\n' >&3"]);
+    assert!(
+        endless.to_string().contains("a line of more than"),
+        "{endless}"
+    );
+}
+
+/// By hand it is of no use, and harmless.
+#[test]
+fn stdin_must_be_the_parents_socket() {
+    let output = std::process::Command::new(helper())
+        .arg("fitrim")
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("of no use by hand"), "{stderr}");
+    let _ = child::serve; // the function under test, in the helper
+}

@@ -1,0 +1,331 @@
+//! Limits of real loop devices, lowered and put back whatever is killed.
+
+use crate::support::{Loop, Process, children_of, helper, is_alive, is_root, signal, until};
+use rustix::process::Signal;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use trim::limits::{Guard, Restored, restore_leftovers};
+
+const MIB: u64 = 1 << 20;
+const SYSFS: &str = "/sys";
+
+struct Bench {
+    directory: tempfile::TempDir,
+    device: Loop,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let device = Loop::sparse(directory.path(), "image", 64 * MIB);
+        Self { directory, device }
+    }
+
+    fn state(&self) -> PathBuf {
+        self.directory.path().join("state")
+    }
+
+    fn guardian(&self) -> Vec<OsString> {
+        vec![
+            helper().into(),
+            "guard".into(),
+            self.state().into(),
+            SYSFS.into(),
+        ]
+    }
+
+    fn lower(&self, bytes: u64) -> Guard {
+        let devices = [self.device.kernel_name().to_owned()];
+        Guard::lower(
+            &self.state(),
+            Path::new(SYSFS),
+            &devices,
+            bytes,
+            self.guardian(),
+        )
+        .unwrap()
+    }
+
+    /// A process that has lowered the limit to 1 MiB, and its guardian.
+    fn owner(&self) -> (Process, u32) {
+        let mut owner = Process::start(&[
+            "lower",
+            self.state().to_str().unwrap(),
+            SYSFS,
+            self.device.kernel_name(),
+            "1048576",
+        ]);
+        assert_eq!(owner.line(), "lowered 1");
+        assert_eq!(self.device.discard_max_bytes(), MIB);
+        let children = children_of(owner.pid());
+        assert_eq!(children.len(), 1);
+        (owner, children[0])
+    }
+
+    fn leftovers(&self) -> Vec<Restored> {
+        restore_leftovers(&self.state(), Path::new(SYSFS))
+            .unwrap()
+            .into_iter()
+            .map(|(_, restored)| restored)
+            .collect()
+    }
+
+    fn journals(&self) -> usize {
+        std::fs::read_dir(self.state().join("limits"))
+            .unwrap()
+            .count()
+    }
+}
+
+#[test]
+fn lowered_and_put_back() {
+    if !is_root() {
+        return;
+    }
+    let bench = Bench::new();
+    let before = bench.device.discard_max_bytes();
+    let highest = bench.device.highest_limit();
+    let guard = bench.lower(16 * MIB + 17);
+    assert_eq!(bench.device.discard_max_bytes(), 16 * MIB);
+    let [lowered] = guard.lowered() else {
+        panic!("{:?}", guard.lowered());
+    };
+    assert_eq!(lowered.old_bytes, before);
+    assert_eq!(lowered.restorable_bytes, highest);
+    assert_eq!(bench.journals(), 1);
+    // A living owner's journal is its own.
+    assert_eq!(bench.leftovers(), []);
+    assert_eq!(bench.device.discard_max_bytes(), 16 * MIB);
+    let restored = guard.restore().unwrap();
+    assert_eq!(bench.device.discard_max_bytes(), highest);
+    assert_eq!(restored.len(), 1);
+    let expected = if highest == before {
+        Restored::Restored
+    } else {
+        Restored::Nearest {
+            found_bytes: highest,
+        }
+    };
+    assert_eq!(restored[0].1, expected);
+    assert_eq!(bench.journals(), 0);
+
+    // From a value that can be written it comes back exactly.
+    let guard = bench.lower(MIB);
+    assert_eq!(guard.restore().unwrap()[0].1, Restored::Restored);
+    assert_eq!(bench.device.discard_max_bytes(), highest);
+
+    // Dropping is enough, and a limit that is low enough is left alone.
+    drop(bench.lower(MIB));
+    assert_eq!(bench.device.discard_max_bytes(), highest);
+    let guard = bench.lower(u64::MAX);
+    assert_eq!(guard.lowered(), []);
+    assert_eq!(guard.restore().unwrap(), []);
+}
+
+#[test]
+fn the_guardian_restores_when_the_pass_is_killed() {
+    if !is_root() {
+        return;
+    }
+    let bench = Bench::new();
+    let highest = bench.device.highest_limit();
+    let (mut owner, guardian) = bench.owner();
+    // What ends the pass does not end its guardian.
+    for number in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
+        signal(guardian, number);
+    }
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(is_alive(guardian));
+    assert_eq!(bench.device.discard_max_bytes(), MIB);
+    owner.kill();
+    until("the limit is back", || {
+        bench.device.discard_max_bytes() == highest
+    });
+    until("the guardian is gone", || !is_alive(guardian));
+    assert_eq!(bench.journals(), 0);
+}
+
+#[test]
+fn the_next_start_restores_when_both_are_killed() {
+    if !is_root() {
+        return;
+    }
+    let bench = Bench::new();
+    let highest = bench.device.highest_limit();
+    let (mut owner, guardian) = bench.owner();
+    signal(guardian, Signal::KILL);
+    until("the guardian is dead", || !is_alive(guardian));
+    owner.kill();
+    assert_eq!(bench.device.discard_max_bytes(), MIB);
+    let restored = bench.leftovers();
+    assert_eq!(restored.len(), 1);
+    assert_ne!(restored[0], Restored::Obsolete);
+    assert_eq!(bench.device.discard_max_bytes(), highest);
+    assert_eq!(bench.journals(), 0);
+    assert_eq!(bench.leftovers(), []);
+}
+
+#[test]
+fn lowering_again_restores_what_was_left_first() {
+    if !is_root() {
+        return;
+    }
+    let bench = Bench::new();
+    let highest = bench.device.highest_limit();
+    let (mut owner, guardian) = bench.owner();
+    signal(guardian, Signal::KILL);
+    until("the guardian is dead", || !is_alive(guardian));
+    owner.kill();
+    let guard = bench.lower(2 * MIB);
+    assert_eq!(guard.lowered()[0].old_bytes, highest, "not the 1 MiB");
+    assert_eq!(bench.device.discard_max_bytes(), 2 * MIB);
+    guard.restore().unwrap();
+    assert_eq!(bench.device.discard_max_bytes(), highest);
+}
+
+#[test]
+fn what_a_living_pass_lowered_is_no_old_value() {
+    if !is_root() {
+        return;
+    }
+    let bench = Bench::new();
+    let (owner, _) = bench.owner();
+    let devices = [bench.device.kernel_name().to_owned()];
+    let error = Guard::lower(
+        &bench.state(),
+        Path::new(SYSFS),
+        &devices,
+        MIB / 2,
+        bench.guardian(),
+    )
+    .unwrap_err()
+    .to_string();
+    assert!(
+        error.contains(&format!("process {}", owner.pid())),
+        "{error}"
+    );
+    assert_eq!(bench.device.discard_max_bytes(), MIB);
+}
+
+#[test]
+fn a_dead_guardian_is_replaced() {
+    if !is_root() {
+        return;
+    }
+    let bench = Bench::new();
+    let highest = bench.device.highest_limit();
+    let mut guard = bench.lower(MIB);
+    let guardian = || {
+        children_of(std::process::id())
+            .into_iter()
+            .chain(tasks())
+            .find(|pid| {
+                std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|command| {
+                    String::from_utf8_lossy(&command).contains(bench.state().to_str().unwrap())
+                })
+            })
+    };
+    let first = guardian().expect("a guardian");
+    guard.keep_guarded().unwrap();
+    assert_eq!(guardian(), Some(first));
+    signal(first, Signal::KILL);
+    until("the guardian is dead", || !is_alive(first));
+    guard.keep_guarded().unwrap();
+    let second = guardian().expect("another guardian");
+    assert_ne!(first, second);
+    // With no guardian at all the pass does it itself.
+    signal(second, Signal::KILL);
+    until("the guardian is dead", || !is_alive(second));
+    assert_eq!(guard.restore().unwrap().len(), 1);
+    assert_eq!(bench.device.discard_max_bytes(), highest);
+}
+
+/// Children of this process's other threads: tests run in threads.
+fn tasks() -> Vec<u32> {
+    std::fs::read_dir("/proc/self/task")
+        .unwrap()
+        .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("children")).ok())
+        .flat_map(|children| {
+            children
+                .split_ascii_whitespace()
+                .filter_map(|pid| pid.parse().ok())
+                .collect::<Vec<u32>>()
+        })
+        .collect()
+}
+
+#[test]
+fn what_others_have_changed_is_left_alone() {
+    if !is_root() {
+        return;
+    }
+    let bench = Bench::new();
+    let path = bench.device.sysfs("queue/discard_max_bytes");
+    let guard = bench.lower(MIB);
+    std::fs::write(&path, (2 * MIB).to_string()).unwrap();
+    let restored = guard.restore().unwrap();
+    assert_eq!(
+        restored[0].1,
+        Restored::ChangedByOthers {
+            found_bytes: 2 * MIB
+        }
+    );
+    assert_eq!(bench.device.discard_max_bytes(), 2 * MIB);
+    assert_eq!(bench.journals(), 0);
+}
+
+/// The name is the same, the drive is another: its limit is not ours even where the number is.
+#[test]
+fn a_drive_that_came_later_is_another() {
+    if !is_root() {
+        return;
+    }
+    let bench = Bench::new();
+    if !bench.device.sysfs("diskseq").exists() {
+        eprintln!("skipped: no diskseq before kernel 5.15");
+        return;
+    }
+    let (mut owner, guardian) = bench.owner();
+    signal(guardian, Signal::KILL);
+    until("the guardian is dead", || !is_alive(guardian));
+    owner.kill();
+    let (device, image) = (&bench.device.device, bench.device.image.to_str().unwrap());
+    crate::support::run("losetup", &["-d", device]);
+    until("the device is free", || {
+        !bench.device.sysfs("loop/backing_file").exists()
+    });
+    crate::support::run("losetup", &[device, image]);
+    std::fs::write(
+        bench.device.sysfs("queue/discard_max_bytes"),
+        MIB.to_string(),
+    )
+    .unwrap();
+    assert_eq!(bench.leftovers(), [Restored::Obsolete]);
+    assert_eq!(bench.device.discard_max_bytes(), MIB);
+    assert_eq!(bench.journals(), 0);
+}
+
+#[test]
+fn nothing_is_lowered_without_journal_and_guardian() {
+    if !is_root() {
+        return;
+    }
+    let bench = Bench::new();
+    let before = bench.device.discard_max_bytes();
+    let devices = [bench.device.kernel_name().to_owned()];
+    let lower = |devices: &[String], guardian: Vec<OsString>| {
+        Guard::lower(&bench.state(), Path::new(SYSFS), devices, MIB, guardian)
+            .unwrap_err()
+            .to_string()
+    };
+    lower(&devices, vec!["/bin/false".into()]);
+    lower(&devices, vec!["/nonexistent".into()]);
+    assert_eq!(bench.journals(), 0);
+    let missing = [devices[0].clone(), "nosuchdrive".to_owned()];
+    let error = lower(&missing, bench.guardian());
+    assert!(error.contains("nosuchdrive"), "{error}");
+    std::fs::write(bench.state().join("limits/hostile.json"), "{}").unwrap();
+    let error = lower(&devices, bench.guardian());
+    assert!(error.contains("remove the file"), "{error}");
+    assert_eq!(bench.device.discard_max_bytes(), before);
+}

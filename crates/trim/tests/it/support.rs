@@ -1,0 +1,297 @@
+//! Loop devices, filesystems and processes that a test makes and that are gone when it ends.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// Loop devices and mounts need root. Says so where it is missing; the caller returns then.
+pub fn is_root() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        eprintln!("skipped: needs root for loop devices");
+    }
+    is_root
+}
+
+/// Runs a command that must succeed, and gives its output.
+pub fn run(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .unwrap_or_else(|error| panic!("{program}: {error}"));
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// Waits for something that is going to happen.
+pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !happened() {
+        assert!(start.elapsed() < Duration::from_mins(1), "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The example program with the processes that tests start: built by `cargo test` beside them.
+pub fn helper() -> &'static Path {
+    static HELPER: OnceLock<PathBuf> = OnceLock::new();
+    HELPER.get_or_init(|| {
+        let test = std::env::current_exe().expect("the test's own path");
+        let directory = test.parent().and_then(Path::parent).expect("target/debug");
+        let helper = directory.join("examples/trim_helper");
+        // `cargo test --test it` builds no examples, and leaves old ones.
+        if let Some(cargo) = std::env::var_os("CARGO") {
+            let built = Command::new(cargo)
+                .args(["build", "--quiet", "--package", "trim"])
+                .args(["--example", "trim_helper"])
+                .status();
+            assert!(built.is_ok_and(|status| status.success()), "no helper");
+        }
+        helper
+    })
+}
+
+/// An image file behind a loop device.
+#[derive(Debug)]
+pub struct Loop {
+    pub image: PathBuf,
+    pub device: String,
+}
+
+impl Loop {
+    pub fn attach(image: &Path) -> Self {
+        let path = image.to_str().expect("a plain path");
+        let device = Self {
+            image: image.to_owned(),
+            device: run("losetup", &["--find", "--show", path]),
+        };
+        device.reset_limit();
+        device
+    }
+
+    /// The highest limit that the kernel takes: a multiple of the granularity below 4 GiB.
+    pub fn highest_limit(&self) -> u64 {
+        let granularity = self.number("queue/discard_granularity").max(512);
+        let hw = self.number("queue/discard_max_hw_bytes");
+        (u64::from(u32::MAX) / granularity * granularity).min(hw)
+    }
+
+    fn reset_limit(&self) {
+        let path = self.sysfs("queue/discard_max_bytes");
+        // 0 could not be undone.
+        let limit = self.highest_limit();
+        if limit != 0 {
+            let _ = std::fs::write(path, limit.to_string());
+        }
+    }
+
+    fn number(&self, attribute: &str) -> u64 {
+        let text = std::fs::read_to_string(self.sysfs(attribute)).unwrap_or_default();
+        text.trim().parse().unwrap_or(0)
+    }
+
+    pub fn sparse(directory: &Path, name: &str, size_bytes: u64) -> Self {
+        let image = directory.join(name);
+        let file = std::fs::File::create_new(&image).expect("an image");
+        file.set_len(size_bytes).expect("its size");
+        Self::attach(&image)
+    }
+
+    /// `loop7`
+    pub fn kernel_name(&self) -> &str {
+        self.device.trim_start_matches("/dev/")
+    }
+
+    pub fn sysfs(&self, attribute: &str) -> PathBuf {
+        Path::new("/sys/block")
+            .join(self.kernel_name())
+            .join(attribute)
+    }
+
+    pub fn discard_max_bytes(&self) -> u64 {
+        self.number("queue/discard_max_bytes")
+    }
+
+    /// What the image still occupies.
+    pub fn stored_bytes(&self) -> u64 {
+        std::fs::metadata(&self.image).unwrap().blocks() * 512
+    }
+}
+
+impl Drop for Loop {
+    /// A limit outlives the detaching: the next user of the device must not find this test's.
+    fn drop(&mut self) {
+        self.reset_limit();
+        let _ = Command::new("losetup").args(["-d", &self.device]).status();
+    }
+}
+
+/// A mounted filesystem.
+#[derive(Debug)]
+pub struct Mounted {
+    pub mount_point: PathBuf,
+}
+
+impl Mounted {
+    /// Nothing is discarded while it is made.
+    pub fn make(fs_type: &str, device: &str, mount_point: &Path) -> Self {
+        match fs_type {
+            "ext4" => run("mkfs.ext4", &["-q", "-F", "-E", "nodiscard", device]),
+            "xfs" => run("mkfs.xfs", &["-q", "-f", "-K", device]),
+            "btrfs" => run("mkfs.btrfs", &["-q", "-f", "-K", device]),
+            other => panic!("{other}"),
+        };
+        Self::mount(device, mount_point)
+    }
+
+    pub fn mount(device: &str, mount_point: &Path) -> Self {
+        std::fs::create_dir_all(mount_point).expect("a mount point");
+        let path = mount_point.to_str().expect("a plain path");
+        run("mount", &[device, path]);
+        Self {
+            mount_point: mount_point.to_owned(),
+        }
+    }
+
+    /// Fails the test where it is busy.
+    pub fn unmount(self) {
+        run("umount", &[self.mount_point.to_str().unwrap()]);
+        std::mem::forget(self);
+    }
+
+    /// Writes a file, and deletes it again: space that is free and still stored below.
+    pub fn make_free_space(&self, len_bytes: usize) {
+        let path = self.mount_point.join("garbage");
+        std::fs::write(&path, vec![0xA5; len_bytes]).expect("a file");
+        run("sync", &["-f", self.mount_point.to_str().unwrap()]);
+        std::fs::remove_file(&path).expect("its end");
+        run("sync", &["-f", self.mount_point.to_str().unwrap()]);
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount")
+            .arg("--lazy")
+            .arg(&self.mount_point)
+            .status();
+    }
+}
+
+/// A filesystem in which nothing can be written until it is thawed.
+#[derive(Debug)]
+pub struct Frozen {
+    mount_point: PathBuf,
+}
+
+impl Frozen {
+    pub fn freeze(mounted: &Mounted) -> Self {
+        let mount_point = mounted.mount_point.clone();
+        run("fsfreeze", &["-f", mount_point.to_str().unwrap()]);
+        Self { mount_point }
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        let _ = Command::new("fsfreeze")
+            .arg("-u")
+            .arg(&self.mount_point)
+            .status();
+    }
+}
+
+/// One of the helper's processes; killed at the end.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Process {
+    pub fn start(arguments: &[&str]) -> Self {
+        let mut process = Command::new(helper())
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the helper");
+        let stdin = process.stdin.take();
+        let stdout = BufReader::new(process.stdout.take().expect("its stdout"));
+        Self {
+            child: process,
+            stdin,
+            stdout,
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The next line that it says; empty at its end.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("its stdout");
+        line.trim_end().to_owned()
+    }
+
+    /// Writes it a line.
+    pub fn say(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().expect("its stdin");
+        writeln!(stdin, "{line}").expect("its stdin");
+    }
+
+    /// As `kill -9` does.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("kill");
+        self.child.wait().expect("wait");
+    }
+
+    pub fn wait(&mut self) {
+        self.stdin = None;
+        self.child.wait().expect("wait");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a signal to one process.
+pub fn signal(pid: u32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid, signal).expect("a process to send a signal to");
+}
+
+/// It runs: not gone, and no zombie.
+pub fn is_alive(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        !stat
+            .rsplit(')')
+            .next()
+            .unwrap_or("")
+            .trim_start()
+            .starts_with('Z')
+    })
+}
+
+/// Processes whose parent is this one.
+pub fn children_of(pid: u32) -> Vec<u32> {
+    std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))
+        .unwrap_or_default()
+        .split_ascii_whitespace()
+        .filter_map(|child| child.parse().ok())
+        .collect()
+}

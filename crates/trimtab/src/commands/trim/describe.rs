@@ -1,0 +1,254 @@
+//! A plan in words: what `--dry-run` prints, and `--all` before it asks for consent.
+
+use super::consent;
+use super::forecast::{ASSUMED_DISCARD_BYTES_PER_S, Estimate, Forecast};
+use super::options::Options;
+use super::plan::Plan;
+use super::words::{Page, count, list, long, rate, short};
+use jiff::Timestamp;
+use report::{human_bytes, human_duration, stack_tree};
+use std::time::Duration;
+use trim::geometry::{Survey, Unsplittable};
+
+/// A trim that is longer ago than this, or unknown, makes a long pass likely.
+const OVERDUE_DAYS: i64 = 14;
+
+/// One mount's plan.
+pub fn plan(
+    page: &mut Page,
+    plan: &Plan<'_>,
+    forecast: &Forecast<'_>,
+    options: &Options,
+    unicode: bool,
+    now: Timestamp,
+) {
+    let size = forecast
+        .survey
+        .as_ref()
+        .map(|survey| survey.size_bytes)
+        .or(plan.mount.usage.map(|usage| usage.size_bytes))
+        .map_or(String::new(), |size| format!(", {}", human_bytes(size)));
+    let free = forecast
+        .free_bytes
+        .map_or(String::new(), |free| format!(", {} free", human_bytes(free)));
+    page.head(&format!(
+        "{}: {} on {}{size}{free}",
+        plan.name(),
+        plan.mount.fs_type,
+        report::escape(&plan.mount.source)
+    ));
+    if let Some(refusal) = &plan.refusal {
+        page.row("refused", &refusal.reason);
+        if let Some(finding) = &refusal.finding {
+            page.finding(finding);
+        }
+        for hint in &refusal.hints {
+            page.row("hint", hint);
+        }
+    }
+    if !plan.others.is_empty() {
+        let others: Vec<String> = plan
+            .others
+            .iter()
+            .map(|other| report::escape(other).into_owned())
+            .collect();
+        page.row(
+            "mounts",
+            &format!("also on {}; trimmed once", list(&others)),
+        );
+    }
+    for (index, stack) in forecast.stacks.iter().enumerate() {
+        let label = if index == 0 { "stack" } else { "" };
+        page.rows(label, &stack_tree(stack, page.room(), unicode));
+    }
+    if plan.refusal.is_some() {
+        return;
+    }
+    geometry(page, forecast, options);
+    expected(page, forecast);
+    time(page, forecast, now);
+    changes(page, plan, forecast, options);
+}
+
+fn geometry(page: &mut Page, forecast: &Forecast<'_>, options: &Options) {
+    let Some(survey) = &forecast.survey else {
+        if let Some(reason) = &forecast.unknown {
+            page.row("geometry", &format!("not known: {reason}"));
+        }
+        return;
+    };
+    page.row("geometry", &survey.description);
+    page.row("steps", &steps(survey));
+    for part in &survey.unsplittable {
+        page.row("in one step", &unsplittable(part, options));
+    }
+}
+
+fn steps(survey: &Survey) -> String {
+    let extents = survey.free_extents.map_or(String::new(), |extents| {
+        format!(" over {}", count(extents, "free extent"))
+    });
+    let largest = survey
+        .largest_extent_bytes
+        .filter(|bytes| *bytes > 0)
+        .map_or(String::new(), |bytes| {
+            format!(", the largest {}", human_bytes(bytes))
+        });
+    format!(
+        "about {}{extents}{largest}; fewer and larger ones while nobody notices",
+        count(survey.steps, "step")
+    )
+}
+
+/// What cannot be split, with what it may cost before anything is measured.
+fn unsplittable(part: &Unsplittable, options: &Options) -> String {
+    let stall = Duration::from_secs_f64(seconds(part.bytes, ASSUMED_DISCARD_BYTES_PER_S));
+    let settings = &options.settings;
+    let allowed = settings.accept_stall.unwrap_or(settings.stall);
+    let word = if stall > allowed {
+        format!(
+            "; {} are allowed, --accept-stall {}s allows as much",
+            short(allowed),
+            stall.as_secs() + 1
+        )
+    } else {
+        String::new()
+    };
+    format!(
+        "{}, {}: may hold up an allocation for {} (at an assumed {}/s){word}",
+        part.what,
+        human_bytes(part.bytes),
+        short(stall),
+        human_bytes(ASSUMED_DISCARD_BYTES_PER_S)
+    )
+}
+
+#[allow(clippy::cast_precision_loss)] // an estimate
+fn seconds(bytes: u64, per_s: u64) -> f64 {
+    bytes as f64 / per_s as f64
+}
+
+/// What each layer will see, layers of the same figure together.
+fn expected(page: &mut Page, forecast: &Forecast<'_>) {
+    let mut groups: Vec<(Option<u64>, Vec<String>)> = Vec::new();
+    for layer in &forecast.layers.layers {
+        let bytes = forecast.expected.get(&layer.device).copied();
+        match groups.iter_mut().find(|(known, _)| *known == bytes) {
+            Some((_, names)) => names.push(layer.device.clone()),
+            None => groups.push((bytes, vec![layer.device.clone()])),
+        }
+    }
+    let lines: Vec<String> = groups
+        .into_iter()
+        .flat_map(|(bytes, names)| {
+            let each = if names.len() > 1 { " each" } else { "" };
+            let text = match (bytes, forecast.free_bytes) {
+                (Some(bytes), _) => {
+                    format!("up to {}{each} at {}", human_bytes(bytes), list(&names))
+                }
+                (None, Some(free)) => {
+                    format!("their parts of {} at {}", human_bytes(free), list(&names))
+                }
+                (None, None) => format!("not known at {}", list(&names)),
+            };
+            report::wrap(&text, page.room())
+        })
+        .collect();
+    page.rows("discards", &lines);
+}
+
+fn time(page: &mut Page, forecast: &Forecast<'_>, now: Timestamp) {
+    if let Some(checkpoint) = &forecast.checkpoint {
+        page.row(
+            "goes on",
+            &format!(
+                "from the pass of {}, {} of {} visited; --restart starts over",
+                checkpoint.started_at.strftime("%Y-%m-%d %H:%M UTC"),
+                human_bytes(checkpoint.visited_bytes),
+                human_bytes(checkpoint.free_bytes)
+            ),
+        );
+    }
+    if let Some(estimate) = forecast.estimate {
+        page.row("time", &estimated(&estimate));
+    }
+    let last = match &forecast.last_trim {
+        None => "nothing here tells of an earlier trim: the first one visits all free space and \
+                 may take long"
+            .to_owned(),
+        Some((at, by)) => {
+            let ago = now.duration_since(*at).as_secs().max(0);
+            let overdue = if ago > OVERDUE_DAYS * 86_400 {
+                "; it is overdue and may take long"
+            } else {
+                ""
+            };
+            format!(
+                "{} ago by {}, as far as is known{overdue}",
+                human_duration(ago.unsigned_abs()),
+                report::escape(by)
+            )
+        }
+    };
+    page.row("last trim", &last);
+}
+
+fn estimated(estimate: &Estimate) -> String {
+    let takes = if estimate.takes < Duration::from_secs(60) {
+        "less than a minute".to_owned()
+    } else {
+        format!("about {}", long(estimate.takes))
+    };
+    #[allow(clippy::cast_precision_loss)] // a rate for people
+    let per_s = rate(estimate.bytes_per_s as f64);
+    format!(
+        "{takes} at {per_s} ({}); more where reads get slower and pauses are made",
+        estimate.basis.words()
+    )
+}
+
+/// What is changed, what is needed, what is worth knowing.
+fn changes(page: &mut Page, plan: &Plan<'_>, forecast: &Forecast<'_>, options: &Options) {
+    if let Some(text) = lowers(forecast, options) {
+        page.row("changes", &text);
+    }
+    if !options.windows.is_empty() {
+        page.row("window", &options.windows.words());
+    }
+    if !plan.stores.is_empty() {
+        page.row("store", &format!("{} runs on it", plan.store_names()));
+    }
+    if let Some(missing) = consent::missing(plan, options) {
+        page.row("needs", &missing);
+    }
+    for note in &plan.notes {
+        page.row("note", note);
+    }
+}
+
+/// What `--max-request` writes; `None` where it writes nothing.
+pub fn lowers(forecast: &Forecast<'_>, options: &Options) -> Option<String> {
+    let max_request = options.max_request?;
+    let mut changed: Vec<String> = Vec::new();
+    for stack in &forecast.stacks {
+        for drive in stack.leaves() {
+            let found = drive.discard.and_then(|limits| limits.max_bytes);
+            let text = match found {
+                Some(found) if found <= max_request => continue,
+                Some(found) => format!("{} (now {})", drive.name, human_bytes(found)),
+                None => drive.name.clone(),
+            };
+            if !changed.contains(&text) {
+                changed.push(text);
+            }
+        }
+    }
+    (!changed.is_empty()).then(|| {
+        format!(
+            "discard_max_bytes of {} becomes {} for the length of the pass, and is put back \
+             afterwards, whatever happens",
+            list(&changed),
+            human_bytes(max_request)
+        )
+    })
+}

@@ -1,0 +1,292 @@
+//! What a pass tells while it runs: one line on a terminal, drawn again and again, or a line now and
+//! then elsewhere.
+
+use super::words::{long, percent, rate, short};
+use report::{cut, human_bytes};
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+use trim::pace::{Controller, QuietLevel, Settings};
+use trim::pass::{Event, Progressed};
+
+/// How often the line is drawn at most.
+const REDRAW_EVERY: Duration = Duration::from_millis(200);
+/// How often a line is written where there is no terminal.
+const TELL_EVERY: Duration = Duration::from_secs(30);
+/// Waits from here on are worth a line of their own where there is no terminal.
+const LONG_WAIT: Duration = Duration::from_secs(30);
+/// Terminals are wider, lines are not.
+const COLUMNS_MAX: usize = 80;
+
+/// Draws on standard error.
+#[derive(Debug)]
+pub struct Draw {
+    quiet: bool,
+    /// Columns of a terminal that can go back to a line's begin.
+    columns: Option<usize>,
+    drawn_at: Option<Instant>,
+    told_at: Instant,
+    is_shown: bool,
+}
+
+impl Draw {
+    /// Looks at the terminal. `quiet` draws and says nothing.
+    pub fn new(quiet: bool) -> Self {
+        let stderr = std::io::stderr();
+        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let columns = (stderr.is_terminal() && !is_dumb).then(|| {
+            let columns = rustix::termios::tcgetwinsize(&stderr).map_or(0, |size| size.ws_col);
+            // One column is left: some terminals begin a new line when the last is filled.
+            match usize::from(columns) {
+                0 => COLUMNS_MAX - 1,
+                columns => columns.min(COLUMNS_MAX) - 1,
+            }
+        });
+        Self {
+            quiet,
+            columns,
+            drawn_at: None,
+            told_at: Instant::now(),
+            is_shown: false,
+        }
+    }
+
+    /// A message, above the line.
+    pub fn say(&mut self, text: &str) {
+        if self.quiet {
+            return;
+        }
+        self.clear();
+        for (index, line) in report::wrap(text, COLUMNS_MAX - 2).iter().enumerate() {
+            let indent = if index > 0 { "  " } else { "" };
+            write(&format!("{indent}{line}\n"));
+        }
+    }
+
+    /// The line as it stands now; elsewhere than on a terminal it is written now and then.
+    fn show(&mut self, line: &str) {
+        if self.quiet {
+            return;
+        }
+        let now = Instant::now();
+        let Some(columns) = self.columns else {
+            if now.duration_since(self.told_at) >= TELL_EVERY {
+                self.told_at = now;
+                write(&format!("{line}\n"));
+            }
+            return;
+        };
+        if self
+            .drawn_at
+            .is_none_or(|at| now.duration_since(at) >= REDRAW_EVERY)
+        {
+            self.drawn_at = Some(now);
+            self.is_shown = true;
+            write(&format!("\r{}\x1b[K", cut(line, columns)));
+        }
+    }
+
+    /// Takes the line away.
+    pub fn clear(&mut self) {
+        if self.is_shown {
+            self.is_shown = false;
+            self.drawn_at = None;
+            write("\r\x1b[K");
+        }
+    }
+}
+
+impl Drop for Draw {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// Progress is for people who are there; that nobody is, is no error.
+fn write(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// Turns the events of one pass into lines.
+#[derive(Debug)]
+pub struct Narrator {
+    mount: String,
+    /// Drives, to tell what was freed.
+    leaves: Vec<String>,
+    measurable: bool,
+    settings: Settings,
+    /// Budget of the drive probe.
+    budget: Option<Duration>,
+    waits: Option<String>,
+}
+
+impl Narrator {
+    /// For one mount; `mount` is fit for a terminal.
+    pub fn new(mount: String, leaves: Vec<String>, settings: Settings) -> Self {
+        Self {
+            mount,
+            leaves,
+            measurable: true,
+            settings,
+            budget: None,
+            waits: None,
+        }
+    }
+
+    /// Tells an event.
+    pub fn tell(&mut self, draw: &mut Draw, event: &Event) {
+        let mount = &self.mount;
+        match event {
+            Event::Measuring { takes } => draw.say(&format!(
+                "{mount}: measuring for {} how quick the drives are without a trim",
+                long(*takes)
+            )),
+            Event::Begins {
+                survey,
+                quiet,
+                budgets,
+                resumed_bytes,
+            } => {
+                let goes_on = if *resumed_bytes > 0 {
+                    format!(", {} visited before", human_bytes(*resumed_bytes))
+                } else {
+                    String::new()
+                };
+                draw.say(&format!(
+                    "{mount}: {}; {} free{goes_on}",
+                    survey.description,
+                    human_bytes(survey.free_bytes)
+                ));
+                for budget in budgets {
+                    draw.say(&format!("{mount}: {budget}"));
+                }
+                self.budget = self.budget_of(quiet);
+            }
+            Event::Unsplittable { what, predicted } => {
+                let stall = predicted.map_or(String::new(), |stall| {
+                    format!(", which may hold up an allocation for {}", short(stall))
+                });
+                draw.say(&format!(
+                    "{mount}: one step that cannot be split: {}, {}{stall}",
+                    what.what,
+                    human_bytes(what.bytes)
+                ));
+            }
+            Event::Stepped { progress, .. } => {
+                self.waits = None;
+                let line = self.line(progress);
+                draw.show(&line);
+            }
+            Event::Waiting {
+                pause,
+                reason,
+                progress,
+            } => {
+                let wait = format!("{mount}: waiting, {reason}");
+                if draw.columns.is_some() {
+                    draw.show(&format!("{} | {reason}", self.head(progress)));
+                } else if *pause >= LONG_WAIT && self.waits.as_ref() != Some(&wait) {
+                    draw.say(&format!("{wait} ({})", long(*pause)));
+                    self.waits = Some(wait);
+                } else {
+                    draw.show(&wait);
+                }
+            }
+            Event::Warning(text) => draw.say(&format!("{mount}: {text}")),
+        }
+    }
+
+    fn budget_of(&self, quiet: &[(String, QuietLevel)]) -> Option<Duration> {
+        let controller = Controller::new(self.settings.clone(), quiet.to_vec(), &[]);
+        (!quiet.is_empty()).then(|| controller.budget(0))
+    }
+
+    /// Mount point and percent.
+    fn head(&self, progress: &Progressed) -> String {
+        format!(
+            "{} {:>3} %",
+            self.mount,
+            percent(progress.visited_bytes, progress.free_bytes)
+        )
+    }
+
+    /// `/data  43 %  1.3 GiB freed  212 MiB/s  0.42 of 0.80 ms  3 min left`; parts that do not fit
+    /// are left out from the right.
+    fn line(&self, progress: &Progressed) -> String {
+        let freed = progress.discarded.sum(&self.leaves).filter(|_| self.measurable);
+        let mut line = self.head(progress);
+        let done = match freed {
+            Some(freed) => format!("{} freed", human_bytes(freed)),
+            None => format!("{} visited", human_bytes(progress.visited_bytes)),
+        };
+        let latency = progress.latency.first().map(|(_, level)| {
+            let budget = self
+                .budget
+                .map_or(String::new(), |budget| format!(" of {}", short(budget)));
+            format!("reads {}{budget}", short(level.mean))
+        });
+        let left = progress.left.map(|left| format!("{} left", long(left)));
+        let parts = [Some(done), Some(rate(progress.rate_bytes_per_s)), left, latency];
+        for part in parts.into_iter().flatten() {
+            if line.chars().count() + 2 + part.chars().count() < COLUMNS_MAX {
+                line.push_str("  ");
+                line.push_str(&part);
+            }
+        }
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use trim::account::Discarded;
+
+    fn narrator(mount: &str) -> Narrator {
+        let mut narrator = Narrator::new(
+            mount.to_owned(),
+            vec!["sda".to_owned()],
+            Settings::default(),
+        );
+        narrator.budget = Some(Duration::from_micros(800));
+        narrator
+    }
+
+    fn progress() -> Progressed {
+        let level = QuietLevel {
+            mean: Duration::from_micros(420),
+            p50: Duration::from_micros(400),
+            p99: Duration::from_micros(900),
+            readings: 50,
+        };
+        Progressed {
+            steps: 7,
+            free_bytes: 3 << 30,
+            visited_bytes: 3 << 29,
+            discarded: Discarded(BTreeMap::from([("sda".to_owned(), 1 << 30)])),
+            active: Duration::from_secs(10),
+            left: Some(Duration::from_secs(190)),
+            rate_bytes_per_s: 212.0 * 1024.0 * 1024.0,
+            latency: vec![("reads".to_owned(), level)],
+        }
+    }
+
+    #[test]
+    fn a_line_says_how_far_it_is() {
+        assert_eq!(
+            narrator("/data").line(&progress()),
+            "/data  50 %  1 GiB freed  212 MiB/s  3 min 10 s left  reads 0.42 ms of 0.80 ms"
+        );
+    }
+
+    #[test]
+    fn a_line_fits_and_what_is_not_measurable_is_not_claimed() {
+        let line = narrator("/srv/a/rather/long/mount/point/of/elasticsearch").line(&progress());
+        assert!(line.chars().count() < COLUMNS_MAX, "{line}");
+        let mut old_kernel = progress();
+        old_kernel.discarded = Discarded::default();
+        let line = narrator("/data").line(&old_kernel);
+        assert!(line.contains("1.5 GiB visited") && !line.contains("freed"), "{line}");
+    }
+}

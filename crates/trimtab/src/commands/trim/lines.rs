@@ -1,0 +1,276 @@
+//! `--format json`: one object a line, with `schema`, `seq`, `type` and `at`. Times are RFC 3339 in
+//! UTC, sizes bytes, durations seconds (`_s`), what is unknown is null.
+
+use super::consent;
+use super::forecast::{Basis, Forecast};
+use super::options::Options;
+use super::plan::Plan;
+use crate::error::CommandError;
+use crate::output;
+use facts::host::DiscardLimits;
+use facts::Finding;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::time::Duration;
+use trim::account::Layers;
+use trim::geometry::Survey;
+use trim::pace::QuietLevel;
+use trim::pass::{Ended, Event, Outcome, Progressed};
+
+/// Name and version of the stream.
+pub const SCHEMA: &str = "trimtab.trim/1";
+
+/// Writes the stream to standard output.
+#[derive(Debug, Default)]
+pub struct Lines {
+    seq: u64,
+}
+
+impl Lines {
+    /// Writes one object.
+    ///
+    /// # Errors
+    /// Where standard output cannot be written.
+    pub fn emit(&mut self, kind: &str, fields: Value) -> Result<(), CommandError> {
+        let mut line = json!({
+            "schema": SCHEMA,
+            "seq": self.seq,
+            "type": kind,
+            "at": Timestamp::now(),
+        });
+        if let (Value::Object(line), Value::Object(fields)) = (&mut line, fields) {
+            line.extend(fields);
+        }
+        self.seq += 1;
+        output::print(&format!("{line}\n"))
+    }
+}
+
+/// What is planned for a mount.
+pub fn plan(plan: &Plan<'_>, forecast: &Forecast<'_>, options: &Options) -> Value {
+    let survey = forecast.survey.as_ref();
+    let estimate = forecast.estimate;
+    let basis = estimate.map(|estimate| match estimate.basis {
+        Basis::Assumed => "assumed",
+        Basis::LastPass => "last_pass",
+        Basis::RateLimit => "rate_limit",
+    });
+    let layers: Vec<Value> = forecast
+        .layers
+        .layers
+        .iter()
+        .map(|layer| {
+            let limits: Option<DiscardLimits> = forecast
+                .stacks
+                .iter()
+                .flat_map(|stack| &stack.layers)
+                .find(|known| known.device.name == layer.device)
+                .and_then(|known| known.device.discard);
+            json!({
+                "device": layer.device,
+                "depth": layer.depth,
+                "is_leaf": layer.is_leaf,
+                "discard": limits,
+                "expected_bytes_max": forecast.expected.get(&layer.device),
+            })
+        })
+        .collect();
+    json!({
+        "mount_point": plan.mount.mount_point,
+        "also_mounted_on": plan.others,
+        "fs_type": plan.mount.fs_type,
+        "uuid": forecast.target.as_ref().and_then(|target| target.identity.uuid.as_ref()),
+        "size_bytes": survey.map(|s| s.size_bytes).or(plan.mount.usage.map(|u| u.size_bytes)),
+        "free_bytes": forecast.free_bytes,
+        "geometry": survey.map(|s| &s.description),
+        "geometry_unknown": forecast.unknown,
+        "free_extents": survey.and_then(|s| s.free_extents),
+        "largest_extent_bytes": survey.and_then(|s| s.largest_extent_bytes),
+        "steps": survey.map(|s| s.steps),
+        "unsplittable": survey.map(unsplittable),
+        "layers": layers,
+        "stores": plan.stores.iter().map(|store| store.engine.label()).collect::<Vec<_>>(),
+        "consent_missing": consent::missing(plan, options),
+        "refusal": plan.refusal.as_ref().map(|refusal| json!({
+            "reason": refusal.reason,
+            "rule": refusal.finding.as_ref().map(|finding| &finding.rule),
+            "hints": refusal.hints,
+        })),
+        "notes": plan.notes,
+        "estimated_s": estimate.map(|estimate| estimate.takes.as_secs_f64()),
+        "estimated_rate_bytes_per_s": estimate.map(|estimate| estimate.bytes_per_s),
+        "estimated_from": basis,
+        "last_trim_at": forecast.last_trim.as_ref().map(|(at, _)| at),
+        "last_trim_by": forecast.last_trim.as_ref().map(|(_, by)| by),
+        "max_request_bytes": options.max_request,
+        "resumes": forecast.checkpoint.as_ref().map(|checkpoint| json!({
+            "started_at": checkpoint.started_at,
+            "visited_bytes": checkpoint.visited_bytes,
+            "free_bytes": checkpoint.free_bytes,
+        })),
+    })
+}
+
+fn unsplittable(survey: &Survey) -> Vec<Value> {
+    let each = survey.unsplittable.iter();
+    each.map(|part| json!({"what": part.what, "bytes": part.bytes}))
+        .collect()
+}
+
+/// An event's type and fields; steps are to be rate-limited by the caller.
+pub fn event(mount_point: &str, event: &Event) -> (&'static str, Value) {
+    let (kind, mut fields) = match event {
+        Event::Measuring { takes } => ("measuring", json!({"takes_s": takes.as_secs_f64()})),
+        Event::Begins {
+            survey,
+            quiet,
+            budgets,
+            resumed_bytes,
+        } => (
+            "begins",
+            json!({
+                "geometry": survey.description,
+                "size_bytes": survey.size_bytes,
+                "free_bytes": survey.free_bytes,
+                "free_extents": survey.free_extents,
+                "largest_extent_bytes": survey.largest_extent_bytes,
+                "steps": survey.steps,
+                "unsplittable": unsplittable(survey),
+                "quiet": levels(quiet),
+                "budgets": budgets,
+                "resumed_bytes": resumed_bytes,
+            }),
+        ),
+        Event::Unsplittable { what, predicted } => (
+            "warning",
+            json!({
+                "text": format!("{} cannot be split", what.what),
+                "bytes": what.bytes,
+                "predicted_stall_s": predicted.map(|stall| stall.as_secs_f64()),
+            }),
+        ),
+        Event::Stepped {
+            step,
+            locked,
+            progress,
+        } => {
+            let mut fields = progressed(progress);
+            // Not FITRIM's answer: what it was asked for, in the filesystem's own addresses.
+            fields["range_start_bytes"] = step.range.start_bytes.into();
+            fields["step_free_bytes"] = step.free_bytes.into();
+            fields["step_free_extents"] = step.free_extents.into();
+            fields["locked_s"] = locked.as_secs_f64().into();
+            ("step", fields)
+        }
+        Event::Waiting {
+            pause,
+            reason,
+            progress,
+        } => {
+            let mut fields = progressed(progress);
+            fields["pause_s"] = pause.as_secs_f64().into();
+            fields["reason"] = reason.as_str().into();
+            ("waiting", fields)
+        }
+        Event::Warning(text) => ("warning", json!({"text": text})),
+    };
+    fields["mount_point"] = mount_point.into();
+    (kind, fields)
+}
+
+fn progressed(progress: &Progressed) -> Value {
+    json!({
+        "steps": progress.steps,
+        "free_bytes": progress.free_bytes,
+        "visited_bytes": progress.visited_bytes,
+        "discarded_bytes": progress.discarded.0,
+        "active_s": progress.active.as_secs_f64(),
+        "left_s": progress.left.map(|left| left.as_secs_f64()),
+        "rate_bytes_per_s": progress.rate_bytes_per_s,
+        "latency": levels(&progress.latency),
+    })
+}
+
+fn levels(levels: &[(String, QuietLevel)]) -> Vec<Value> {
+    levels
+        .iter()
+        .map(|(label, level)| {
+            json!({
+                "probe": label,
+                "mean_s": level.mean.as_secs_f64(),
+                "p50_s": level.p50.as_secs_f64(),
+                "p99_s": level.p99.as_secs_f64(),
+                "readings": level.readings,
+            })
+        })
+        .collect()
+}
+
+/// The end of a pass.
+pub fn ended(
+    mount_point: &str,
+    outcome: &Outcome,
+    layers: &Layers,
+    explained: &[Finding],
+    took: Duration,
+) -> Value {
+    let of_layer: Vec<Value> = layers
+        .layers
+        .iter()
+        .map(|layer| {
+            let bytes = outcome.progress.discarded.0.get(&layer.device);
+            json!({
+                "device": layer.device,
+                "depth": layer.depth,
+                "is_leaf": layer.is_leaf,
+                "discarded_bytes": bytes.filter(|_| outcome.measurable),
+            })
+        })
+        .collect();
+    json!({
+        "mount_point": mount_point,
+        "outcome": super::audit::word(&outcome.ended),
+        "reason": reason(&outcome.ended),
+        "resumable": is_resumable(&outcome.ended),
+        "layers": of_layer,
+        "measurable": outcome.measurable,
+        "size_bytes": outcome.survey.as_ref().map(|survey| survey.size_bytes),
+        "free_bytes": outcome.survey.as_ref().map(|_| outcome.progress.free_bytes),
+        "visited_bytes": outcome.progress.visited_bytes,
+        "steps": outcome.progress.steps,
+        "took_s": took.as_secs_f64(),
+        "active_s": outcome.progress.active.as_secs_f64(),
+        "quiet": levels(&outcome.quiet),
+        "latency": levels(&outcome.progress.latency),
+        "longest_locked_s": outcome.longest_locked.as_secs_f64(),
+        "findings": explained,
+    })
+}
+
+/// Whether the same command goes on from where it was.
+pub fn is_resumable(ended: &Ended) -> bool {
+    match ended {
+        Ended::Complete | Ended::Cancelled | Ended::Swallowed(_) => false,
+        Ended::Stopped { .. } | Ended::Signal(_) => true,
+        Ended::Failed { resumable, .. } => *resumable,
+    }
+}
+
+/// Why it ended, where it is not complete.
+pub fn reason(ended: &Ended) -> Option<String> {
+    match ended {
+        Ended::Complete => None,
+        Ended::Stopped { reason } | Ended::Failed { reason, .. } => Some(reason.clone()),
+        Ended::Signal(number) => Some(match number {
+            1 => "SIGHUP".to_owned(),
+            2 => "SIGINT".to_owned(),
+            15 => "SIGTERM".to_owned(),
+            number => format!("signal {number}"),
+        }),
+        Ended::Cancelled => Some("cancelled from another terminal".to_owned()),
+        Ended::Swallowed(swallowed) => Some(format!(
+            "discards are swallowed: {} bytes taken, {} bytes reached the drives",
+            swallowed.taken_bytes, swallowed.passed_bytes
+        )),
+    }
+}

@@ -1,0 +1,310 @@
+//! `trimtab trim`: arguments to a pass, its events to a terminal or a stream, its end to an exit code.
+
+mod audit;
+mod consent;
+mod describe;
+mod draw;
+mod forecast;
+mod layers;
+mod lines;
+mod options;
+mod plan;
+mod signals;
+mod sitting;
+mod status;
+mod store_probe;
+mod summary;
+mod tell;
+pub mod values;
+pub mod window;
+mod words;
+
+use crate::cli::Trim;
+use crate::commands::source;
+use crate::config::Config;
+use crate::error::{CommandError, Kind};
+use crate::output;
+use facts::Host;
+use forecast::{Depth, Forecast};
+use jiff::Timestamp;
+use options::Options;
+use plan::Plan;
+use serde_json::json;
+use sitting::Run;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+use tell::Teller;
+use trim::clock::SystemClock;
+use trim::pass::Ended;
+use trim::state::State;
+use trim::stop::Stop;
+use words::Page;
+
+/// Runs `trimtab trim`.
+///
+/// # Errors
+/// When it could not run or was refused; how a pass ended is the exit code.
+pub fn run(arguments: &Trim, config: &Config, quiet: bool) -> Result<ExitCode, CommandError> {
+    let format = options::format(arguments, &config.trim);
+    let state_dir = options::state_dir(arguments, &config.trim);
+    if arguments.status {
+        return status::show(&status::state_at(state_dir), &arguments.mounts, format);
+    }
+    let mut teller = Teller::new(format, quiet);
+    if arguments.restore_limits {
+        let restored = sitting::restore_leftovers(&state_dir, &mut teller)?;
+        if restored == 0 {
+            teller.remark("no limits were left lowered");
+        }
+        teller.finish()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let options = Options::new(arguments, &config.trim)?;
+    let host = read(config)?;
+    if arguments.cancel {
+        return status::cancel(&status::state_at(state_dir), &host, &arguments.mounts);
+    }
+    let plans = if arguments.all {
+        plan::all(&host, options.force)
+    } else {
+        plan::named(&host, &arguments.mounts, options.force)?
+    };
+    let code = if arguments.dry_run {
+        dry_run(&host, &plans, &options, arguments.all, &mut teller)?
+    } else {
+        trim(&host, &plans, &options, arguments, &mut teller)?
+    };
+    teller.finish()?;
+    Ok(code)
+}
+
+fn read(config: &Config) -> Result<Host, CommandError> {
+    let opened = source::live();
+    let arguments = crate::cli::SourceArgs {
+        root: None,
+        data_path: Vec::new(),
+    };
+    let (host, _) = source::read(&opened, &arguments, &config.check.data_paths)?;
+    if host.mounts.is_empty() {
+        return Err(CommandError::new(
+            Kind::Environment,
+            "no mounts are known: /proc/self/mountinfo could not be read",
+        ));
+    }
+    Ok(host)
+}
+
+/// Tells what would be done.
+fn dry_run(
+    host: &Host,
+    plans: &[Plan<'_>],
+    options: &Options,
+    all: bool,
+    teller: &mut Teller,
+) -> Result<ExitCode, CommandError> {
+    show_plans(host, plans, options, Depth::Survey, teller)?;
+    // Of a mount that was named it is the answer; of those that --all came upon it is not.
+    let refused = plans.iter().any(|plan| plan.refusal.is_some());
+    Ok(ExitCode::from(if refused && !all { 2 } else { 0 }))
+}
+
+/// Prints plans; text to standard output, or a line each.
+fn show_plans<'a>(
+    host: &'a Host,
+    plans: &[Plan<'a>],
+    options: &Options,
+    depth: Depth,
+    teller: &mut Teller,
+) -> Result<Vec<Forecast<'a>>, CommandError> {
+    let mut page = Page::new(usize::from(output::terminal_columns()));
+    let unicode = output::use_unicode();
+    let now = Timestamp::now();
+    let mut forecasts = Vec::new();
+    for plan in plans {
+        let forecast = forecast::forecast(host, plan, options, depth);
+        teller.emit("plan", lines::plan(plan, &forecast, options));
+        page.blank();
+        describe::plan(&mut page, plan, &forecast, options, unicode, now);
+        forecasts.push(forecast);
+    }
+    if plans.is_empty() {
+        page.head("no writable local filesystem on a block device was found: nothing to trim");
+    }
+    for shared in shared_drives(plans, &forecasts) {
+        page.blank();
+        page.head(&shared);
+    }
+    teller.print(&page.finish())?;
+    Ok(forecasts)
+}
+
+/// Filesystems over one drive, in words.
+fn shared_drives(plans: &[Plan<'_>], forecasts: &[Forecast<'_>]) -> Vec<String> {
+    let mut on_drive: HashMap<String, Vec<String>> = HashMap::new();
+    let wanted = plans.iter().zip(forecasts);
+    for (plan, forecast) in wanted.filter(|(plan, _)| plan.refusal.is_none()) {
+        for drive in forecast.layers.leaves() {
+            on_drive.entry(drive).or_default().push(plan.name());
+        }
+    }
+    let mut texts: Vec<String> = on_drive
+        .into_iter()
+        .filter(|(_, mounts)| mounts.len() > 1)
+        .map(|(drive, mounts)| {
+            format!(
+                "{} share {drive}: they are trimmed one after another",
+                words::list(&mounts)
+            )
+        })
+        .collect();
+    texts.sort();
+    texts
+}
+
+fn trim(
+    host: &Host,
+    plans: &[Plan<'_>],
+    options: &Options,
+    arguments: &Trim,
+    teller: &mut Teller,
+) -> Result<ExitCode, CommandError> {
+    if !arguments.all {
+        refuse(plans, teller)?;
+    }
+    let wanted: Vec<&Plan<'_>> = plans.iter().filter(|plan| plan.refusal.is_none()).collect();
+    if arguments.all && !arguments.yes {
+        show_plans(host, plans, options, Depth::Facts, teller)?;
+    }
+    consent::require(&wanted, options, arguments.all, arguments.yes)?;
+    if wanted.is_empty() {
+        return Err(CommandError::new(Kind::Refused, "nothing here can be trimmed")
+            .hint("`trimtab trim --all --dry-run` gives the reasons"));
+    }
+    if !signals::may_trim() {
+        return Err(CommandError::new(
+            Kind::Refused,
+            "trimming needs root (CAP_SYS_ADMIN), which this process has not",
+        )
+        .hint("run it with sudo; --dry-run works without"));
+    }
+    let stop = Stop::default();
+    signals::listen(&stop)?;
+    let state = State::open(options.state_dir.clone(), PathBuf::from(options::RUN_DIR))
+        .map_err(|error| sitting::state_error(&error))?;
+    sitting::restore_leftovers(&options.state_dir, teller)?;
+    let run = Run {
+        host,
+        options,
+        state: &state,
+        stop: &stop,
+        clock: SystemClock::start(),
+    };
+    if wanted.len() > 1 {
+        teller.remark(&format!(
+            "{} filesystems, one after another: {}",
+            wanted.len(),
+            words::list(&wanted.iter().map(|plan| plan.name()).collect::<Vec<_>>())
+        ));
+    }
+    passes(&run, &wanted, teller)
+}
+
+/// One pass after another, in the order given; the exit code of all of them.
+fn passes(
+    run: &Run<'_>,
+    wanted: &[&Plan<'_>],
+    teller: &mut Teller,
+) -> Result<ExitCode, CommandError> {
+    let began = Instant::now();
+    let mut code = 0;
+    for (index, plan) in wanted.iter().enumerate() {
+        let point = plan.mount.mount_point.as_str();
+        let deadline = match run.options.deadline {
+            None => None,
+            Some(deadline) => match deadline.checked_sub(began.elapsed()) {
+                Some(left) if !left.is_zero() => Some(left),
+                _ => {
+                    teller.say(point, "not begun: the deadline has passed");
+                    code = code.max(1);
+                    continue;
+                }
+            },
+        };
+        let forecast = forecast::forecast(run.host, plan, run.options, Depth::Facts);
+        teller.emit("plan", lines::plan(plan, &forecast, run.options));
+        match sitting::sit(run, plan, &forecast, deadline, teller) {
+            Ok(Ended::Signal(number)) => {
+                for plan in &wanted[index + 1..] {
+                    teller.say(&plan.mount.mount_point, "not begun");
+                }
+                let number = u8::try_from(number).unwrap_or(0);
+                return Ok(ExitCode::from(128u8.saturating_add(number)));
+            }
+            Ok(Ended::Complete) => {}
+            Ok(Ended::Failed { .. }) => code = 2,
+            Ok(Ended::Stopped { .. } | Ended::Cancelled | Ended::Swallowed(_)) => {
+                code = code.max(1);
+            }
+            Err(error) => {
+                teller.emit(
+                    "ended",
+                    json!({
+                        "mount_point": point,
+                        "outcome": "refused",
+                        "reason": error.message,
+                        "hints": error.hints,
+                    }),
+                );
+                if wanted.len() == 1 {
+                    return Err(error);
+                }
+                teller.print("")?;
+                eprintln!("trimtab: {error}");
+                code = 2;
+            }
+        }
+    }
+    Ok(ExitCode::from(code))
+}
+
+/// Refuses all where one of the named mounts must not or cannot be trimmed: half of what was asked
+/// for would look like all of it.
+fn refuse(plans: &[Plan<'_>], teller: &mut Teller) -> Result<(), CommandError> {
+    let refused: Vec<&Plan<'_>> = plans.iter().filter(|plan| plan.refusal.is_some()).collect();
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let mut page = Page::new(usize::from(output::terminal_columns()));
+    let mut reasons = Vec::new();
+    let mut hints = Vec::new();
+    for plan in refused {
+        let Some(refusal) = &plan.refusal else {
+            continue;
+        };
+        teller.emit(
+            "ended",
+            json!({
+                "mount_point": plan.mount.mount_point,
+                "outcome": "refused",
+                "reason": refusal.reason,
+                "hints": refusal.hints,
+                "findings": refusal.finding.as_slice(),
+            }),
+        );
+        reasons.push(format!("{}: {}", plan.name(), refusal.reason));
+        hints.extend(refusal.hints.iter().cloned());
+        if let Some(finding) = &refusal.finding {
+            page.head(&plan.name());
+            page.finding(finding);
+        }
+    }
+    teller.print(&page.finish())?;
+    if plans.len() > 1 {
+        hints.push("no other mount of this call was trimmed either".to_owned());
+    }
+    let mut error = CommandError::new(Kind::Refused, reasons.join("; "));
+    error.hints = hints;
+    Err(error)
+}

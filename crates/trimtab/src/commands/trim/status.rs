@@ -1,0 +1,282 @@
+//! `--status` and `--cancel`: passes of other processes, as their checkpoints and locks tell.
+
+use super::lines::Lines;
+use super::plan;
+use super::sitting::state_error;
+use super::words::{Page, count, long, percent, rate};
+use super::{forecast, options};
+use crate::cli::TrimFormat;
+use crate::error::{CommandError, Kind};
+use crate::output;
+use facts::Host;
+use jiff::Timestamp;
+use report::{escape, human_bytes, human_duration};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use trim::state::{Checkpoint, Phase, State, StateError};
+
+/// The state, without making its directories.
+pub fn state_at(state_dir: PathBuf) -> State {
+    State {
+        state_dir,
+        run_dir: PathBuf::from(options::RUN_DIR),
+    }
+}
+
+/// Lists passes.
+///
+/// # Errors
+/// Where the state directory, or a checkpoint in it, cannot be read.
+pub fn show(
+    state: &State,
+    mounts: &[PathBuf],
+    format: TrimFormat,
+) -> Result<ExitCode, CommandError> {
+    let mut page = Page::new(usize::from(output::terminal_columns()));
+    let mut lines = Lines::default();
+    let mut first_error = None;
+    let mut shown = 0;
+    for checkpoint in state.checkpoints() {
+        let checkpoint = match checkpoint {
+            Ok(checkpoint) => checkpoint,
+            Err(error) => {
+                first_error.get_or_insert_with(|| unreadable(&error));
+                continue;
+            }
+        };
+        let is_meant = |path: &PathBuf| Path::new(&checkpoint.mount_point) == path.as_path();
+        if !mounts.is_empty() && !mounts.iter().any(is_meant) {
+            continue;
+        }
+        shown += 1;
+        let holder = state
+            .holder(&checkpoint.identity.key())
+            .map_err(|error| unreadable(&error))?;
+        match format {
+            TrimFormat::Text => {
+                page.blank();
+                describe(&mut page, &checkpoint, holder, Timestamp::now());
+            }
+            TrimFormat::Json => lines.emit("pass", fields(&checkpoint, holder))?,
+        }
+    }
+    if let Some(error) = first_error {
+        return Err(error);
+    }
+    if shown == 0 && format == TrimFormat::Text {
+        page.head("no pass is running, and none can be resumed");
+    }
+    output::print(&page.finish())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn unreadable(error: &StateError) -> CommandError {
+    let is_denied = matches!(error, StateError::Io { source, .. }
+        if source.kind() == std::io::ErrorKind::PermissionDenied);
+    let shown = CommandError::new(Kind::Environment, error.to_string());
+    if is_denied {
+        shown.hint("run it as root: sudo trimtab trim --status")
+    } else {
+        shown
+    }
+}
+
+fn describe(page: &mut Page, checkpoint: &Checkpoint, holder: Option<u32>, now: Timestamp) {
+    let point = escape(&checkpoint.mount_point);
+    let ago = |at: Timestamp| {
+        let seconds = now.duration_since(at).as_secs().max(0).unsigned_abs();
+        format!("{} ago", human_duration(seconds))
+    };
+    let state = match (holder, &checkpoint.phase) {
+        (Some(pid), _) => format!("running, process {pid}"),
+        (None, Phase::Stopped { reason }) => {
+            format!("stopped {}: {reason}", ago(checkpoint.updated_at))
+        }
+        (None, Phase::Running) => format!(
+            "interrupted {} (killed, or the host went down)",
+            ago(checkpoint.updated_at)
+        ),
+    };
+    page.head(&format!("{point}: {state}"));
+    page.row(
+        "visited",
+        &format!(
+            "{} %, {} of {} free, in {}",
+            percent(checkpoint.visited_bytes, checkpoint.free_bytes),
+            human_bytes(checkpoint.visited_bytes),
+            human_bytes(checkpoint.free_bytes),
+            count(checkpoint.steps, "step")
+        ),
+    );
+    let active = Duration::try_from_secs_f64(checkpoint.active_s).unwrap_or_default();
+    let mut time = format!("began {}, {} of work", ago(checkpoint.started_at), long(active));
+    if let Some(per_s) = mean_rate(checkpoint) {
+        time.push_str(&format!(", {}", rate(per_s)));
+    }
+    page.row("time", &time);
+    if holder.is_some() {
+        let left = checkpoint
+            .left_s
+            .and_then(|left| Duration::try_from_secs_f64(left).ok());
+        if let Some(left) = left {
+            page.row("left", &long(left));
+        }
+        if let Some(remark) = &checkpoint.remark {
+            page.row("now", remark);
+        }
+        page.row("to end it", &format!("`trimtab trim --cancel {point}`"));
+    } else {
+        page.row("to go on", &format!("`trimtab trim {point}`"));
+        page.row("to forget", &format!("`trimtab trim --cancel {point}`"));
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // a rate for people
+fn mean_rate(checkpoint: &Checkpoint) -> Option<f64> {
+    (checkpoint.active_s > 0.0).then(|| checkpoint.visited_bytes as f64 / checkpoint.active_s)
+}
+
+fn fields(checkpoint: &Checkpoint, holder: Option<u32>) -> Value {
+    let (state, reason) = match (holder, &checkpoint.phase) {
+        (Some(_), _) => ("running", None),
+        (None, Phase::Stopped { reason }) => ("stopped", Some(reason)),
+        (None, Phase::Running) => ("interrupted", None),
+    };
+    json!({
+        "mount_point": checkpoint.mount_point,
+        "uuid": checkpoint.identity.uuid,
+        "state": state,
+        "reason": reason,
+        "pid": holder,
+        "started_at": checkpoint.started_at,
+        "updated_at": checkpoint.updated_at,
+        "steps": checkpoint.steps,
+        "free_bytes": checkpoint.free_bytes,
+        "visited_bytes": checkpoint.visited_bytes,
+        "discarded_bytes": checkpoint.discarded_bytes,
+        "active_s": checkpoint.active_s,
+        "rate_bytes_per_s": mean_rate(checkpoint),
+        "left_s": checkpoint.left_s,
+        "remark": checkpoint.remark,
+    })
+}
+
+/// Ends passes and forgets their checkpoints.
+///
+/// # Errors
+/// Where a path is neither a mount point nor that of a pass, or a request cannot be left.
+pub fn cancel(state: &State, host: &Host, mounts: &[PathBuf]) -> Result<ExitCode, CommandError> {
+    let mut text = String::new();
+    let mut missed = false;
+    for path in mounts {
+        let key = key_of(state, host, path)?;
+        let known = state.checkpoint(&key).ok().flatten().is_some();
+        let holder = state.holder(&key).map_err(|error| state_error(&error))?;
+        let asked = state.cancel(&key).map_err(|error| {
+            let error = state_error(&error);
+            if super::signals::may_trim() {
+                error
+            } else {
+                error.hint("run it as root")
+            }
+        })?;
+        let point = escape(&path.display().to_string()).into_owned();
+        text.push_str(&match (asked, known) {
+            (true, _) => format!(
+                "{point}: process {} was asked to end\n",
+                holder.map_or("?".to_owned(), |pid| pid.to_string())
+            ),
+            (false, true) => format!("{point}: no pass was running; its checkpoint is forgotten\n"),
+            (false, false) => {
+                missed = true;
+                format!("{point}: no pass is running, and there is no checkpoint\n")
+            }
+        });
+    }
+    output::print(&text)?;
+    Ok(ExitCode::from(u8::from(missed)))
+}
+
+/// The key of what is mounted at a path; of a pass that was made there, where nothing is mounted.
+fn key_of(state: &State, host: &Host, path: &Path) -> Result<String, CommandError> {
+    let found = plan::named(host, &[path.to_path_buf()], false);
+    let error = match found {
+        Ok(plans) => match plans.first().map(forecast::identify) {
+            Some(Ok(target)) => return Ok(target.identity.key()),
+            Some(Err(reason)) => CommandError::new(Kind::Environment, reason),
+            None => CommandError::new(Kind::Usage, "no mount was named"),
+        },
+        Err(error) => error,
+    };
+    state
+        .checkpoints()
+        .into_iter()
+        .flatten()
+        .find(|checkpoint| Path::new(&checkpoint.mount_point) == path)
+        .map(|checkpoint| checkpoint.identity.key())
+        .ok_or(error)
+}
+
+/// For tests of the numbers in words.
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use facts::host::DeviceNumber;
+    use std::collections::BTreeMap;
+    use trim::Cursor;
+    use trim::target::Identity;
+
+    fn checkpoint(phase: Phase) -> Checkpoint {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        Checkpoint {
+            schema: "trimtab.trim-checkpoint/1".to_owned(),
+            identity: Identity {
+                device: DeviceNumber { major: 7, minor: 1 },
+                uuid: Some("0f0f".to_owned()),
+                fs_type: "xfs".to_owned(),
+            },
+            mount_point: "/data".to_owned(),
+            started_at: at("2026-03-02T01:00:00Z"),
+            updated_at: at("2026-03-02T02:00:00Z"),
+            cursor: Cursor::default(),
+            steps: 1234,
+            free_bytes: 4 << 30,
+            visited_bytes: 1 << 30,
+            discarded_bytes: BTreeMap::new(),
+            active_s: 1024.0,
+            phase,
+            remark: Some("4 KiB reads: mean 0.4 ms".to_owned()),
+            left_s: Some(3072.0),
+        }
+    }
+
+    fn text(checkpoint: &Checkpoint, holder: Option<u32>) -> String {
+        let mut page = Page::new(80);
+        let now = "2026-03-02T03:00:00Z".parse().unwrap();
+        describe(&mut page, checkpoint, holder, now);
+        page.finish()
+    }
+
+    #[test]
+    fn a_running_pass() {
+        insta::assert_snapshot!(text(&checkpoint(Phase::Running), Some(4711)));
+    }
+
+    #[test]
+    fn passes_that_can_go_on_say_why_they_ended() {
+        let killed = text(&checkpoint(Phase::Running), None);
+        assert!(killed.contains("interrupted 1 h ago"), "{killed}");
+        assert!(killed.contains("`trimtab trim /data`"), "{killed}");
+        let stopped = text(
+            &checkpoint(Phase::Stopped {
+                reason: "the deadline has passed".to_owned(),
+            }),
+            None,
+        );
+        assert!(stopped.contains("the deadline has passed"), "{stopped}");
+        assert_eq!(fields(&checkpoint(Phase::Running), None)["state"], "interrupted");
+        assert_eq!(fields(&checkpoint(Phase::Running), Some(1))["state"], "running");
+    }
+}

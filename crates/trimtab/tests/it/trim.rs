@@ -1,0 +1,728 @@
+//! `trimtab trim` as its users meet it: words it refuses, consent, dry runs, whole passes on loop
+//! devices, signals, other terminals. What goes wrong below a pass is in `trim_trouble`.
+
+use crate::support::{stderr, stdout, trimtab};
+use rustix::mount::{UnmountFlags, unmount};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a hang is watched. Nothing is expected to take long.
+const PATIENCE: Duration = Duration::from_secs(120);
+const MIB: u64 = 1 << 20;
+
+/// Says what is missing, and leaves the test.
+macro_rules! needs_root {
+    () => {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("SKIPPED: loop devices need root");
+            return;
+        }
+    };
+}
+
+fn tool(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program)
+        .args(arguments)
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .output()
+        .unwrap_or_else(|error| panic!("{program}: {error}"));
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {}",
+        stderr(&output)
+    );
+    stdout(&output).trim().to_owned()
+}
+
+/// A filesystem of its own over a sparse file, unmounted and detached when dropped.
+struct Disk {
+    directory: tempfile::TempDir,
+    device: String,
+    extra: Vec<PathBuf>,
+}
+
+impl Disk {
+    /// `options` are those of mount.
+    fn new(fs_type: &str, mib: u64, options: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let image = directory.path().join("image");
+        File::create(&image).unwrap().set_len(mib * MIB).unwrap();
+        let device = tool("losetup", &["--find", "--show", image.to_str().unwrap()]);
+        let disk = Self {
+            directory,
+            device,
+            extra: Vec::new(),
+        };
+        let device = disk.device.as_str();
+        // No mkfs discards: the tests tell what a trim does.
+        match fs_type {
+            "xfs" => tool("mkfs.xfs", &["-q", "-K", device]),
+            "ext4" => tool(
+                "mkfs.ext4",
+                &["-q", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0", device],
+            ),
+            "btrfs" => tool("mkfs.btrfs", &["-q", "-K", device]),
+            other => panic!("{other}"),
+        };
+        let point = disk.point();
+        fs::create_dir(&point).unwrap();
+        tool("mount", &["-o", options, device, point.to_str().unwrap()]);
+        disk
+    }
+
+    fn point(&self) -> PathBuf {
+        self.directory.path().join("mount")
+    }
+
+    fn path(&self) -> String {
+        self.point().display().to_string()
+    }
+
+    fn state(&self) -> PathBuf {
+        self.directory.path().join("state")
+    }
+
+    /// Bytes that the host stores for it.
+    fn stored_bytes(&self) -> u64 {
+        fs::metadata(self.directory.path().join("image")).unwrap().blocks() * 512
+    }
+
+    /// Files of random bytes, every second one deleted: free space in many extents. Returns the
+    /// bytes of those that stay.
+    fn fragment(&self, files: u64, each_bytes: u64) -> u64 {
+        let mut random = File::open("/dev/urandom").unwrap();
+        let mut block = vec![0; usize::try_from(each_bytes).unwrap()];
+        for number in 0..files {
+            random.read_exact(&mut block).unwrap();
+            let mut file = File::create(self.point().join(format!("{number}"))).unwrap();
+            file.write_all(&block).unwrap();
+        }
+        self.sync();
+        for number in (0..files).step_by(2) {
+            fs::remove_file(self.point().join(format!("{number}"))).unwrap();
+        }
+        self.sync();
+        files / 2 * each_bytes
+    }
+
+    fn sync(&self) {
+        tool("sync", &["-f", &self.path()]);
+    }
+
+    /// Discards that its device has seen.
+    fn discards(&self) -> u64 {
+        let name = self.device.trim_start_matches("/dev/");
+        let stat = fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
+        stat.split_ascii_whitespace().nth(11).unwrap().parse().unwrap()
+    }
+
+    fn bind(&mut self) -> String {
+        let point = self.directory.path().join(format!("bind{}", self.extra.len()));
+        fs::create_dir(&point).unwrap();
+        let path = point.display().to_string();
+        tool("mount", &["--bind", &self.path(), &path]);
+        self.extra.push(point);
+        path
+    }
+
+    /// trimtab trim with a state directory of the disk's own, and patience with a busy machine.
+    fn trim(&self, arguments: &[&str]) -> Command {
+        let mut command = trimtab();
+        command
+            .args(["trim", "--max-latency", "5s", "--accept-stall", "60s"])
+            .arg("--state")
+            .arg(self.state())
+            .args(arguments);
+        command
+    }
+
+    /// Runs it to its end, which must come.
+    fn run(&self, arguments: &[&str]) -> Output {
+        let running = self.start(arguments);
+        let pid = running.id();
+        let (done, ended) = std::sync::mpsc::channel::<()>();
+        let watch = std::thread::spawn(move || {
+            let timed_out = ended.recv_timeout(PATIENCE).is_err();
+            if timed_out {
+                let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+                let _ = kill_process(pid, Signal::KILL);
+            }
+            timed_out
+        });
+        let output = running.output();
+        let _ = done.send(());
+        let timed_out = watch.join().unwrap();
+        assert!(!timed_out, "{arguments:?} did not end: {}{}", stdout(&output), stderr(&output));
+        output
+    }
+
+    /// The lines of a pass that is expected to end with this code.
+    fn lines(&self, code: i32, arguments: &[&str]) -> Vec<Value> {
+        let output = self.run(&[&["--format", "json"], arguments].concat());
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{}{}",
+            stdout(&output),
+            stderr(&output)
+        );
+        parse(&stdout(&output))
+    }
+
+    fn start(&self, arguments: &[&str]) -> Running {
+        let mut command = self.trim(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running(Some(command.spawn().unwrap()))
+    }
+
+    /// A pass that has made steps and written a checkpoint, and has more to do.
+    fn start_slowly(&self, more: &[&str]) -> Running {
+        let path = self.path();
+        let running = self.start(&[&[path.as_str(), "--rate", "8MiB/s"], more].concat());
+        wait_until("the pass is under way", || {
+            self.checkpoint().is_some_and(|checkpoint| {
+                checkpoint["visited_bytes"].as_u64().unwrap_or(0) > 0
+            })
+        });
+        running
+    }
+
+    /// The only checkpoint.
+    fn checkpoint(&self) -> Option<Value> {
+        let entries = fs::read_dir(self.state()).ok()?;
+        let name = entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .find(|name| name.starts_with("pass-") && Path::new(name).extension().is_some_and(|e| e == "json"))?;
+        serde_json::from_slice(&fs::read(self.state().join(name)).ok()?).ok()
+    }
+
+    fn audit(&self) -> Vec<Value> {
+        parse(&fs::read_to_string(self.state().join("audit.jsonl")).unwrap_or_default())
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        for point in &self.extra {
+            let _ = unmount(point, UnmountFlags::DETACH);
+        }
+        let _ = unmount(self.point(), UnmountFlags::DETACH);
+        let _ = Command::new("losetup").args(["-d", &self.device]).status();
+    }
+}
+
+/// `discard_max_bytes` of a disk, put back when dropped: a loop device keeps it for its next file.
+struct Limit {
+    path: String,
+    before: String,
+}
+
+impl Limit {
+    fn write(disk: &Disk, value: &str) -> Self {
+        let name = disk.device.trim_start_matches("/dev/");
+        let path = format!("/sys/block/{name}/queue/discard_max_bytes");
+        let before = fs::read_to_string(&path).unwrap();
+        fs::write(&path, value).unwrap();
+        Self { path, before }
+    }
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        let _ = fs::write(&self.path, &self.before);
+    }
+}
+
+/// A pass in another process, ended when dropped.
+struct Running(Option<Child>);
+
+impl Running {
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.0.as_ref().unwrap().id()).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    fn id(&self) -> u32 {
+        self.0.as_ref().unwrap().id()
+    }
+
+    fn output(mut self) -> Output {
+        self.0.take().unwrap().wait_with_output().unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn parse(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+fn of_type<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    lines.iter().filter(|line| line["type"] == kind).collect()
+}
+
+fn refused(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(2), "{}{}", stdout(output), stderr(output));
+    stderr(output)
+}
+
+/// Without the line breaks that a path of some length leads to.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Ignores what a directory listing of this machine would make of a plan.
+fn plain(text: &str, disk: &Disk) -> String {
+    let directory = disk.directory.path().display().to_string();
+    text.replace(&directory, "DIR").replace(&disk.device, "/dev/loopN").replace(
+        disk.device.trim_start_matches("/dev/"),
+        "loopN",
+    )
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_usage_errors() {
+    for (arguments, word) in [
+        (&["trim"][..], "required"),
+        (&["trim", "/", "--now", "--window", "01:00-05:00"], "cannot be used with"),
+        (&["trim", "/", "--tz", "UTC"], "--window"),
+        (&["trim", "/", "--all"], "cannot be used with"),
+        (&["trim", "/", "--window", "1-5"], "expected a window"),
+        (&["trim", "/", "--max-latency", "fast"], "expected a duration"),
+        (&["trim", "/", "--rate", "500MiB"], "expected a rate"),
+        (&["trim", "/", "--max-request", "0"], "above zero"),
+        (&["trim", "/", "--window", "01:00-05:00", "--tz", "Mars/Base"], "no time zone"),
+        (&["trim", "--cancel"], "required"),
+    ] {
+        let output = crate::support::run(arguments);
+        let text = refused(&output);
+        assert!(text.contains(word), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
+fn what_is_no_mount_point_is_refused_with_the_way_out() {
+    for (path, word) in [
+        ("/usr/bin", "trimtab trim /"),
+        ("/proc", "proc has no drive below"),
+        ("/no/such/place", "No such file"),
+    ] {
+        let output = crate::support::run(&["trim", path]);
+        let text = refused(&output);
+        assert!(text.contains(word), "{path}: {text}");
+    }
+}
+
+#[test]
+fn the_configuration_is_understood_or_named() {
+    let mut config = tempfile::NamedTempFile::new().unwrap();
+    writeln!(config, "[trim]\nmax_latency = \"soon\"").unwrap();
+    let path = config.path().display().to_string();
+    let output = crate::support::run(&["--config", &path, "trim", "/", "--dry-run"]);
+    let text = refused(&output);
+    assert!(text.contains("[trim] max_latency: expected a duration"), "{text}");
+}
+
+#[test]
+fn nobody_may_look_and_not_trim() {
+    needs_root!();
+    let disk = Disk::new("ext4", 64, "rw");
+    // nobody cannot enter a home directory, where the test's binary may be.
+    let open = |path: &Path| {
+        let mode = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
+        fs::set_permissions(path, mode).unwrap();
+    };
+    open(disk.directory.path());
+    let binary = disk.directory.path().join("trimtab");
+    fs::copy(env!("CARGO_BIN_EXE_trimtab"), &binary).unwrap();
+    let as_nobody = |arguments: &[&str]| {
+        let mut command = Command::new(&binary);
+        command.args(arguments).env_clear().uid(65534).gid(65534);
+        command.current_dir("/").output().unwrap()
+    };
+    let path = disk.path();
+    let text = refused(&as_nobody(&["trim", &path]));
+    assert!(text.contains("needs root (CAP_SYS_ADMIN)"), "{text}");
+    let before = disk.discards();
+    let looked = as_nobody(&["trim", "--dry-run", &path]);
+    assert_eq!(looked.status.code(), Some(0), "{}", stderr(&looked));
+    let text = stdout(&looked);
+    assert!(text.contains("ext4 on /dev/loop"), "{text}");
+    assert!(text.contains("read as root"), "{text}");
+    assert_eq!(disk.discards(), before);
+}
+
+#[test]
+fn a_read_only_mount_is_refused_and_so_is_the_call() {
+    needs_root!();
+    let disk = Disk::new("ext4", 64, "ro");
+    let other = Disk::new("ext4", 64, "rw");
+    let before = other.discards();
+    let output = other.run(&[&other.path(), &disk.path()]);
+    let text = refused(&output);
+    assert!(text.contains("mounted read-only"), "{text}");
+    assert!(text.contains("no other mount of this call was trimmed"), "{text}");
+    assert_eq!(other.discards(), before);
+    // A dry run says the same, and goes on to the other mount.
+    let output = other.run(&["--dry-run", &other.path(), &disk.path()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stdout(&output).contains("refused     it is mounted read-only"));
+    assert!(stdout(&output).contains("geometry    ext4"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_running_store_needs_a_word() {
+    needs_root!();
+    let disk = Disk::new("ext4", 64, "rw");
+    let config = disk.directory.path().join("trimtab.toml");
+    fs::write(&config, format!("[check]\ndata_paths = [\"{}\"]\n", disk.path())).unwrap();
+    let config = config.display().to_string();
+    let path = disk.path();
+    let before = disk.discards();
+    let text = refused(&disk.run(&["--config", &config, &path]));
+    assert!(text.contains("--window or --now"), "{text}");
+    assert_eq!(disk.discards(), before);
+    let output = disk.run(&["--config", &config, &path, "--dry-run"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(stdout(&output).contains("needs       data path runs on"), "{}", stdout(&output));
+    let output = disk.run(&["--config", &config, &path, "--now"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(disk.discards() > before);
+}
+
+#[test]
+fn all_prints_its_plan_and_does_nothing_without_yes() {
+    needs_root!();
+    let disk = Disk::new("xfs", 320, "rw");
+    let before = disk.discards();
+    let output = disk.run(&["--all", "--now"]);
+    let text = refused(&output);
+    assert!(text.contains("--all needs --yes"), "{text}");
+    assert!(stdout(&output).contains(&format!("{}: xfs on", disk.path())), "{}", stdout(&output));
+    assert_eq!(disk.discards(), before);
+    assert!(!disk.state().exists());
+}
+
+#[test]
+fn a_dry_run_tells_all_and_changes_nothing() {
+    needs_root!();
+    let mut disk = Disk::new("ext4", 512, "rw");
+    disk.fragment(40, MIB);
+    let bound = disk.bind();
+    let before = disk.discards();
+    let output = disk.run(&["--dry-run", &bound, &disk.path()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = plain(&stdout(&output), &disk);
+    for word in [
+        "DIR/bind0: ext4 on /dev/loopN, ",
+        "mounts      also on DIR/mount; trimmed once",
+        "stack       loopN",
+        "geometry    ext4: 4 block groups of 128 MiB",
+        "free extents, the largest",
+        "at loopN",
+        "time        less than a minute at",
+        "last trim ",
+    ] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80 || line.contains("DIR")), "{text}");
+    let lines = disk.lines(0, &["--dry-run", &disk.path()]);
+    assert_eq!(lines.len(), 1);
+    let plan = &lines[0];
+    assert_eq!(plan["schema"], "trimtab.trim/1");
+    assert_eq!((&plan["type"], &plan["seq"]), (&"plan".into(), &0.into()));
+    assert_eq!(plan["also_mounted_on"], serde_json::json!([bound]));
+    assert!(plan["refusal"].is_null() && plan["resumes"].is_null());
+    assert!(plan["free_extents"].as_u64().unwrap() >= 20, "{plan}");
+    let name = disk.device.trim_start_matches("/dev/");
+    assert_eq!(plan["layers"][0]["device"], name);
+    assert_eq!(plan["layers"][0]["expected_bytes_max"], plan["free_bytes"]);
+    assert_eq!(disk.discards(), before);
+    assert!(!disk.state().exists(), "a dry run needs no state directory");
+}
+
+/// A pass frees what is free, says so as the counters have it, and leaves its lines.
+fn whole_pass(fs_type: &str, options: &str, metadata_max: u64) {
+    let mut disk = Disk::new(fs_type, 768, options);
+    let live_bytes = disk.fragment(200, MIB);
+    let bound = disk.bind();
+    let stored = disk.stored_bytes();
+    let lines = disk.lines(0, &[&disk.path(), &bound]);
+    disk.sync();
+    let left = disk.stored_bytes();
+    assert!(
+        left <= live_bytes + metadata_max * MIB && stored - left >= live_bytes * 9 / 10,
+        "{fs_type}: {stored} -> {left}, live {live_bytes}"
+    );
+    for (index, line) in lines.iter().enumerate() {
+        assert_eq!(line["schema"], "trimtab.trim/1");
+        assert_eq!(line["seq"], index);
+        assert!(line["at"].as_str().unwrap().ends_with('Z'), "{line}");
+    }
+    assert_eq!(of_type(&lines, "plan").len(), 1, "the bind mount is not a second one");
+    let begins = of_type(&lines, "begins");
+    assert_eq!(begins[0]["resumed_bytes"], 0);
+    assert!(!of_type(&lines, "step").is_empty());
+    let ended = of_type(&lines, "ended");
+    assert_eq!(ended.len(), 1);
+    let ended = ended[0];
+    assert_eq!((&ended["outcome"], &ended["reason"]), (&"complete".into(), &Value::Null));
+    assert_eq!(ended["resumable"], false);
+    let layer = &ended["layers"][0];
+    assert_eq!(layer["device"], disk.device.trim_start_matches("/dev/"));
+    // What the device counted, not what FITRIM said: at least what was freed below.
+    let discarded = layer["discarded_bytes"].as_u64().unwrap();
+    assert!(discarded >= stored - left, "{discarded} {stored} {left}");
+    assert!(discarded <= 768 * MIB);
+    assert!(ended["visited_bytes"].as_u64() >= begins[0]["free_bytes"].as_u64());
+    assert!(disk.checkpoint().is_none());
+    let audit = disk.audit();
+    assert_eq!(audit.len(), 1);
+    assert_eq!(audit[0]["outcome"], "complete");
+    assert_eq!(audit[0]["who"]["uid"], 0);
+    assert_eq!(audit[0]["mount_point"], disk.path());
+    // The next forecast knows of it.
+    let plan = &disk.lines(0, &["--dry-run", &disk.path()])[0];
+    assert_eq!(plan["last_trim_by"], "trimtab");
+}
+
+#[test]
+fn a_whole_pass_on_xfs() {
+    needs_root!();
+    // The log of 64 MiB is written by mkfs, and stays.
+    whole_pass("xfs", "rw", 80);
+}
+
+#[test]
+fn a_whole_pass_on_ext4() {
+    needs_root!();
+    whole_pass("ext4", "rw", 40);
+}
+
+#[test]
+fn a_whole_pass_on_btrfs() {
+    needs_root!();
+    whole_pass("btrfs", "rw,nodiscard", 40);
+}
+
+#[test]
+fn the_summary_is_for_people() {
+    needs_root!();
+    let disk = Disk::new("xfs", 320, "rw");
+    let output = disk.run(&[&disk.path()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = plain(&stdout(&output), &disk);
+    assert!(text.starts_with("DIR/mount: complete\n"), "{text}");
+    for word in ["freed       ", " at loopN of ", "all of it", "steps", "latency     ", "quiet: mean"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let messages = stderr(&output);
+    assert!(messages.contains("measuring for"), "{messages}");
+    assert!(!messages.contains('\u{1b}') && !messages.contains('\r'), "no terminal: {messages}");
+    let quiet = disk.run(&[&disk.path(), "--quiet"]);
+    assert_eq!(stderr(&quiet), "");
+}
+
+#[test]
+fn sigint_ends_with_130_and_the_next_call_goes_on() {
+    needs_root!();
+    let disk = Disk::new("xfs", 512, "rw");
+    let running = disk.start_slowly(&[]);
+    running.signal(Signal::INT);
+    let output = running.output();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("ended by SIGINT"), "{text}");
+    assert!(words(&text).contains(&format!("`trimtab trim {}`", disk.path())), "{text}");
+    let visited = disk.checkpoint().unwrap()["visited_bytes"].as_u64().unwrap();
+    assert!(visited > 0);
+    let status = disk.run(&["--status"]);
+    assert!(stdout(&status).contains("SIGINT") || stdout(&status).contains("signal 2"));
+    let lines = disk.lines(0, &[&disk.path()]);
+    let begins = of_type(&lines, "begins")[0];
+    assert_eq!(begins["resumed_bytes"], visited);
+    let ended = of_type(&lines, "ended")[0];
+    assert_eq!(ended["outcome"], "complete");
+    assert!(disk.checkpoint().is_none());
+    let outcomes: Vec<Value> = disk.audit().iter().map(|line| line["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["signal", "complete"]);
+}
+
+#[test]
+fn restart_forgets_how_far_it_was() {
+    needs_root!();
+    let disk = Disk::new("xfs", 512, "rw");
+    let running = disk.start_slowly(&[]);
+    running.signal(Signal::TERM);
+    assert_eq!(running.output().status.code(), Some(143));
+    let lines = disk.lines(0, &[&disk.path(), "--restart"]);
+    assert_eq!(of_type(&lines, "begins")[0]["resumed_bytes"], 0);
+}
+
+#[test]
+fn another_terminal_sees_a_pass_and_cancels_it() {
+    needs_root!();
+    let disk = Disk::new("xfs", 512, "rw");
+    let running = disk.start_slowly(&[]);
+    let pid = running.id();
+    let status = disk.run(&["--status"]);
+    assert_eq!(status.status.code(), Some(0), "{}", stderr(&status));
+    let text = stdout(&status);
+    assert!(words(&text).contains(&format!("{}: running, process {pid}", disk.path())), "{text}");
+    let lines = disk.lines(0, &["--status"]);
+    assert_eq!(lines[0]["type"], "pass");
+    assert_eq!((&lines[0]["state"], &lines[0]["pid"]), (&"running".into(), &pid.into()));
+    // A second start does not disturb it.
+    let second = disk.run(&[&disk.path()]);
+    let text = refused(&second);
+    assert!(text.contains(&pid.to_string()) && text.contains("--status"), "{text}");
+    let cancel = disk.run(&["--cancel", &disk.path()]);
+    assert_eq!(cancel.status.code(), Some(0), "{}", stderr(&cancel));
+    assert!(stdout(&cancel).contains(&pid.to_string()), "{}", stdout(&cancel));
+    let output = running.output();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stdout(&output).contains("cancelled"), "{}", stdout(&output));
+    assert!(disk.checkpoint().is_none());
+    let status = disk.run(&["--status"]);
+    assert!(stdout(&status).contains("no pass is running"), "{}", stdout(&status));
+    let nothing = disk.run(&["--cancel", &disk.path()]);
+    assert_eq!(nothing.status.code(), Some(1));
+}
+
+#[test]
+fn cancel_forgets_a_pass_that_was_stopped() {
+    needs_root!();
+    let disk = Disk::new("xfs", 512, "rw");
+    let running = disk.start_slowly(&[]);
+    running.signal(Signal::TERM);
+    running.output();
+    let cancel = disk.run(&["--cancel", &disk.path()]);
+    assert_eq!(cancel.status.code(), Some(0), "{}", stderr(&cancel));
+    assert!(stdout(&cancel).contains("its checkpoint is forgotten"), "{}", stdout(&cancel));
+    assert!(disk.checkpoint().is_none());
+}
+
+#[test]
+fn a_deadline_stops_it_resumably() {
+    needs_root!();
+    let disk = Disk::new("xfs", 512, "rw");
+    let lines = disk.lines(1, &[&disk.path(), "--rate", "8MiB/s", "--deadline", "8s"]);
+    let ended = of_type(&lines, "ended")[0];
+    assert_eq!((&ended["outcome"], &ended["resumable"]), (&"stopped".into(), &true.into()));
+    assert!(ended["reason"].as_str().unwrap().contains("deadline"), "{ended}");
+    assert!(disk.checkpoint().is_some());
+}
+
+#[test]
+fn outside_of_its_window_a_pass_waits_and_can_be_ended() {
+    needs_root!();
+    let disk = Disk::new("xfs", 320, "rw");
+    let before = disk.discards();
+    // One that begins in six hours, and ends in seven.
+    let hour = |ahead: i64| {
+        let at = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(ahead);
+        at.strftime("%H:%M").to_string()
+    };
+    let window = format!("{}-{}", hour(6), hour(7));
+    let path = disk.path();
+    let running = disk.start(&[&path, "--window", &window, "--tz", "UTC"]);
+    wait_until("it waits", || disk.checkpoint().is_some());
+    let status = disk.run(&["--status"]);
+    let text = stdout(&status);
+    assert!(text.contains("running, process"), "{text}");
+    assert!(words(&text).contains(&format!("outside of --window {window}")), "{text}");
+    running.signal(Signal::TERM);
+    let output = running.output();
+    assert_eq!(output.status.code(), Some(143), "{}", stderr(&output));
+    assert!(words(&stderr(&output)).contains("it opens at"), "{}", stderr(&output));
+    assert_eq!(disk.discards(), before);
+    assert!(disk.checkpoint().is_none(), "nothing was done: nothing is kept");
+}
+
+#[test]
+fn an_open_window_is_used() {
+    needs_root!();
+    let disk = Disk::new("xfs", 320, "rw");
+    let lines = disk.lines(0, &[&disk.path(), "--window", "00:00-24:00"]);
+    assert_eq!(of_type(&lines, "ended")[0]["outcome"], "complete");
+}
+
+#[test]
+fn limits_are_lowered_for_the_pass_only() {
+    needs_root!();
+    let disk = Disk::new("xfs", 512, "rw");
+    let limit = || {
+        let name = disk.device.trim_start_matches("/dev/");
+        let path = format!("/sys/block/{name}/queue/discard_max_bytes");
+        fs::read_to_string(path).unwrap().trim().parse::<u64>().unwrap()
+    };
+    let before = limit();
+    assert!(before > 16 * MIB);
+    let path = disk.path();
+    let output = disk.run(&["--dry-run", &path, "--max-request", "16MiB"]);
+    assert!(stdout(&output).contains("becomes 16 MiB"), "{}", stdout(&output));
+    assert_eq!(limit(), before);
+    let running = disk.start_slowly(&["--max-request", "16MiB"]);
+    assert_eq!(limit(), 16 * MIB);
+    running.signal(Signal::INT);
+    let output = running.output();
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(limit(), before, "{}", stderr(&output));
+    let restored = disk.run(&["--restore-limits"]);
+    assert_eq!(restored.status.code(), Some(0), "{}", stderr(&restored));
+    assert!(stderr(&restored).contains("no limits were left lowered"), "{}", stderr(&restored));
+}
+
+#[test]
+fn a_device_that_takes_no_discards_is_refused_with_its_rule() {
+    needs_root!();
+    let disk = Disk::new("ext4", 64, "rw");
+    // Switched off by hand, as TRIM009 knows it.
+    let _restored = Limit::write(&disk, "0");
+    let output = disk.run(&[&disk.path(), "--force"]);
+    let text = refused(&output);
+    assert!(text.contains("TRIM009: discards are switched off by hand"), "{text}");
+    let explained = stdout(&output);
+    assert!(explained.contains("remedy      "), "{explained}");
+    assert!(explained.contains("discard_max_bytes"), "{explained}");
+    let lines = disk.lines(2, &[&disk.path()]);
+    assert_eq!(lines[0]["outcome"], "refused");
+    assert_eq!(lines[0]["findings"][0]["rule"], "TRIM009");
+}
+
+#[test]
+fn help_and_manual_know_the_command() {
+    let help = stdout(&crate::support::run(&["trim", "--help"]));
+    for word in ["Examples:", "--require-green", "Exit codes:", "143"] {
+        assert!(help.contains(word), "{word}: {help}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().display().to_string();
+    assert!(crate::support::run(&["man", &path]).status.success());
+    let page = fs::read_to_string(directory.path().join("trimtab-trim.1")).unwrap();
+    assert!(page.contains("accept\\-stall"), "{page}");
+}

@@ -1,0 +1,53 @@
+# shellcheck shell=bash
+# Runs in a guest: trims on drives and arrays. Drives: nvme0n1 to nvme3n1; one virtio-scsi and one
+# AHCI disk of which the host frees what is discarded, and one each of which it does not.
+set -uo pipefail
+# shellcheck source=lab/cases/lib.sh
+. /lab/lib.sh
+for module in xfs ext4 btrfs virtio_scsi ahci sd_mod raid0 raid1 raid10 raid456; do modprobe $module; done
+nvme=(/dev/nvme{0..3}n1)
+
+for type in xfs ext4 btrfs; do
+    stack nvme-$type $type /dev/nvme0n1 0
+    renew /dev/nvme0n1
+done
+
+array() { # CASE TYPE LEVEL DRIVES MDADM_ARGUMENT...
+    local label=$1 type=$2 level=$3 drives=$4
+    shift 4
+    mdadm --create /dev/md0 --run --level="$level" --raid-devices="$drives" --size=600M "$@" "${nvme[@]:0:$drives}" &&
+        stack "$label" "$type" /dev/md0 "$(seq -s ' ' 0 $((drives - 1)))"
+}
+end_array() {
+    mdadm --stop /dev/md0
+    renew "${nvme[@]}"
+}
+array raid0 xfs 0 4 --chunk=64; end_array
+array raid1 ext4 1 2 --assume-clean; end_array
+array raid10 xfs 10 4 --assume-clean --chunk=64; end_array
+array raid5 xfs 5 3 --assume-clean --chunk=64
+# The same array again, as an administrator allows it who knows that the drives read zeros.
+mdadm --stop /dev/md0
+echo Y >/sys/module/raid456/parameters/devices_handle_discard_safely
+mdadm --assemble /dev/md0 "${nvme[@]:0:3}"
+again raid5-allowed
+empty
+end_array
+
+# Which disk is which: QEMU's serial numbers.
+disk() {
+    local page
+    for page in /sys/block/sd*/device/vpd_pg80; do
+        if [ "$(tr -dc 'A-Z-' <"$page")" = "$1" ]; then
+            page=${page%/device/*}
+            echo "/dev/${page##*/}"
+        fi
+    done
+}
+tries=0
+until [ -e /sys/block/sdd ] || [ $((tries++)) = 50 ]; do sleep 0.1; done
+stack scsi xfs "$(disk SCSI)" scsi
+stack scsi-ignored xfs "$(disk SCSI-IGNORED)" scsi-ignored
+stack ahci ext4 "$(disk AHCI)" ahci
+stack ahci-ignored ext4 "$(disk AHCI-IGNORED)" ahci-ignored
+exit 0

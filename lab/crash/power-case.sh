@@ -1,0 +1,117 @@
+# shellcheck shell=bash
+# Runs in a guest, twice with the same drives: nvme0n1 holds what is trimmed, nvme1n1 the state
+# directory. /lab/keep outlives the power, as the host's disk does.
+#
+# The first boot (no /lab/keep/sums yet) fills the filesystem, starts a store and a pass, and goes on
+# until the power fails. The second one looks at what is left, and lets the pass go on. What it sees
+# is judged on the host, by power.sh.
+set -uo pipefail
+out=/lab/out keep=/lab/keep
+trimtab=/lab/trimtab
+data=/dev/nvme0n1 state_drive=/dev/nvme1n1
+limit=/sys/block/nvme0n1/queue/discard_max_bytes
+type=$(cat $keep/type)
+# shellcheck source=lab/crash/lib.sh
+. /lab/lib.sh
+for module in xfs ext4 btrfs; do modprobe $module; done
+mkdir -p /mnt/state /mnt/data
+
+record() { printf '%s\t%s\n' "$1" "$2" >>$out/records; }
+say() { echo "== [$(cut -d' ' -f1 /proc/uptime)] $*"; }
+
+start_pass() { # OUTPUT [ARGUMENT...]
+    local output=$1
+    shift
+    $trimtab trim /mnt/data --now --state /mnt/state/trimtab --max-latency 30s --accept-stall 60s \
+        --format json "$@" >"$out/$output.jsonl" 2>"$out/$output.err"
+}
+
+if [ ! -e $keep/sums ]; then
+    cat $limit >$keep/limit
+    make_filesystem ext4 $state_drive && mount_filesystem ext4 $state_drive /mnt/state || exit 1
+    make_filesystem "$type" $data && mount_filesystem "$type" $data /mnt/data || exit 1
+    head -c 2097152 /dev/urandom >/run/random
+    mkdir /mnt/data/files
+    # Files that stay, each another, and holes of many sizes between them.
+    for ((index = 0; index < 90; index++)); do
+        { printf '%-64s' "$type $index"; head -c $((20000 + index * 7919 % 400000)) /run/random; } >/mnt/data/files/$index
+        head -c $((100000 + index * 104729 % 1900000)) /run/random >/mnt/data/junk.$index
+    done
+    (cd /mnt/data/files && sha256sum -- *) >/run/sums || exit 1
+    sync
+    rm /mnt/data/junk.*
+    sync
+    cp /run/sums $keep/sums.new && mv $keep/sums.new $keep/sums
+    /bin/bash /lab/writer.sh run /mnt/data/written $keep/ledger &
+    say "the pass begins"
+    touch $keep/begun
+    start_pass first --rate 24MiB/s --max-request 1MiB
+    record first_exit $?
+    # The power did not fail in time. What follows is the same.
+    touch $keep/over
+    while :; do sleep 1; done
+fi
+
+record limit_at_boot "$(cat $limit)"
+mount_filesystem ext4 $state_drive /mnt/state || exit 1
+cp -r /mnt/state/trimtab $out/found
+say "what the power left"
+look_at_files() { # WHEN
+    local state=same
+    (cd /mnt/data/files && sha256sum -c $keep/sums) >"$out/$1.sums" 2>&1 || state=changed
+    [ "$(find /mnt/data/files -type f | wc -l)" = "$(wc -l <$keep/sums)" ] || state=changed
+    record "$1_files" $state
+    state=same
+    /bin/bash /lab/writer.sh verify /mnt/data/written $keep/ledger 2>"$out/$1.written" || state=changed
+    record "$1_written" $state
+}
+# The kernel replays its log when it mounts; only then the tools may look.
+mount_filesystem "$type" $data /mnt/data || exit 1
+look_at_files replayed
+umount /mnt/data || exit 1
+check_filesystem "$type" $data >$out/replayed.fsck 2>&1
+record replayed_fsck $?
+mount_filesystem "$type" $data /mnt/data || exit 1
+$trimtab trim --status --state /mnt/state/trimtab >$out/status 2>&1
+record status_exit $?
+if [ -e $keep/restore ]; then
+    $trimtab trim --restore-limits --state /mnt/state/trimtab >$out/restore 2>&1
+    record restore_exit $?
+    record limit_after_restore "$(cat $limit)"
+    record journals_after_restore "$(ls /mnt/state/trimtab/limits 2>/dev/null | wc -l)"
+fi
+# A clock that went wrong with the power: the checkpoint is from the future.
+[ ! -e $keep/clock ] || date -s '2001-02-03 04:05:06'
+say "the pass goes on"
+start_pass second --rate 48MiB/s --max-request 1MiB --deadline 1h &
+pass=$!
+if [ -e $keep/clock ]; then
+    until grep -qs '"type":"step"' $out/second.jsonl || ! kill -0 $pass; do sleep 0.2; done
+    record lowered_in_pass "$(cat $limit)"
+    # Two days ahead and a year back, in mid-pass: the deadline of an hour is not the clock's.
+    date -s '2001-02-05 04:05:06'
+    sleep 1
+    date -s '2000-01-01 00:00:00'
+fi
+wait $pass
+record second_exit $?
+record limit_at_end "$(cat $limit)"
+record state_at_end "$(cd /mnt/state/trimtab && find . -name 'pass-*' -o -path './limits/*' | tr '\n' ' ')"
+sync
+sleep 1
+record stored_kib $(($(stat -c %b /lab/disk/0.raw) / 2))
+# What one more pass from the beginning still finds to free.
+start_pass third --restart
+record third_exit $?
+sync
+sleep 1
+record stored_after_another_kib $(($(stat -c %b /lab/disk/0.raw) / 2))
+look_at_files trimmed
+umount /mnt/data || record umount busy
+check_filesystem "$type" $data >$out/trimmed.fsck 2>&1
+record trimmed_fsck $?
+echo 3 >/proc/sys/vm/drop_caches
+mount_filesystem "$type" $data /mnt/data && look_at_files again
+umount /mnt/data
+umount /mnt/state
+exit 0

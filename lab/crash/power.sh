@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# Cuts the power of a guest in the middle of a pass, boots it again with the same drives, and lets
+# the pass go on.
+#
+#   lab/crash/power.sh [BINARY]
+#
+#   COUNT   runs: 10, each on XFS, ext4 or Btrfs in turn
+#   SEED    of moments: printed, taken from the clock if not given
+#   KEEP    1: what a failed run left stays
+#
+# After the second boot: the drive's discard_max_bytes is the default, the journal of lowered limits
+# is recognised as that of another boot, logs are replayed, every file is what it was (those too that
+# a store had fsynced a moment before), the filesystem's own tool finds nothing, and the pass goes on
+# from its checkpoint and completes, on some runs with a clock that jumps.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+PATH=$PATH:/usr/sbin:/sbin
+for tool in qemu-system-x86_64 busybox cryptsetup lvm mdadm mkfs.xfs systemctl cpio python3 apt-get fio; do
+    command -v "$tool" >/dev/null || {
+        echo "SKIPPED: the guest needs $tool (make test as root installs it)"
+        exit 0
+    }
+done
+if [ $# -gt 0 ]; then
+    trimtab=$(realpath "$1")
+else
+    cd "$here/../.." && cargo build --locked -q -p trimtab || exit 2
+    trimtab=$(realpath "${CARGO_TARGET_DIR:-target}/debug/trimtab")
+fi
+count=${COUNT:-10}
+seed=${SEED:-$(date +%s)}
+TYPES=(xfs ext4 btrfs)
+top=$(mktemp -d "${TMPDIR:-/var/tmp}/trimtab-power.XXXXXX")
+failures=0 cuts=0 resumptions=0 obsolete=0 guest=''
+clean_up() {
+    [ -z "$guest" ] || pkill -9 -s "$guest"
+    [ $failures -gt 0 ] && [ -n "${KEEP:-}" ] || rm -rf "$top"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+"$here/../guest/prepare.sh" >/dev/null || exit 2
+echo "== power: $count runs, SEED=$seed"
+
+fail() {
+    echo "FAILED: run $run ($type, $moment): $*" >&2
+    failures=$((failures + 1))
+}
+
+boot() { # OUT: in a session of its own, sets $guest
+    GUEST_SHARE=$share GUEST_DRIVE_OPTIONS=discard=unmap,cache=writethrough GUEST_TIMEOUT_S=300 \
+        GUEST_COPY="$here/lib.sh $here/writer.sh" \
+        setsid "$here/../guest/run.sh" "$here/power-case.sh" "$trimtab" "$1" 2 400M >"$1.log" 2>&1 &
+    guest=$!
+}
+
+# The emulated machine itself: no flush, no goodbye. run.sh then complains, which is no matter.
+cut_power() {
+    pkill -9 -s "$guest" -f '^qemu-system-x86_64 ' || fail "there is no machine to cut"
+    wait "$guest" 2>/dev/null
+    guest=''
+}
+
+recorded() { awk -F'\t' -v key="$1" '$1 == key { value = $2 } END { print value }' "$second/records"; }
+expect() { # KEY VALUE
+    [ "$(recorded "$1")" = "$2" ] || fail "$1 is '$(recorded "$1")', expected '$2'"
+}
+
+one_run() {
+    share=$top/$run/share first=$top/$run/first second=$top/$run/second
+    mkdir -p "$share/keep" "$first" "$second"
+    echo "$type" >"$share/keep/type"
+    [ $((RANDOM % 2)) = 0 ] || touch "$share/keep/clock"
+    [ $((RANDOM % 2)) = 0 ] || touch "$share/keep/restore"
+    boot "$first"
+    local awaited=$share/keep/begun
+    if [ "$moment" = steps ]; then awaited=step; fi
+    while kill -0 "$guest" 2>/dev/null; do
+        if [ "$awaited" = step ]; then
+            ! grep -qs '"type":"step"' "$share/out/first.jsonl" || break
+            [ ! -e "$share/keep/over" ] || break
+        else
+            [ ! -e "$awaited" ] || break
+        fi
+        sleep 0.1
+    done
+    if ! kill -0 "$guest" 2>/dev/null; then
+        fail "the first boot did not come to a pass: $(tail -n 5 "$share/out/log" "$first.log")"
+        return
+    fi
+    sleep "$((RANDOM % 8)).$((RANDOM % 100))"
+    cut_power
+    if [ -e "$share/keep/over" ]; then
+        moment="too late"
+        [ "$(awk '$1 == "first_exit" { print $2 }' "$share/out/records")" = 0 ] || fail "nobody disturbed the first pass: $(cat "$share/out/first.err")"
+    else
+        cuts=$((cuts + 1))
+    fi
+    boot "$second"
+    wait "$guest" || fail "the second boot: $(tail -n 20 "$second.log")"
+    guest=''
+
+    local limit
+    limit=$(cat "$share/keep/limit")
+    expect limit_at_boot "$limit"
+    expect limit_at_end "$limit"
+    expect state_at_end ""
+    expect status_exit 0
+    expect second_exit 0
+    expect third_exit 0
+    expect umount ""
+    local when
+    for when in replayed trimmed again; do
+        expect ${when}_files same
+        expect ${when}_written same
+    done
+    expect replayed_fsck 0
+    expect trimmed_fsck 0
+    local journals
+    journals=$(find "$second/found/limits" -type f 2>/dev/null | wc -l)
+    if [ "$journals" -gt 0 ]; then obsolete=$((obsolete + 1)); fi
+    if [ -e "$share/keep/restore" ]; then
+        expect restore_exit 0
+        expect limit_after_restore "$limit"
+        expect journals_after_restore 0
+    fi
+    # What the checkpoint said is what the second pass goes on from.
+    local visited=0 checkpoint resumed
+    checkpoint=$(echo "$second"/found/pass-*.json)
+    if [ -e "$checkpoint" ]; then
+        visited=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["visited_bytes"])' "$checkpoint") ||
+            fail "the checkpoint cannot be read"
+        grep -q /mnt/data "$second/status" || fail "--status does not name the mount: $(cat "$second/status")"
+    fi
+    "$here/events.py" "$second/second.jsonl" || fail "the output of the second pass is no stream of events"
+    resumed=$("$here/events.py" "$second/second.jsonl" begins resumed_bytes)
+    [ "$resumed" = "$visited" ] || fail "it went on from '$resumed', the checkpoint said '$visited'"
+    [ "$visited" = 0 ] || resumptions=$((resumptions + 1))
+    # Another pass frees what the store deleted meanwhile, and no more than 1 % beside it.
+    local stored another written_kib
+    stored=$(recorded stored_kib) another=$(recorded stored_after_another_kib)
+    written_kib=$(($(grep -c ^made "$share/keep/ledger") * 96))
+    [ "$stored" -le $((another + (400 * 1024 - another) / 100 + written_kib)) ] ||
+        fail "$stored KiB are stored after the pass that went on, $another KiB after another one"
+    printf 'run %2d: %-5s cut %-8s resumed %9s of its bytes%s%s  %s\n' "$run" "$type" "$moment" "$visited" \
+        "$([ -e "$share/keep/clock" ] && echo ", clock jumps")" "$([ -e "$share/keep/restore" ] && echo ", --restore-limits")" \
+        "$([ $failures = $failures_before ] && echo ok || echo FAILED)"
+    if [ -z "${KEEP:-}" ] || [ $failures = $failures_before ]; then rm -rf "${top:?}/$run"; fi
+}
+
+for ((run = 1; run <= count; run++)); do
+    RANDOM=$(((seed + run * 7919) % 32768))
+    type=${TYPES[(run + seed) % ${#TYPES[@]}]}
+    moment=steps failures_before=$failures
+    [ $((RANDOM % 4)) != 0 ] || moment=any
+    one_run
+done
+echo "power: $count runs, $cuts cut a pass under way, $obsolete of them left a journal of another boot, $resumptions went on from a checkpoint; $failures failures (SEED=$seed)"
+# One run alone may come too early or too late.
+if [ "$count" -ge 4 ] && { [ $((cuts * 2)) -lt "$count" ] || [ $resumptions = 0 ] || [ $obsolete = 0 ]; }; then
+    echo "FAILED: too few cuts in the middle of a pass"
+    failures=$((failures + 1))
+fi
+[ $failures = 0 ] || [ -z "${KEEP:-}" ] || echo "kept: $top"
+[ $failures = 0 ]
