@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo test deps lint unit fuzz-smoke guest docs bench bench-trim release deny fuzz clean
+.PHONY: demo test deps lint unit fuzz-smoke guest lab docs bench bench-trim release deny fuzz clean test-crash crash test-servers servers
 
 demo: release
 	@./lab/demo.sh
@@ -17,6 +17,7 @@ test:
 	@$(STAGE) unit 540 $(MAKE) --no-print-directory unit
 	@$(STAGE) fuzz-smoke 180 $(MAKE) --no-print-directory fuzz-smoke
 	@$(STAGE) guest 300 $(MAKE) --no-print-directory guest
+	@$(STAGE) crash 150 $(MAKE) --no-print-directory crash
 	@./lab/stage.sh --summary
 
 lint:
@@ -34,6 +35,32 @@ fuzz-smoke:
 guest:
 	@./lab/guest/test-storage.sh
 	@./lab/guest/test-systemd.sh
+	@./lab/guest/test-trim.sh volumes
+
+# Every case on every stack.
+lab: guest
+	@./lab/guest/test-trim.sh drives huge schedules
+
+# Processes of a pass killed, and a guest's power cut, at random moments: COUNT=50 and a fifth of it.
+# Any run again: make test-crash SEED=...
+COUNT ?= 50
+POWER_COUNT ?= $(shell echo $$(( ($(COUNT) + 4) / 5 )))
+test-crash:
+	@COUNT=$(COUNT) SEED=$(SEED) ./lab/crash/kill.sh
+	@COUNT=$(POWER_COUNT) SEED=$(SEED) ./lab/crash/power.sh
+
+# The part of it that `make test` has time for.
+crash:
+	@COUNT=8 ./lab/crash/kill.sh
+	@COUNT=1 ./lab/crash/power.sh
+
+# Below real servers: Elasticsearch 6.8 and 7.17, OpenSearch 2.19. They come through Maven.
+test-servers:
+	@./lab/servers/test-trim.sh
+
+# The part of it that `make test` has time for.
+servers:
+	@./lab/servers/test-trim.sh opensearch-2.19.1
 
 # Coverage-guided, as long as you like: make fuzz TARGET=crontab
 fuzz:

@@ -28,6 +28,10 @@ blkid:util-linux the guest
 run-parts:debianutils the guest
 fio:fio latencies, in the guest and in make bench-trim
 nbdkit:nbdkit the disk models of make bench-trim
+mvn:maven the real servers
+java:default-jre-headless the real servers
+curl:curl the real servers
+ps:procps the real servers
 /usr/lib/x86_64-linux-gnu/nbdkit/plugins/nbdkit-python-plugin.so:nbdkit-plugin-python the disk models
 "
 PATH=$PATH:/usr/sbin:/sbin

@@ -14,12 +14,15 @@ if [ "${1:-}" = --summary ]; then
         [ "$seconds" -gt "$budget" ] && over="  over budget"
         printf '%-14s %4d s   %4d s%s\n' "$name" "$seconds" "$budget" "$over"
     done <"$log"
-    rm -f "$log"
+    [ ! -s "$log.skips" ] || sed 's/^/SKIPPED: /' "$log.skips"
+    rm -f "$log" "$log.skips"
     exit 0
 fi
 name=$1 budget=$2
 shift 2
-[ "$name" = lint ] && : >"$log"
+# A test that cannot be run here adds a line to this file, and the summary repeats it.
+export TRIMTAB_SKIPS=$log.skips
+[ "$name" = lint ] && : >"$log" && : >"$TRIMTAB_SKIPS"
 echo "== $name: $*"
 start=$SECONDS
 "$@"

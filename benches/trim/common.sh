@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the scripts of the trim benchmark: a work directory that is removed at the end, loop
 # devices and mounts that are taken down with it, fragmented images, guests.
 #
@@ -8,7 +9,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$root/benches/trim
 target=${CARGO_TARGET_DIR:-$root/target}
 trimtab=${TRIMTAB:-$target/release/trimtab}
-neighbour=${NEIGHBOUR:-$target/debug/examples/neighbour}
+neighbour=$target/debug/examples/neighbour
 
 say() { echo "bench-trim: $*" >&2; }
 

@@ -16,12 +16,13 @@ size=4G mib=2458
 [ -n "$check" ] && size=1G mib=700
 failed=0
 # What is trimmed in one piece whatever anybody does (Btrfs' unallocated space) is agreed to: this
-# is about completeness.
+# is about completeness. So that a busy machine does not fail a test, that has a wide budget too.
 accept=(--accept-stall 60s)
+[ -n "$check" ] && accept+=(--max-latency 2s)
 
 # Prints a row of the table from the three measurements, and judges it.
 report() { # LABEL KERNEL BEFORE AFTER_FSTRIM AFTER_TRIMTAB FSTRIM_S TRIMTAB_S
-    local left_before left_fstrim left_trimtab extents
+    local left_before left_fstrim left_trimtab
     left_before=$(json left <<<"$3")
     left_fstrim=$(json left <<<"$4")
     left_trimtab=$(json left <<<"$5")
@@ -39,7 +40,7 @@ report() { # LABEL KERNEL BEFORE AFTER_FSTRIM AFTER_TRIMTAB FSTRIM_S TRIMTAB_S
 
 # One filesystem on this kernel.
 here_on() { # LABEL FS NAME
-    local contender from before='' state image=$work/copy.img
+    local contender from sitting status before='' state image=$work/copy.img
     local -A after took
     for contender in fstrim trimtab; do
         copy_of "$3" "$image"
@@ -54,8 +55,15 @@ here_on() { # LABEL FS NAME
             exit 2
         fi
         from=$(uptime)
-        trim_with $contender "$work/mount" "${accept[@]}" || { say "$1: $contender ended with $?"; failed=1; }
+        # A pass that stopped itself, because the budget could not be kept, is gone on with.
+        for sitting in 1 2 3; do
+            status=0
+            trim_with $contender "$work/mount" "${accept[@]}" || status=$?
+            [ $status = 1 ] || break
+        done
+        [ $status = 0 ] || { say "$1: $contender ended with $status"; failed=1; }
         took[$contender]=$(seconds "$from" "$(uptime)")
+        [ $sitting = 1 ] || took[$contender]+=", $sitting sittings"
         settled "${device#/dev/}"
         sync -f "$work/mount"
         [ "$2" = btrfs ] || state=$(left_of "$image" "$2")

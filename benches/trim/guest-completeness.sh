@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # In the guest: fstrim on the first drive, trimtab on the second.
 . /lab/guest.sh
 index=0

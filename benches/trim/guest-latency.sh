@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # In the guest: reads at a steady rate, without a trim and during each contender's.
 . /lab/guest.sh
 index=0

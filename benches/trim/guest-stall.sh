@@ -1,8 +1,10 @@
+# shellcheck shell=bash
 # In the guest: a neighbour allocates, without a trim, during fstrim, during trimtab; each on its own
 # drive with the same content.
 . /lab/guest.sh
 index=0
-for contender in none fstrim trimtab; do
+read -ra contenders </lab/contenders
+for contender in "${contenders[@]}"; do
     name=$(drive $index)
     mount "/dev/$name" /mnt
     for group in 0 1 2 3 4 5 6 7; do mkdir /mnt/n$group; done
@@ -14,12 +16,12 @@ for contender in none fstrim trimtab; do
     before=$(awk '{ print $12 }' "/sys/block/$name/stat")
     from=$(uptime)
     status=0
-    if [ $contender = none ]; then
-        sleep 20
-    else
-        trim_with $contender >/lab/out/said.$contender 2>&1 || status=$?
-        settled "$name"
-    fi
+    case $contender in
+    none) sleep 20 ;;
+    trimtab-accepted) trim_with trimtab --accept-stall 10m >/lab/out/said.$contender 2>&1 || status=$? ;;
+    *) trim_with $contender >/lab/out/said.$contender 2>&1 || status=$? ;;
+    esac
+    settled "$name"
     to=$(uptime)
     touch /stop
     wait $allocating

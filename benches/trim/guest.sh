@@ -1,8 +1,10 @@
+# shellcheck shell=bash
 # Sourced in the guest: what its cases share. One filesystem is mounted at a time, at /mnt.
 for module in nvme xfs ext4 btrfs; do modprobe $module; done
 uname -r >/lab/out/release
 chmod 755 /lab/trimtab
 mkdir -p /state /mnt
+# Each drive has a state directory of its own: they hold copies of one filesystem, with one UUID.
 uptime() { cut -d' ' -f1 /proc/uptime; }
 # The nth drive. NVMe controllers are found in parallel, so the name says nothing; the serial does.
 drive() {
@@ -24,6 +26,6 @@ trim_with() { # CONTENDER [ARGUMENT...]
     shift
     case $contender in
     fstrim) fstrim /mnt ;;
-    trimtab) /lab/trimtab trim /mnt --now --state /state -q "$@" ;;
+    trimtab) /lab/trimtab trim /mnt --now --state "/state/$index" -q "$@" ;;
     esac
 }

@@ -22,13 +22,14 @@ line() { # LABEL KERNEL CONTENDER TIMES FROM TO DISCARDS STATUS
 
 discards() { awk '{ print $12 }' "/sys/block/$1/stat"; }
 
-here_on() { # LABEL IMAGE_NAME
+here_on() { # LABEL FS IMAGE_NAME
     local contender image=$work/copy.img from to status allocating before
     for contender in none fstrim trimtab; do
-        copy_of "$2" "$image"
+        copy_of "$3" "$image"
         attach "$image"
-        mount_image xfs
+        mount_image "$2"
         throttle "$device" "$per_s"
+        [ $contender != none ] || say "$1: $throttled_by"
         # XFS puts each new directory into the next allocation group.
         mkdir "$work/mount"/n{0..15}
         sync -f "$work/mount"
@@ -62,17 +63,20 @@ here_on() { # LABEL IMAGE_NAME
     done
 }
 
-in_guest() { # LABEL IMAGE_NAME MODEL
-    local contender status from to count index=0 out=$work/out arguments=()
+# CONTENDERS: none, fstrim, trimtab, trimtab-accepted (--accept-stall 10m).
+in_guest() { # LABEL IMAGE_NAME MODEL CONTENDERS
+    local contenders=$4 contender status from to count index=0 out=$work/out arguments=()
     mkdir -p "$work/share/disk" "$out"
-    for contender in none fstrim trimtab; do
+    rm -rf "${out:?}"/*
+    echo "$contenders" >"$work/share/contenders"
+    for contender in $contenders; do
         copy_of "$2" "$work/share/disk/$index.img"
         MODEL_LOG=$work/log.$contender serve "$work/share/disk/$index.img" "$3"
         nbd_drive "$socket" $index
         index=$((index + 1))
     done
     GUEST_TIMEOUT_S=1500 guest "$here/guest-stall.sh" "$out" "${arguments[@]}"
-    for contender in none fstrim trimtab; do
+    for contender in $contenders; do
         read -r _ status from to count < <(grep "^$contender " "$out/phases")
         line "$1" "$(cut -d- -f1 "$out/release"), guest" "$contender" "$out/times.$contender" "$from" "$to" "$count" "$status"
         [ -s "$out/said.$contender" ] && sed "s/^/bench-trim: $1: $contender: /" "$out/said.$contender" >&2
@@ -88,11 +92,14 @@ cat <<HEAD
 | filesystem | kernel | trim | allocations | create max ms | allocate p99 ms | allocate max ms | fsync p99 ms | fsync max ms | watched s | discards | exit |
 |---|---|---|---|---|---|---|---|---|---|---|---|
 HEAD
-here_on "XFS, 4 groups of 512 MiB, $per_s discards/s" full
+here_on "XFS, 4 groups of 512 MiB, $per_s discards/s" xfs full
+base_image ext4 ext4 2G 4096 256 2048
+here_on "ext4, 16 groups of 128 MiB, $per_s discards/s" ext4 ext4
+rm "$work/ext4.img"
 if [ "${GUEST:-yes}" = yes ]; then
-    in_guest "XFS, 4 groups of 512 MiB, 50 ms a discard (model)" full fixed
+    in_guest "XFS, 4 groups of 512 MiB, 50 ms a discard (model)" full fixed "none fstrim trimtab"
     rm "$work/full.img"
     truncate -s 2T "$work/large.img"
     mkfs.xfs -q -K -d agcount=4 -l size=64m "$work/large.img"
-    in_guest "XFS, 4 groups of 512 GiB, empty, 50 ms a discard (model)" large fixed
+    in_guest "XFS, 4 groups of 512 GiB, empty, 50 ms a discard (model)" large fixed "none fstrim trimtab trimtab-accepted"
 fi

@@ -6,6 +6,7 @@ use host::source::{Limits, read_bytes};
 use host::{Command, filter, jobs, storage, stores};
 use http::{Credentials, Endpoint};
 use schedule::{Calendar, CronSpec, parse_zone};
+use trim::geometry::{KernelRelease, btrfs, ext4, xfs};
 
 /// A parser under test.
 pub struct Target {
@@ -179,6 +180,37 @@ pub const TARGETS: &[Target] = &[
             " 104 0 cciss/c0d0 1 0 0 0 0 0 0 0 4294967295 0 0 1 2 3 4\n",
             "some avg10=0.00 avg60=1.20 avg300=0.10 total=183277\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=99\n",
         ],
+    },
+    Target {
+        name: "ext4-superblock",
+        run: ext4_superblock,
+        // Blocks, first data block, sizes and blocks per group: 4 KiB blocks, then 1 KiB.
+        seeds: &[
+            "\0\0\0\0\0\0\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02\0\0\0\x02\0\0\0\0\x40\0\0",
+            "\0\0\0\0\0\x50\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\x20\0\0",
+        ],
+    },
+    Target {
+        name: "xfs-agf",
+        run: xfs_agf,
+        seeds: &[
+            "XAGF\0\0\0\x01\0\0\0\x03\0\0\x40\0\0\0\0\x01\0\0\0\x02\0\0\0\x05\0\0\0\x01\0\0\0\x01\0\0\0\x01\0\0\0\0\0\0\0\x03\0\0\0\x04\0\0\x20\0\0\0\x10\0\0\0\0\0",
+        ],
+    },
+    Target {
+        name: "btrfs-items",
+        run: btrfs_items,
+        // A count, then headers of 32 bytes, each with its data: a chunk of 48 bytes; a chunk, a
+        // block group and the count of its free extents.
+        seeds: &[
+            "\x01\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\x64\0\0\0\x30\0\0\0\0\0\x40\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\x21\0\0\0\0\0\0\0\0\0\x01\0\0\x10\0\0\0\x10\0\0\x02\0\x01\0",
+            "\x03\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\x64\0\0\0\x30\0\0\0\0\0\x40\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\x21\0\0\0\0\0\0\0\0\0\x01\0\0\x10\0\0\0\x10\0\0\x02\0\x01\0\0\0\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\0\x40\0\0\0\0\0\x43\0\0\0\x18\0\0\0\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\0\x40\0\0\0\0\0\x46\0\0\0\x08\0\0\0\x07\0\0\0\0\0\0\0",
+        ],
+    },
+    Target {
+        name: "kernel-release",
+        run: kernel_release,
+        seeds: &["6.18.44-fc-v657\n", "3.10.0-1160.el7.x86_64"],
     },
 ];
 
@@ -358,4 +390,119 @@ fn diskstats(bytes: &[u8]) {
         Err(error) => assert!(error.to_string().len() < 400),
     }
     let _ = trim::counters::parse_pressure(&text(bytes));
+}
+
+/// Whatever is a superblock has groups that tile the filesystem, and no descriptor makes a group
+/// freer than it is large.
+fn ext4_superblock(bytes: &[u8]) {
+    let _ = ext4::format::Superblock::parse(bytes);
+    // Real ones are longer than the input: it is laid over zeros, with the magic number in place.
+    let mut whole = vec![0; ext4::format::SUPERBLOCK_BYTES];
+    let len = bytes.len().min(whole.len());
+    whole[..len].copy_from_slice(&bytes[..len]);
+    whole[56..58].copy_from_slice(&[0x53, 0xef]);
+    let Ok(superblock) = ext4::format::Superblock::parse(&whole) else {
+        return;
+    };
+    let last = superblock.groups - 1;
+    for group in [0, superblock.groups / 2, last] {
+        let start = superblock.group_start_bytes(group);
+        let end = superblock.group_start_bytes(group + 1);
+        assert!(start < end && end <= superblock.size_bytes());
+        assert_eq!(superblock.group_at(start), group);
+        assert_eq!(superblock.group_at(end - 1), group);
+        let _ = superblock.descriptor_block_bytes(group);
+        if let Ok(free) = superblock.free_bytes(group, &bytes.repeat(16)) {
+            assert!(free <= superblock.blocks_per_group * superblock.block_bytes);
+        }
+    }
+    assert_eq!(
+        superblock.group_at(superblock.size_bytes()),
+        superblock.groups
+    );
+}
+
+fn xfs_agf(bytes: &[u8]) {
+    if let Some(agf) = xfs::agf::Agf::parse(bytes) {
+        assert!(agf.longest_blocks <= agf.free_blocks && agf.free_blocks <= agf.blocks);
+    }
+}
+
+fn btrfs_items(bytes: &[u8]) {
+    let Some((&count, rest)) = bytes.split_first() else {
+        return;
+    };
+    let Some(items) = btrfs::items::split(count.into(), rest) else {
+        return;
+    };
+    assert_eq!(items.len(), usize::from(count));
+    for item in items {
+        if let Some(chunk) = btrfs::items::Chunk::parse(&item) {
+            assert!(chunk.end_bytes() > chunk.start_bytes && chunk.copies() > 0);
+        }
+        let _ = btrfs::items::used_bytes(item.data);
+        let _ = btrfs::items::free_extents(item.data);
+    }
+}
+
+/// Whatever parses is written so that it parses to the same.
+fn kernel_release(bytes: &[u8]) {
+    if let Some(release) = KernelRelease::parse(&text(bytes)) {
+        assert_eq!(KernelRelease::parse(&release.to_string()), Some(release));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A seed that is refused at once would leave everything behind the first check untried.
+    #[test]
+    fn seeds_of_the_trim_reach_the_end_of_their_parsers() {
+        for (name, reaches) in [
+            (
+                "checkpoint",
+                (|seed| trim::state::Checkpoint::parse(seed).is_ok()) as fn(&[u8]) -> bool,
+            ),
+            ("limits-journal", |seed| {
+                trim::limits::check_journal(seed).is_ok_and(|limits| !limits.is_empty())
+            }),
+            ("endpoint", |seed| {
+                // One of them is there to be refused.
+                Endpoint::parse(&text(seed)).is_ok() != seed.contains(&b'@')
+            }),
+            ("credentials", |seed| {
+                Credentials::parse("f", &text(seed)).is_ok()
+            }),
+            ("diskstats", |seed| {
+                let devices = ["nvme2n1", "sda1", "cciss!c0d0"].map(str::to_owned);
+                let found = trim::counters::parse_diskstats(&text(seed), &devices);
+                found.is_ok_and(|found| !found.is_empty())
+                    || trim::counters::parse_pressure(&text(seed)).is_ok()
+            }),
+            ("ext4-superblock", |seed| {
+                let mut whole = vec![0; ext4::format::SUPERBLOCK_BYTES];
+                whole[..seed.len()].copy_from_slice(seed);
+                whole[56..58].copy_from_slice(&[0x53, 0xef]);
+                ext4::format::Superblock::parse(&whole).is_ok()
+            }),
+            ("xfs-agf", |seed| xfs::agf::Agf::parse(seed).is_some()),
+            ("btrfs-items", |seed| {
+                btrfs::items::split(seed[0].into(), &seed[1..]).is_some_and(|items| {
+                    let chunk = items.first().and_then(btrfs::items::Chunk::parse);
+                    chunk.is_some()
+                })
+            }),
+            ("kernel-release", |seed| {
+                KernelRelease::parse(&text(seed)).is_some()
+            }),
+        ] {
+            let target = TARGETS.iter().find(|target| target.name == name);
+            let seeds = target.expect(name).seeds;
+            assert!(!seeds.is_empty());
+            for seed in seeds {
+                assert!(reaches(seed.as_bytes()), "{name}: {seed:?}");
+            }
+        }
+    }
 }

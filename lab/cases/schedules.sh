@@ -13,7 +13,7 @@ ask() {
     $trimtab check --exit-zero --data-path "$mount" --format json >"$out/$label.check.json" 2>"$out/$label.check.err"
 }
 filled() { # CASE
-    fill "$1" xfs /dev/nvme0n1 0 && echo "$device $mount xfs defaults 0 0" >/etc/fstab
+    renew /dev/nvme0n1 && fill "$1" xfs /dev/nvme0n1 0 && echo "$device $mount xfs defaults 0 0" >/etc/fstab
 }
 # The case, then the planted job itself on a filesystem that is filled again.
 schedule() { # CASE JOB...
@@ -45,6 +45,7 @@ chmod 755 /etc/cron.weekly/fstrim
 printf 'auth required pam_permit.so\naccount required pam_permit.so\nsession required pam_permit.so\n' >/etc/pam.d/cron
 systemctl daemon-reload
 systemctl enable --now cron.service
+# shellcheck disable=SC2317
 cron_at_its_time() {
     local tries=0 stored
     # shellcheck disable=SC2086

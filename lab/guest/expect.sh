@@ -1,17 +1,27 @@
+# shellcheck shell=bash
 # Sourced by the guest tests: builds the binary, skips where tools are missing, counts what holds.
-# After it: $binary, $out (a directory that is removed at the end), expect, findings, has, lacks.
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+# After it: $binary, $out (a directory that is removed at the end, or LAB_OUT, which is kept), expect,
+# findings, has, lacks.
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
 PATH=$PATH:/usr/sbin:/sbin
-for tool in qemu-system-x86_64 busybox cryptsetup lvm mdadm mkfs.xfs systemctl cpio python3 apt-get; do
+for tool in qemu-system-x86_64 busybox cryptsetup lvm mdadm mkfs.xfs xfs_io mkfs.btrfs systemctl run-parts fio cpio python3 \
+    apt-get; do
     command -v "$tool" >/dev/null || {
         echo "SKIPPED: the guest needs $tool (make test as root installs it)"
         exit 0
     }
 done
 cargo build --locked -q -p trimtab
+# shellcheck disable=SC2034
 binary=${CARGO_TARGET_DIR:-target}/debug/trimtab
-out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
+if [ -n "${LAB_OUT:-}" ]; then
+    mkdir -p "$LAB_OUT"
+    out=$(cd "$LAB_OUT" && pwd)
+else
+    out=$(mktemp -d)
+    temporary=$out
+    trap 'rm -rf "$temporary"' EXIT
+fi
 passed=0
 failed=0
 

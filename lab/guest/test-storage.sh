@@ -2,6 +2,7 @@
 # Real dm-crypt (LUKS1, LUKS2), LVM thin and RAID 5 in a guest: findings, remedies, and that no
 # volume key leaves the host.
 set -euo pipefail
+# shellcheck source=lab/guest/expect.sh
 . "$(dirname "$0")/expect.sh"
 lab/guest/run.sh lab/cases/storage.sh "$binary" "$out" 6 600M
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # fstrim.timer in every state under a real systemd, and the remedy as it is printed.
 set -euo pipefail
+# shellcheck source=lab/guest/expect.sh
 . "$(dirname "$0")/expect.sh"
 lab/guest/run.sh lab/cases/systemd.sh "$binary" "$out" 1 600M
 

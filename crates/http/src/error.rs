@@ -201,7 +201,8 @@ impl fmt::Display for TlsFault {
     }
 }
 
-/// A server's text for people: one line, cut, without control characters.
+/// A server's text for people: one line, cut, without control characters and those that hide or
+/// reorder text ("Trojan source", CVE-2021-42574).
 pub(crate) fn shown(text: &[u8]) -> String {
     // Four bytes a character at most: no need to look at more.
     let head = &text[..text.len().min(4 * SHOWN_CHARS_MAX)];
@@ -209,8 +210,8 @@ pub(crate) fn shown(text: &[u8]) -> String {
     let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut out = String::new();
     for c in words.chars().take(SHOWN_CHARS_MAX) {
-        if c.is_control() {
-            out.extend(c.escape_default());
+        if c.is_control() || is_format(c) {
+            out.extend(c.escape_unicode());
         } else {
             out.push(c);
         }
@@ -219,4 +220,30 @@ pub(crate) fn shown(text: &[u8]) -> String {
         out.push_str("...");
     }
     out
+}
+
+/// Format characters (Cf) of Unicode that terminals obey.
+fn is_format(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn a_servers_text_cannot_steer_a_terminal() {
+        let text = "\u{1b}]0;x\u{7} a\u{202e}b\u{9b}31m\u{e9}";
+        assert_eq!(
+            shown(text.as_bytes()),
+            "\\u{1b}]0;x\\u{7} a\\u{202e}b\\u{9b}31m\u{e9}"
+        );
+        assert_eq!(shown(b"a\r\n b\xff"), "a b\u{fffd}");
+    }
 }

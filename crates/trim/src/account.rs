@@ -21,6 +21,10 @@ pub struct LayerName {
     pub depth: usize,
     /// A drive, as far as this kernel can see.
     pub is_leaf: bool,
+    /// It gives space back to a pool and passes on only what was mapped (thin volumes and pools,
+    /// VDO): of space that was never written nothing goes further down, and that is as it should be.
+    #[serde(default)]
+    pub is_mapped: bool,
 }
 
 impl Layers {
@@ -104,6 +108,10 @@ const EVIDENCE_BYTES_MIN: u64 = 64 << 20;
 pub fn swallowed(layers: &Layers, discarded: &Discarded) -> Option<Swallowed> {
     let taken_bytes = discarded.sum(&layers.top())?;
     let leaves = layers.leaves();
+    // One that does not count may have seen it all.
+    if !leaves.iter().all(|leaf| discarded.0.contains_key(leaf)) {
+        return None;
+    }
     let passed_bytes = discarded.sum(&leaves)?;
     if taken_bytes < EVIDENCE_BYTES_MIN || passed_bytes >= taken_bytes / 64 {
         return None;
@@ -119,10 +127,12 @@ pub fn swallowed(layers: &Layers, discarded: &Discarded) -> Option<Swallowed> {
                 .get(&layer.device)
                 .is_some_and(|&bytes| bytes >= taken_bytes / 64 && bytes > 0)
         })
-        .max_by_key(|layer| layer.depth)
-        .map(|layer| layer.device.clone());
+        .max_by_key(|layer| layer.depth);
+    if device.is_some_and(|layer| layer.is_mapped) {
+        return None;
+    }
     Some(Swallowed {
-        device,
+        device: device.map(|layer| layer.device.clone()),
         taken_bytes,
         passed_bytes,
     })
@@ -138,6 +148,7 @@ mod tests {
             device: device.to_owned(),
             depth,
             is_leaf,
+            is_mapped: false,
         });
         Layers {
             layers: layers.collect(),
@@ -173,6 +184,39 @@ mod tests {
     fn a_pool_that_passes_whole_chunks_only_is_believed() {
         let seen = discarded(&[("dm-4", 400), ("dm-2", 400), ("dm-1", 90), ("nvme0n1", 90)]);
         assert_eq!(swallowed(&thin(), &seen), None);
+    }
+
+    /// A thin volume that is trimmed for the first time, or the second: nothing of its free space is
+    /// mapped, so the pool has nothing to pass on (`dm_thin_find_mapped_range`, drivers/md/dm-thin.c).
+    #[test]
+    fn space_that_a_pool_never_mapped_is_not_swallowed() {
+        let seen = discarded(&[("dm-4", 4000), ("dm-2", 4000), ("dm-1", 0), ("nvme0n1", 0)]);
+        let mut layers = thin();
+        layers.layers[1].is_mapped = true;
+        assert_eq!(swallowed(&layers, &seen), None);
+        // What ends at a layer above or below of it is swallowed all the same.
+        let above = discarded(&[("dm-4", 4000), ("dm-2", 0), ("dm-1", 0), ("nvme0n1", 0)]);
+        assert_eq!(
+            swallowed(&layers, &above).unwrap().device.as_deref(),
+            Some("dm-4")
+        );
+        let below = discarded(&[
+            ("dm-4", 4000),
+            ("dm-2", 4000),
+            ("dm-1", 900),
+            ("nvme0n1", 0),
+        ]);
+        assert_eq!(
+            swallowed(&layers, &below).unwrap().device.as_deref(),
+            Some("dm-1")
+        );
+    }
+
+    #[test]
+    fn drives_that_do_not_count_prove_nothing() {
+        let stripes = layers(&[("dm-0", 0, false), ("sda", 1, true), ("sdb", 1, true)]);
+        let seen = discarded(&[("dm-0", 400), ("sda", 0)]);
+        assert_eq!(swallowed(&stripes, &seen), None);
     }
 
     #[test]

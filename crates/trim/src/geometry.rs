@@ -78,7 +78,8 @@ pub enum GeometryError {
 
 /// Walks a filesystem in steps, in ascending order.
 pub trait Walk {
-    /// What there is to do. May take a while on a filesystem with millions of extents.
+    /// What there is to do in the whole filesystem, wherever the cursor is. May take a while on a
+    /// filesystem with millions of extents.
     ///
     /// # Errors
     /// Where the structures cannot be read.
@@ -141,7 +142,16 @@ pub fn open(target: &Target, from: Cursor) -> Result<Box<dyn Walk>, GeometryErro
             let device = fsmap_device(identity.device);
             Ok(Box::new(Xfs::open(live, shape, release, device, from)?))
         }
-        "btrfs" if release.btrfs_remembers_unallocated() => Ok(Box::new(Btrfs::new(live, from))),
+        "btrfs" if release.btrfs_remembers_unallocated() => {
+            // The kernel forgets at umount which unallocated space it has trimmed: in a later
+            // sitting any step might trim all of it again, unannounced. Asking once more costs
+            // nothing where it has not forgotten.
+            let from = Cursor {
+                unallocated_done: false,
+                ..from
+            };
+            Ok(Box::new(Btrfs::new(live, from)))
+        }
         "btrfs" => whole(
             live,
             "Btrfs before Linux 5.2 trims all unallocated space again at each call".to_owned(),
@@ -178,11 +188,7 @@ pub fn ext4_uuid(device_path: &Path) -> Result<Option<[u8; 16]>, GeometryError> 
 /// The device at hand must hold what is mounted: its path may have been given to another since.
 fn verify_uuid(walk: &Ext4<Live>, expected: Option<&str>) -> Result<(), GeometryError> {
     let digits = |text: &str| -> String { text.chars().filter(|c| *c != '-').collect() };
-    let found: String = walk
-        .uuid()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let found = format!("{:032x}", u128::from_be_bytes(walk.uuid()));
     match expected {
         Some(expected) if !digits(expected).eq_ignore_ascii_case(&found) => {
             Err(GeometryError::Invalid {
@@ -213,7 +219,7 @@ fn xfs_shape(asked: &XfsGeometry, granularity_bytes: u64) -> Shape {
     }
 }
 
-/// A device number as GETFSMAP has it (`new_encode_dev`, linux/kdev_t.h).
+/// A device number as GETFSMAP has it (`new_encode_dev`, `linux/kdev_t.h`).
 fn fsmap_device(device: DeviceNumber) -> u32 {
     (device.minor & 0xff) | (device.major << 8) | ((device.minor & !0xff) << 12)
 }

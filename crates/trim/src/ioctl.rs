@@ -221,6 +221,7 @@ const FS_IOC_GETFSMAP: Opcode = opcode::read_write::<[u64; 24]>(b'X', 59);
 ///
 /// # Errors
 /// `ENOTTY` or `EOPNOTSUPP` where the filesystem or the kernel does not offer it.
+#[allow(clippy::large_stack_arrays)] // 64 KiB; there is no safe way to begin on the heap
 pub(crate) fn getfsmap(mount: BorrowedFd<'_>, low: FsMap, high: FsMap) -> io::Result<Vec<FsMap>> {
     let mut query = Box::new(FsMapQuery {
         input_flags: 0,
@@ -363,6 +364,7 @@ const BTRFS_IOC_TREE_SEARCH_V2: Opcode = opcode::read_write::<[u64; 14]>(BTRFS, 
 /// # Errors
 /// `EPERM` without root, `ENOENT` where there is no such tree, `EOVERFLOW` where not even one item
 /// fits.
+#[allow(clippy::large_stack_arrays)] // as above
 pub(crate) fn btrfs_tree_search(
     mount: BorrowedFd<'_>,
     key: BtrfsSearchKey,

@@ -14,6 +14,7 @@ pub mod child;
 pub mod clock;
 pub mod counters;
 pub mod geometry;
+pub mod kernel_log;
 pub mod limits;
 pub mod pace;
 pub mod pass;

@@ -434,6 +434,13 @@ impl Controller {
         Action::Go
     }
 
+    /// The pass stood still for reasons of its own (a closed window): whatever held it up before is
+    /// no reason to give up now.
+    pub fn rested(&mut self) {
+        self.braked_since = None;
+        self.tries = 0;
+    }
+
     /// How large the next step may be.
     pub fn step_budget(&self) -> StepBudget {
         self.sizes.budget()

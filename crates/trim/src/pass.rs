@@ -14,6 +14,17 @@ use crate::target::Target;
 use jiff::Timestamp;
 use std::time::Duration;
 
+/// What a middling drive is taken to discard per second before anything was measured, when a step
+/// that cannot be split is weighed.
+pub const ASSUMED_BYTES_PER_S: u64 = 2 << 30;
+
+/// For how long a step that cannot be split may lock space without `--accept-stall`: the whole block
+/// group of an ext4 or Btrfs passes, a large XFS extent of a kernel that does not clip does not.
+pub const STALL_UNASKED: Duration = Duration::from_millis(250);
+
+/// Why a pass ended whose time was over.
+pub const DEADLINE_PASSED: &str = "the deadline has passed; the next call goes on from here";
+
 /// Says when a pass may work: windows of the wall clock.
 pub trait Gate {
     /// `None` while open; a reason and when it opens next while closed.
@@ -185,8 +196,10 @@ pub struct Outcome {
     pub survey: Option<Survey>,
     /// Quiet level by probe.
     pub quiet: Vec<(String, QuietLevel)>,
-    /// Longest time for which one step kept discards in flight.
-    pub longest_locked: Duration,
+    /// Longest time from a call of FITRIM to its last discard.
+    pub longest_step: Duration,
+    /// All the space of a step was locked for so long (XFS), not one free extent after the other.
+    pub locks_whole_steps: bool,
     /// Kernels before 4.18 do not count discards.
     pub measurable: bool,
 }

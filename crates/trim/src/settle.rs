@@ -17,8 +17,14 @@
 //! flight. A completion that arrives after the wait had ended is seen at the next step and makes
 //! the next waits longer.
 //!
+//! Some layers never count a discard although they pass it on: md RAID0, RAID5 and RAID10 hand
+//! discards to the members before they get to the accounting (`raid0_make_request`,
+//! drivers/md/raid0.c, since 5.14). Where the drives count and the mounted device does not, the
+//! drives' counters are looked at in its place.
+//!
 //! Before kernel 4.18 discards are counted as writes: then the bytes written must stand still.
 
+use crate::account::Discarded;
 use crate::clock::Clock;
 use crate::counters::{CounterError, DeviceCounters, Sample, Watch};
 use crate::stop::Stop;
@@ -48,7 +54,8 @@ pub struct Settled {
     /// the time of the call itself.
     pub took: Duration,
     /// Bytes discarded on the mounted device(s) since the sample before the step; `None` on kernels
-    /// without discard counters.
+    /// without discard counters. Where the mounted device passes discards on and counts none, what
+    /// the drives counted, at most what was expected (mirrors count each byte more than once).
     pub discarded_bytes: Option<u64>,
     /// Counters were still moving when the time was over.
     pub timed_out: bool,
@@ -81,6 +88,18 @@ pub struct Settler {
     /// A step discarded more than it was expected to: this kernel takes overlapping extents whole,
     /// and having reached the expected bytes proves nothing.
     bytes_mislead: bool,
+    top: Top,
+}
+
+/// What the mounted device's own counters are worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Top {
+    /// Nobody has seen a discard yet.
+    Unknown,
+    /// It counts discards.
+    Counts,
+    /// The drives have counted discards that it did not count.
+    Blind,
 }
 
 impl Default for Settler {
@@ -97,6 +116,33 @@ impl Settler {
             patience: QUIET_UNKNOWN,
             last: None,
             bytes_mislead: false,
+            top: Top::Unknown,
+        }
+    }
+
+    /// Learns whose counters show the discards of this filesystem.
+    fn look_at_top(&mut self, before: &Sample, now: &Sample, expect: &Expect) {
+        let seen = Discarded::between(before, now);
+        match (seen.sum(&expect.top), seen.sum(&expect.leaves)) {
+            (Some(1..), _) => self.top = Top::Counts,
+            (Some(0), Some(1..)) if self.top == Top::Unknown => self.top = Top::Blind,
+            _ => {}
+        }
+    }
+
+    /// The devices whose counters show the discards of this filesystem.
+    fn own<'e>(&self, expect: &'e Expect) -> &'e [String] {
+        match self.top {
+            Top::Blind => &expect.leaves,
+            Top::Unknown | Top::Counts => &expect.top,
+        }
+    }
+
+    fn discarded(&self, before: &Sample, after: &Sample, expect: &Expect) -> Option<u64> {
+        let bytes = Discarded::between(before, after).sum(self.own(expect));
+        match (self.top, expect.free_bytes) {
+            (Top::Blind, Some(expected)) => bytes.map(|bytes| bytes.min(expected)),
+            _ => bytes,
         }
     }
 
@@ -123,7 +169,8 @@ impl Settler {
         let returned = clock.elapsed();
         self.look_for_latecomers(before, expect);
         let mut now = watch.sample()?;
-        let mut marks = Marks::of(&now, expect);
+        self.look_at_top(before, &now, expect);
+        let mut marks = Marks::of(&now, expect, self.own(expect));
         // What moved during the call says nothing about gaps: the call may have waited for it.
         let mut moved_at = returned;
         // Drives may serve others, who write and discard as well: their movement counts for no
@@ -155,7 +202,8 @@ impl Settler {
             }
             clock.sleep(poll.min(needed.saturating_sub(still)).max(POLL_MIN / 2));
             now = watch.sample()?;
-            let seen = Marks::of(&now, expect);
+            self.look_at_top(before, &now, expect);
+            let seen = Marks::of(&now, expect, self.own(expect));
             if seen == marks {
                 poll = (poll * 5 / 4).min(POLL_MAX);
                 continue;
@@ -171,7 +219,7 @@ impl Settler {
             marks = seen;
             moved_at = now.at;
         };
-        let discarded_bytes = discarded(before, &now, &expect.top);
+        let discarded_bytes = self.discarded(before, &now, expect);
         if !timed_out {
             self.learn(discarded_bytes, moved_after_return, expect);
         }
@@ -188,12 +236,14 @@ impl Settler {
     fn reached(&self, before: &Sample, now: &Sample, expect: &Expect) -> bool {
         let (Some(expected), Some(seen)) = (
             expect.free_bytes.filter(|&bytes| bytes > 0),
-            discarded(before, now, &expect.top),
+            self.discarded(before, now, expect),
         ) else {
             return false;
         };
         let tolerance = tolerance_bytes(expected);
+        // Mirrors reach the expected bytes when half of the work is done.
         if self.bytes_mislead
+            || self.top == Top::Blind
             || seen < expected - tolerance
             || seen > expected.saturating_add(tolerance)
         {
@@ -207,8 +257,8 @@ impl Settler {
 
     /// Completions after the end of the last wait: it was too short.
     fn look_for_latecomers(&mut self, before: &Sample, expect: &Expect) {
-        let marks = Marks::of(before, expect);
-        // On the mounted device only: the drives below may serve others.
+        let marks = Marks::of(before, expect, self.own(expect));
+        // On the mounted device only, where it counts: the drives below may serve others.
         let late = self.last.as_ref().is_some_and(|last| {
             marks.top_discards.is_some() && last.top_discards != marks.top_discards
         });
@@ -245,14 +295,15 @@ fn tolerance_bytes(expected_bytes: u64) -> u64 {
 /// Counters that move when discards complete.
 #[derive(Debug, Clone, PartialEq)]
 struct Marks {
-    /// Discards and bytes on the mounted device; `None` where it does not count them.
+    /// Discards and bytes on the mounted device (or those that count for it); `None` where they are
+    /// not counted.
     top_discards: Option<(u64, u64)>,
     /// The same, or bytes written where discards are not counted, of all devices below.
     all: BTreeMap<String, (u64, u64)>,
 }
 
 impl Marks {
-    fn of(sample: &Sample, expect: &Expect) -> Self {
+    fn of(sample: &Sample, expect: &Expect, own: &[String]) -> Self {
         let mark = |device: &DeviceCounters| match (device.discards, device.discarded_bytes) {
             (Some(discards), Some(bytes)) => (discards, bytes),
             _ => (0, device.written_bytes),
@@ -263,7 +314,7 @@ impl Marks {
             .chain(&expect.leaves)
             .filter_map(|name| Some((name.clone(), mark(sample.devices.get(name)?))))
             .collect();
-        let top_discards = expect.top.iter().try_fold((0u64, 0u64), |sum, name| {
+        let top_discards = own.iter().try_fold((0u64, 0u64), |sum, name| {
             let device = sample.devices.get(name)?;
             Some((
                 sum.0.saturating_add(device.discards?),
@@ -272,10 +323,6 @@ impl Marks {
         });
         Self { top_discards, all }
     }
-}
-
-fn discarded(before: &Sample, after: &Sample, top: &[String]) -> Option<u64> {
-    crate::account::Discarded::between(before, after).sum(top)
 }
 
 fn in_flight(sample: &Sample, devices: &[String]) -> u64 {

@@ -148,7 +148,46 @@ impl Checkpoint {
         }
         Ok(checkpoint)
     }
+
+    /// Why this checkpoint is no place to go on from, though its uuid fits; `None` where it is.
+    /// `size_bytes` is the filesystem's size.
+    pub fn outdated(
+        &self,
+        identity: &Identity,
+        size_bytes: Option<u64>,
+        now: Timestamp,
+    ) -> Option<String> {
+        if self.identity.fs_type != identity.fs_type {
+            return Some(format!(
+                "it was begun on {}, and this is {}",
+                self.identity.fs_type, identity.fs_type
+            ));
+        }
+        // Btrfs' addresses are no places on a device.
+        let beyond = size_bytes.is_some_and(|size_bytes| self.cursor.next_bytes > size_bytes);
+        if beyond && identity.fs_type != "btrfs" {
+            return Some("it has come further than the filesystem reaches".to_owned());
+        }
+        // Anonymous numbers (Btrfs) change with every mount, others with a boot at most; starting
+        // over costs time only.
+        let (then, here) = (self.identity.device, identity.device);
+        if then != here && then.major != 0 && here.major != 0 {
+            return Some(format!(
+                "it was begun on device {then}, and this is {here}: perhaps a copy of the filesystem"
+            ));
+        }
+        let age_s = now.duration_since(self.updated_at).as_secs();
+        (age_s > RESUMABLE_S).then(|| {
+            format!(
+                "it is {} days old: most of what is free now was not free then",
+                age_s / 86_400
+            )
+        })
+    }
 }
+
+/// After a week most of what is free now was not free then.
+const RESUMABLE_S: i64 = 7 * 86_400;
 
 /// Locks, held until dropped and by every process that inherited them.
 #[derive(Debug)]
@@ -184,11 +223,7 @@ impl State {
         for (directory, path) in [(&state, &state_dir), (&run, &run_dir)] {
             directory.remove_leftovers().map_err(io_error(path))?;
         }
-        let proof = "writable";
-        state
-            .replace(proof, &[b' '; 4096])
-            .and_then(|()| state.remove(proof))
-            .map_err(io_error(&state_dir))?;
+        state.prove_writable().map_err(io_error(&state_dir))?;
         Ok(Self { state_dir, run_dir })
     }
 
@@ -204,14 +239,15 @@ impl State {
         let run = self.run()?;
         let key = identity.key();
         // The order is the same for everybody, so that two that want the same do not each get half.
-        let mut wanted = BTreeMap::new();
-        wanted.insert(self.lock_name(&key)?, (format!("filesystem {key}"), true));
+        // The filesystem comes first: who asks for it a second time is told so, and not of a drive.
+        let mut on_drives = BTreeMap::new();
         for (device, number) in drives {
             let name = format!("drive-{}-{}.lock", number.major, number.minor);
-            wanted.insert(name, (format!("drive {device}"), false));
+            on_drives.insert(name, (format!("drive {device}"), false));
         }
+        let filesystem = (self.lock_name(&key)?, (format!("filesystem {key}"), true));
         let mut files = Vec::new();
-        for (name, (what, same_filesystem)) in wanted {
+        for (name, (what, same_filesystem)) in std::iter::once(filesystem).chain(on_drives) {
             match lock::take(&run, &name).map_err(io_error(&run.join(&name)))? {
                 Ok(file) => files.push(file),
                 Err(holder) => {

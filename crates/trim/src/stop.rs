@@ -10,6 +10,8 @@ pub enum StopRequest {
     Signal(i32),
     /// `--cancel` from another terminal: the checkpoint is dropped.
     Cancel,
+    /// The time of `--deadline` is over, perhaps in the middle of a call: the pass can be resumed.
+    Deadline,
 }
 
 /// Set once, read often. Clones share the same flag.
@@ -17,6 +19,7 @@ pub enum StopRequest {
 pub struct Stop(Arc<AtomicI32>);
 
 const CANCEL: i32 = -1;
+const DEADLINE: i32 = -2;
 
 impl Stop {
     /// Asks to stop; the first request is kept. Safe to call in a signal handler.
@@ -24,6 +27,7 @@ impl Stop {
         let code = match request {
             StopRequest::Signal(number) => number,
             StopRequest::Cancel => CANCEL,
+            StopRequest::Deadline => DEADLINE,
         };
         let _ = self
             .0
@@ -35,12 +39,36 @@ impl Stop {
         match self.0.load(Ordering::SeqCst) {
             0 => None,
             CANCEL => Some(StopRequest::Cancel),
+            DEADLINE => Some(StopRequest::Deadline),
             number => Some(StopRequest::Signal(number)),
         }
+    }
+
+    /// Forgets the request: `--cancel` names one filesystem, and the passes of others go on.
+    pub fn clear(&self) {
+        self.0.store(0, Ordering::SeqCst);
     }
 
     /// The flag itself, for a signal handler that stores the signal's number in it.
     pub fn flag(&self) -> Arc<AtomicI32> {
         Arc::clone(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_request_is_kept_until_it_is_forgotten() {
+        let stop = Stop::default();
+        assert_eq!(stop.requested(), None);
+        stop.request(StopRequest::Signal(15));
+        stop.clone().request(StopRequest::Cancel);
+        assert_eq!(stop.requested(), Some(StopRequest::Signal(15)));
+        stop.clear();
+        assert_eq!(stop.requested(), None);
+        stop.request(StopRequest::Cancel);
+        assert_eq!(stop.requested(), Some(StopRequest::Cancel));
     }
 }

@@ -21,7 +21,7 @@ const WORKERS: usize = 16;
 /// What a read asks for.
 const READ_BYTES: usize = 4096;
 
-/// A buffer as O_DIRECT wants it.
+/// A buffer as `O_DIRECT` wants it.
 #[repr(align(4096))]
 struct Aligned([u8; READ_BYTES]);
 
@@ -97,7 +97,8 @@ fn steadily(
         let mut times = Vec::new();
         loop {
             let tick = next.fetch_add(1, Ordering::Relaxed);
-            let due = start + period.mul_f64(tick as f64);
+            let ticks = u32::try_from(tick).map_err(|error| error.to_string())?;
+            let due = start + period * ticks;
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
             if stop.exists() {
                 return Ok(times);

@@ -199,7 +199,8 @@ pub struct Rule {
     129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM. What was stopped or ended by a signal can be\n\
     resumed with the same command, except after --cancel."
 )]
-#[allow(clippy::struct_excessive_bools)] // flags of a command line
+// Flags of a command line; help shows no backticks.
+#[allow(clippy::struct_excessive_bools, clippy::doc_markdown)]
 pub struct Trim {
     /// Mount points of the filesystems to trim
     #[arg(value_name = "MOUNT", required_unless_present_any = ["all", "status", "restore_limits"])]

@@ -1,5 +1,6 @@
 //! The `trimtab` binary: arguments, wiring, exit codes.
 
+mod children;
 mod cli;
 mod commands;
 mod config;
@@ -10,6 +11,7 @@ use clap::Parser;
 use cli::{Cli, Command};
 use config::Config;
 use error::CommandError;
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use tracing::level_filters::LevelFilter;
@@ -32,13 +34,14 @@ fn main() -> ExitCode {
     if let Some(code) = helper() {
         return code;
     }
+    children::heed();
     // clap prints help to stdout with 0 and usage errors to stderr with 2, as the contract says.
     let cli = Cli::parse();
     start_log(cli.verbose, cli.quiet);
     match run(cli) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("trimtab: {error}");
+            output::complain(&error);
             ExitCode::from(2)
         }
     }
@@ -93,13 +96,20 @@ fn start_log(verbose: u8, quiet: bool) {
         (false, 1) => LevelFilter::INFO,
         (false, _) => LevelFilter::TRACE,
     };
-    let targets = match std::env::var("TRIMTAB_LOG").map(|text| text.parse::<Targets>()) {
-        Ok(Ok(targets)) => targets,
-        Ok(Err(error)) => {
-            eprintln!("trimtab: TRIMTAB_LOG is ignored: {error}");
+    let wanted = std::env::var_os("TRIMTAB_LOG").map(|text| match text.to_str() {
+        Some(text) => text.parse::<Targets>().map_err(|error| error.to_string()),
+        None => Err("it is not UTF-8".to_owned()),
+    });
+    let targets = match wanted {
+        Some(Ok(targets)) => targets,
+        Some(Err(error)) => {
+            let _ = writeln!(
+                std::io::stderr(),
+                "trimtab: TRIMTAB_LOG is ignored: {error}"
+            );
             Targets::new().with_default(level)
         }
-        Err(_) => Targets::new().with_default(level),
+        None => Targets::new().with_default(level),
     };
     let layer = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)

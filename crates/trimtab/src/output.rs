@@ -27,6 +27,12 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), CommandError> {
     }
 }
 
+/// Writes an error to standard error. Where that cannot be written to either nobody can be told;
+/// `eprintln!` would panic, and end what is still to be done.
+pub fn complain(error: &CommandError) {
+    let _ = writeln!(std::io::stderr(), "trimtab: {error}");
+}
+
 /// Whether text output is coloured: the flag, then `NO_COLOR` (<https://no-color.org>), then the
 /// terminal.
 pub fn use_color(color: Color) -> bool {

@@ -290,6 +290,10 @@ mod tests {
         }
     }
 
+    fn text(message: &impl Serialize) -> String {
+        serde_json::to_string(message).unwrap()
+    }
+
     #[test]
     fn descriptors_travel_with_their_line() {
         let (here, there) = UnixStream::pair().unwrap();
@@ -337,6 +341,63 @@ mod tests {
     }
 
     proptest! {
+        /// A line of either direction with a piece replaced: an error, or what is written the same.
+        #[test]
+        fn hostile_lines_are_errors_or_mean_what_they_say(
+            which in 0usize..9,
+            at in any::<prop::sample::Index>(),
+            cut in 0usize..12,
+            piece in prop_oneof![
+                "[\\[\\]{}\":,0-9a-z_.eE+-]{0,6}",
+                Just("18446744073709551616".to_owned()),
+                Just("-1".to_owned()),
+                Just("null".to_owned()),
+                Just("\\ud800".to_owned()),
+                Just("[".repeat(500)),
+                "\\PC{0,4}",
+            ],
+        ) {
+            let path = || "/mnt".to_owned();
+
+            let line = match which {
+                0 => text(&Request::hello(&target(b"/mnt/\xff x"), 3)),
+                1 => text(&Request::Locks { count: 3 }),
+                2 => text(&Request::Trim { id: 1, start_bytes: 2, len_bytes: u64::MAX, minlen_bytes: 3 }),
+                3 => text(&Answer::Ready { is_deaf: false }),
+                4 => text(&Answer::Refused { message: "x".to_owned() }),
+                5 => text(&Answer::Trimmed { id: 1, reported_len_bytes: 2, took_ns: 3 }),
+                6 => text(&Answer::Kernel { id: 1, errno: 95 }),
+                7 => text(&Answer::Changed { id: 1, mount_point: path(), expected: path(), found: path() }),
+                _ => text(&Answer::Unreadable { id: 1, mount_point: path(), errno: None, message: path() }),
+            };
+            let start = at.index(line.len() + 1);
+            let end = (start + cut).min(line.len());
+            // All of them are ASCII.
+            let hostile = format!("{}{piece}{}", &line[..start], &line[end..]);
+            if let Ok(request) = parse_request(&hostile) {
+                prop_assert_eq!(parse_request(&text(&request)).unwrap(), request);
+            }
+            if let Ok(answer) = parse_answer(&hostile) {
+                let again = parse_answer(&text(&answer)).unwrap();
+                prop_assert_eq!(again.id(), answer.id());
+                prop_assert_eq!(again, answer);
+            }
+            let _ = Hello::parse(&hostile);
+            prop_assert!(parse_request(&line).is_ok() || parse_answer(&line).is_ok());
+        }
+
+        #[test]
+        fn any_bytes_are_cut_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let mut cutter = Lines::default();
+            cutter.push(&bytes);
+            let mut found = 0;
+            while let Ok(Some(line)) = cutter.next_line() {
+                found += line.len() + 1;
+                let _ = (parse_request(&line), parse_answer(&line), Hello::parse(&line));
+            }
+            prop_assert!(found <= bytes.len());
+        }
+
         #[test]
         fn lines_are_the_same_however_they_arrive(
             lines in prop::collection::vec("[^\n]{0,40}", 0..8),

@@ -154,20 +154,19 @@ impl<S: Ext4Source> Ext4<S> {
     fn free_bytes(&mut self, group: u64) -> Result<u64, GeometryError> {
         let at = self.superblock.descriptor_block_bytes(group);
         let cached = self.descriptors.take().filter(|(offset, _)| *offset == at);
-        let (_, block) = match cached {
-            Some(cached) => self.descriptors.insert(cached),
-            None => {
-                // A block has at most 64 KiB.
-                let len = usize::try_from(self.superblock.block_bytes).unwrap_or(1 << 16);
-                let block =
-                    self.source
-                        .read_at(at, len)
-                        .map_err(|source| GeometryError::Unreadable {
-                            what: format!("the descriptor of block group {group}"),
-                            source,
-                        })?;
-                self.descriptors.insert((at, block))
-            }
+        let (_, block) = if let Some(cached) = cached {
+            self.descriptors.insert(cached)
+        } else {
+            // A block has at most 64 KiB.
+            let len = usize::try_from(self.superblock.block_bytes).unwrap_or(1 << 16);
+            let block =
+                self.source
+                    .read_at(at, len)
+                    .map_err(|source| GeometryError::Unreadable {
+                        what: format!("the descriptor of block group {group}"),
+                        source,
+                    })?;
+            self.descriptors.insert((at, block))
         };
         let free = self.superblock.free_bytes(group, block);
         free.map_err(|nonsense| GeometryError::Invalid {

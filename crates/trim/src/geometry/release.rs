@@ -32,7 +32,7 @@ impl KernelRelease {
     }
 
     /// XFS walks the free space of a range by address and clips it to the range since 6.10 ("xfs:
-    /// fix performance problems when fstrimming a subset of a fragmented AG", fs/xfs/xfs_discard.c).
+    /// fix performance problems when fstrimming a subset of a fragmented AG", `fs/xfs/xfs_discard.c`).
     /// A prior only: distributions carry it to older kernels.
     pub(super) fn xfs_clips(self) -> bool {
         self >= Self::new(6, 10)
@@ -45,7 +45,7 @@ impl KernelRelease {
     }
 
     /// Btrfs remembers which unallocated space it has trimmed since the mount, from 5.2 on
-    /// (`CHUNK_TRIMMED`, fs/btrfs/extent-tree.c). Before, each call trims all of it again.
+    /// (`CHUNK_TRIMMED`, `fs/btrfs/extent-tree.c`). Before, each call trims all of it again.
     pub(super) fn btrfs_remembers_unallocated(self) -> bool {
         self >= Self::new(5, 2)
     }

@@ -1,6 +1,6 @@
 //! XFS: by free extents, inside allocation groups.
 //!
-//! What FITRIM does with a range (`xfs_ioc_trim`, fs/xfs/xfs_discard.c):
+//! What FITRIM does with a range (`xfs_ioc_trim`, `fs/xfs/xfs_discard.c`):
 //! - before 6.10 it walks all free extents of each group that the range touches, longest first, and
 //!   discards every one that overlaps the range, whole; one that ends exactly where the range
 //!   begins overlaps. Before 6.6 the group's header is locked until all discards are done.
@@ -181,8 +181,9 @@ impl<S: XfsSource> Xfs<S> {
     }
 
     /// Hands out a part of an extent that is larger than the budget, or all of it where the kernel
-    /// takes it whole.
-    fn split(&mut self, extent: Extent, done: u64, budget: StepBudget) -> Step {
+    /// takes it whole. `alone`: the step covers nothing else, so that what it discards tells how
+    /// the kernel works.
+    fn split(&mut self, extent: Extent, done: u64, alone: bool, budget: StepBudget) -> Step {
         let rest = Extent {
             start: done,
             end: extent.end,
@@ -194,6 +195,7 @@ impl<S: XfsSource> Xfs<S> {
         let part_len = self.part_len(rest, budget);
         let tries = self.clipping == Clipping::Expected(false)
             && done == extent.start
+            && alone
             && tells(extent.len() - part_len, part_len);
         let len = if self.clipping.clips() || tries {
             part_len
@@ -206,10 +208,10 @@ impl<S: XfsSource> Xfs<S> {
             done: end,
             len,
         });
-        self.unobserved = true;
-        // Where a kernel takes extents whole, and may not list one from its middle, an extent that
-        // is interrupted is begun again.
-        if self.release.xfs_clips() || end == extent.end {
+        self.unobserved = alone;
+        // Where a kernel may take extents whole, and not list one from its middle, an extent that is
+        // interrupted is begun again.
+        if self.clipping.clips() || end == extent.end {
             self.cursor.next_bytes = end;
         }
         let whole = !self.clipping.clips();
@@ -262,8 +264,9 @@ impl<S: XfsSource> Xfs<S> {
         });
         match batch {
             Some(batch) if batch.bytes > budget.free_bytes && batch.extents == 1 => {
-                let mut step = self.split(batch.span, batch.span.start, budget);
                 let start = seam.map_or(batch.span.start, |seam| seam.min(batch.span.start));
+                let alone = start == batch.span.start;
+                let mut step = self.split(batch.span, batch.span.start, alone, budget);
                 step.range = range(start, step.range.end_bytes());
                 Ok(Some(step))
             }
@@ -315,7 +318,7 @@ impl<S: XfsSource> Xfs<S> {
         if let Some(part) = self.rest.take()
             && part.done < part.extent.end
         {
-            return Ok(Some(self.split(part.extent, part.done, budget)));
+            return Ok(Some(self.split(part.extent, part.done, true, budget)));
         }
         while self.cursor.next_bytes < self.shape.data {
             let number = self.cursor.next_bytes / self.shape.group;
@@ -440,8 +443,8 @@ fn check(shape: &Shape) -> Result<(), GeometryError> {
     let sane = shape.block.is_power_of_two()
         && shape.block >= 512
         && shape.group >= shape.block
-        && shape.group % shape.block == 0
-        && shape.data % shape.block == 0
+        && shape.group.is_multiple_of(shape.block)
+        && shape.data.is_multiple_of(shape.block)
         && shape.groups > 0
         && shape.groups == shape.data.div_ceil(shape.group)
         && shape.data.checked_add(shape.real_time).is_some();
@@ -521,8 +524,9 @@ impl<S: XfsSource> Walk for Xfs<S> {
         let tally = self.session(|walk| walk.survey_extents(budget))?;
         description += ", free extents listed by the kernel";
         if tally.short.extents > 0 {
-            description += &format!(
-                "; {} more free extents, {} MiB, are shorter than {} KiB and never discarded",
+            description = format!(
+                "{description}; {} more free extents, {} MiB, are shorter than {} KiB and never \
+                 discarded",
                 tally.short.extents,
                 tally.short.bytes.div_ceil(1 << 20),
                 self.shortest() >> 10
@@ -577,6 +581,7 @@ impl<S: XfsSource> Walk for Xfs<S> {
         } else if discarded >= part.len / 2 && discarded <= part.len + besides / 4 {
             // Neither busy (nothing discarded) nor whole.
             self.clipping = Clipping::Seen(true);
+            self.cursor.next_bytes = part.done;
         }
     }
 

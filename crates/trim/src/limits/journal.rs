@@ -181,6 +181,9 @@ fn restore(sysfs: &Path, boot_id: &str, limit: &Lowered) -> Result<Restored, Lim
         return Ok(Restored::Obsolete);
     }
     let queue = Queue::find(sysfs, &limit.device).map_err(io_error(sysfs))?;
+    // Drives are journaled, never partitions: a partition of that name is another device, and the
+    // limit of its drive is none of ours.
+    let queue = queue.filter(|queue| queue.device() == limit.device);
     match queue.filter(|queue| queue.diskseq() == limit.diskseq) {
         Some(queue) => match queue.restore(limit) {
             // The drive went in this moment.

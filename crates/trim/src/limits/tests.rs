@@ -167,6 +167,23 @@ fn a_partition_stands_for_its_drive() {
 }
 
 #[test]
+fn a_journal_that_names_a_partition_does_not_reach_its_drive() {
+    let bench = Bench::new();
+    let sysfs = bench.sysfs();
+    let path = drive(&sysfs, "sda", 16_777_216);
+    let partition = sysfs.join("block/sda/sda1");
+    std::fs::create_dir(&partition).unwrap();
+    std::fs::write(partition.join("partition"), "1\n").unwrap();
+    std::fs::create_dir_all(sysfs.join("class/block")).unwrap();
+    std::os::unix::fs::symlink(&partition, sysfs.join("class/block/sda1")).unwrap();
+    let mut limit = now(limit());
+    limit["device"] = "sda1".into();
+    bench.leave(&[limit]);
+    assert_eq!(bench.restore().unwrap(), [Restored::Obsolete]);
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "16777216\n");
+}
+
+#[test]
 fn an_old_kernel_is_told() {
     let bench = Bench::new();
     let path = drive(&bench.sysfs(), "sda", 1 << 30);

@@ -297,6 +297,25 @@ fn a_read_that_hangs_stops_everything_while_it_hangs() {
 }
 
 #[test]
+fn the_time_of_a_closed_window_is_not_held_against_the_store() {
+    let probes = vec![("sda".to_owned(), quiet(500))];
+    let mut controller = Controller::new(Settings::default(), probes, &[]);
+    let hung = Reading {
+        pending: true,
+        ..reading(0, 40_000)
+    };
+    controller.read(0, &[hung]);
+    let closes = controller.next(Duration::from_secs(1));
+    assert!(matches!(closes, Action::Wait { .. }), "{closes:?}");
+    // The next night it is busy again, or still.
+    controller.rested();
+    let opens = controller.next(Duration::from_hours(20));
+    assert!(matches!(opens, Action::Wait { .. }), "{opens:?}");
+    let later = controller.next(Duration::from_hours(21));
+    assert!(matches!(later, Action::GiveUp { .. }), "{later:?}");
+}
+
+#[test]
 fn failed_reads_are_over_any_budget() {
     let probes = vec![("sda".to_owned(), quiet(500))];
     let mut controller = Controller::new(Settings::default(), probes, &[]);

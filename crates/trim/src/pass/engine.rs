@@ -1,6 +1,10 @@
+mod believed;
 mod record;
 
-use super::{Ended, Event, Options, Outcome, Parts, Progress, Progressed};
+use super::{
+    ASSUMED_BYTES_PER_S, DEADLINE_PASSED, Ended, Event, Options, Outcome, Parts, Progress,
+    Progressed, STALL_UNASKED,
+};
 use crate::account::{self, Discarded};
 use crate::child::TrimError;
 use crate::counters::{CounterError, Sample};
@@ -11,8 +15,9 @@ use crate::range::{Cursor, Step, StepBudget};
 use crate::settle::{Expect, Settler};
 use crate::state::Phase;
 use crate::stop::StopRequest;
+use believed::Believed;
 use jiff::Timestamp;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::time::Duration;
 
@@ -24,13 +29,6 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
 /// Waits that are shorter are part of the pace, and not worth a word.
 const WORTH_A_WORD: Duration = Duration::from_millis(500);
-/// For a step that cannot be split, before anything was measured: what a middling drive discards
-/// per second.
-const ASSUMED_BYTES_PER_S: u64 = 2 << 30;
-/// For how long such a step may lock space without a word (`--accept-stall`): the whole block group
-/// of an ext4 or Btrfs passes, a large XFS extent of a kernel that does not clip does not.
-const STALL_UNASKED: Duration = Duration::from_millis(250);
-
 /// What steps grow to on a drive that does not mind; for the survey's count of steps only.
 const USUAL_BUDGET: StepBudget = StepBudget {
     free_bytes: 256 << 20,
@@ -51,8 +49,9 @@ pub(super) struct Engine<'a> {
     survey: Option<Survey>,
     quiet: Vec<(String, QuietLevel)>,
     quiet_in_flight: u64,
-    longest_locked: Duration,
-    last_sample: Option<Sample>,
+    longest_step: Duration,
+    /// The last look at a step that had not settled: what is discarded after it belongs to it.
+    unsettled: Option<Sample>,
     saved_at: Option<Duration>,
     sampled_at: Duration,
     /// Where the last finished step ended: one that was interrupted is made again.
@@ -61,6 +60,10 @@ pub(super) struct Engine<'a> {
     recent: VecDeque<Recent>,
     settler: Settler,
     measurable: bool,
+    /// Drives whose counters stand still.
+    silent: BTreeSet<String>,
+    /// The longest stall that was announced: each is told once, not each step.
+    announced: Duration,
 }
 
 /// A finished step.
@@ -106,13 +109,15 @@ impl<'a> Engine<'a> {
             survey: None,
             quiet: Vec::new(),
             quiet_in_flight: 0,
-            longest_locked: Duration::ZERO,
-            last_sample: None,
+            longest_step: Duration::ZERO,
+            unsettled: None,
             saved_at: None,
             sampled_at: began,
             recent: VecDeque::new(),
             settler: Settler::new(),
             measurable: false,
+            silent: BTreeSet::new(),
+            announced: Duration::ZERO,
         }
     }
 
@@ -125,14 +130,19 @@ impl<'a> Engine<'a> {
             }
             Err(ended) => ended,
         };
+        if let Ok(last) = self.sample() {
+            self.count_late(&last);
+        }
         let ended = self.leave(ended);
         let progress = self.progressed(judged.as_ref());
+        let locks_whole_steps = !self.parts.walk.locks_one_extent_at_a_time();
         Outcome {
             ended,
             progress,
             survey: self.survey,
             quiet: self.quiet,
-            longest_locked: self.longest_locked,
+            longest_step: self.longest_step,
+            locks_whole_steps,
             measurable: self.measurable,
         }
     }
@@ -140,17 +150,11 @@ impl<'a> Engine<'a> {
     /// Surveys the filesystem and measures the quiet level.
     fn prepare(&mut self) -> Result<Judged, Ended> {
         let first = self.sample()?;
-        let top = self.parts.layers.top();
-        self.measurable = top.iter().any(|name| {
-            first
-                .devices
-                .get(name)
-                .is_some_and(|device| device.discarded_bytes.is_some())
-        });
         self.progress.event(&Event::Measuring {
             takes: self.options.quiet,
         });
         let (samples, readings) = self.listen(self.options.quiet, first)?;
+        self.find_silent(&samples, readings.first().map_or(&[], Vec::as_slice));
         self.quiet_in_flight = samples
             .iter()
             .map(|sample| in_flight(sample, &self.parts.layers.leaves()))
@@ -162,6 +166,15 @@ impl<'a> Engine<'a> {
             if let Some(level) = Controller::quiet_level(readings) {
                 indices.push(Some(self.quiet.len()));
                 self.quiet.push((label, level));
+            } else if indices.is_empty() {
+                // The first is the drives' own: what it cannot tell, nobody can.
+                return Err(Ended::Stopped {
+                    reason: format!(
+                        "{label}: too few were answered within {:.0} s to say what is usual: the \
+                         drives are overloaded or out of order, and this is no time for a trim",
+                        self.options.quiet.as_secs_f64()
+                    ),
+                });
             } else {
                 indices.push(None);
                 self.progress.event(&Event::Warning(format!(
@@ -191,16 +204,36 @@ impl<'a> Engine<'a> {
         Ok(judged)
     }
 
+    /// Finds out whose counters can be believed.
+    fn find_silent(&mut self, samples: &[Sample], probe: &[Reading]) {
+        let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
+            return;
+        };
+        self.silent = believed::silent(first, last, &self.parts.layers.leaves(), probe);
+        let mut last = last.clone();
+        Believed::strip(&self.silent, &mut last);
+        let top = self.parts.layers.top();
+        self.measurable = top
+            .iter()
+            .filter_map(|name| last.devices.get(name))
+            .any(|device| device.discarded_bytes.is_some());
+        if !self.silent.is_empty() {
+            let names: Vec<&str> = self.silent.iter().map(String::as_str).collect();
+            self.progress.event(&Event::Warning(format!(
+                "{} answers reads and counts none (queue/iostats is 0, or NVMe multipath before \
+                 Linux 6.2): what is discarded there cannot be measured",
+                names.join(", ")
+            )));
+        }
+    }
+
     /// Steps and pauses, until something ends it.
     fn work(&mut self, judged: &mut Judged) -> Result<Ended, Ended> {
         let mut waited_since: Option<Duration> = None;
         loop {
             self.look(judged)?;
             self.wait_for_gate(judged)?;
-            (self.parts.tend)().map_err(|reason| Ended::Failed {
-                reason,
-                resumable: true,
-            })?;
+            self.tend()?;
             match judged.controller.next(self.parts.clock.elapsed()) {
                 Action::Go => {
                     waited_since = None;
@@ -213,7 +246,18 @@ impl<'a> Engine<'a> {
                         return Ok(Ended::Complete);
                     };
                     self.allow(&step, &judged.controller)?;
+                    let before = self.cursor;
                     self.step(&step, judged)?;
+                    if self.cursor == before {
+                        // Structures that contradict themselves must not keep a drive busy for ever.
+                        return Err(Ended::Failed {
+                            reason: format!(
+                                "the filesystem's structures lead nowhere beyond byte {}: is it sound?",
+                                before.next_bytes
+                            ),
+                            resumable: false,
+                        });
+                    }
                 }
                 Action::Wait { pause, reason } => {
                     let now = self.parts.clock.elapsed();
@@ -251,7 +295,8 @@ impl<'a> Engine<'a> {
             .accept_stall
             .unwrap_or(STALL_UNASKED)
             .max(settings.stall);
-        if predicted > settings.stall {
+        if predicted > settings.stall && predicted > self.announced.mul_f64(1.5) {
+            self.announced = predicted;
             self.progress.event(&Event::Unsplittable {
                 what: Unsplittable {
                     what: why.clone(),
@@ -283,6 +328,7 @@ impl<'a> Engine<'a> {
     /// One call of FITRIM, and the wait for the drives.
     fn step(&mut self, step: &Step, judged: &mut Judged) -> Result<(), Ended> {
         let before = self.sample()?;
+        self.count_late(&before);
         let began = self.parts.clock.elapsed();
         let minlen_bytes = self.parts.walk.minlen_bytes();
         let trimmed = self.parts.trimmer.trim(step.range, minlen_bytes);
@@ -300,7 +346,10 @@ impl<'a> Engine<'a> {
         let settled = self
             .settler
             .settle(
-                self.parts.watch.as_mut(),
+                &mut Believed {
+                    watch: self.parts.watch.as_mut(),
+                    silent: &self.silent,
+                },
                 self.parts.clock,
                 &self.parts.stop,
                 &before,
@@ -308,7 +357,7 @@ impl<'a> Engine<'a> {
             )
             .map_err(|error| gone(&error))?;
         let locked = trimmed.took + settled.took;
-        self.longest_locked = self.longest_locked.max(locked);
+        self.longest_step = self.longest_step.max(locked);
         if settled.timed_out && self.parts.stop.requested().is_none() {
             self.progress.event(&Event::Warning(format!(
                 "the drives had not finished {:.0} s after a step; going on more slowly",
@@ -343,7 +392,7 @@ impl<'a> Engine<'a> {
             visited_bytes: visited,
             discarded_bytes: settled.discarded_bytes,
         });
-        self.last_sample = Some(settled.last);
+        self.unsettled = settled.timed_out.then_some(settled.last);
         if let Some(swallowed) = account::swallowed(self.parts.layers, &self.now.discarded) {
             return Err(Ended::Swallowed(swallowed));
         }
@@ -362,9 +411,25 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
+    /// Discards of a step that had not settled, which came after the wait for it.
+    fn count_late(&mut self, now: &Sample) {
+        if let Some(then) = self.unsettled.take() {
+            self.now.discarded.add(&Discarded::between(&then, now));
+        }
+    }
+
     fn untrimmed(&self, error: &TrimError) -> Ended {
         match error {
             TrimError::Stopped => self.stop_requested().unwrap_or(Ended::Signal(0)),
+            TrimError::Died(_) => {
+                // `systemctl stop` sends its signal to child and parent at once, and the child may
+                // be the first to show it.
+                self.parts.clock.sleep(SLICE);
+                self.stop_requested().unwrap_or_else(|| Ended::Failed {
+                    reason: error.to_string(),
+                    resumable: true,
+                })
+            }
             TrimError::Kernel(kernel) => Ended::Failed {
                 reason: error.to_string(),
                 // Not supported, not permitted, no such call: trying again changes nothing.
@@ -392,6 +457,9 @@ impl<'a> Engine<'a> {
         match request {
             StopRequest::Signal(number) => Some(Ended::Signal(number)),
             StopRequest::Cancel => Some(Ended::Cancelled),
+            StopRequest::Deadline => Some(Ended::Stopped {
+                reason: DEADLINE_PASSED.to_owned(),
+            }),
         }
     }
 
@@ -403,10 +471,7 @@ impl<'a> Engine<'a> {
         let active = self.parts.clock.elapsed().saturating_sub(self.began);
         match self.options.deadline {
             Some(deadline) if active >= deadline => Err(Ended::Stopped {
-                reason: format!(
-                    "the deadline of {:.0} s has passed; the next call goes on from here",
-                    deadline.as_secs_f64()
-                ),
+                reason: DEADLINE_PASSED.to_owned(),
             }),
             _ => Ok(()),
         }
@@ -433,6 +498,13 @@ impl<'a> Engine<'a> {
         }
     }
 
+    fn tend(&mut self) -> Result<(), Ended> {
+        (self.parts.tend)().map_err(|reason| Ended::Failed {
+            reason,
+            resumable: true,
+        })
+    }
+
     fn pause(&mut self, pause: Duration, judged: &mut Judged) -> Result<(), Ended> {
         let until = self.parts.clock.elapsed() + pause;
         loop {
@@ -450,6 +522,9 @@ impl<'a> Engine<'a> {
         loop {
             let now = self.parts.clock.wall();
             let Some(closed) = self.parts.gate.closed(now) else {
+                if said {
+                    judged.controller.rested();
+                }
                 return Ok(());
             };
             let Some(opens_at) = closed.opens_at else {
@@ -470,6 +545,7 @@ impl<'a> Engine<'a> {
             }
             // In slices: the wall clock may jump, in either direction.
             self.pause(Duration::from_secs(1), judged)?;
+            self.tend()?;
         }
     }
 
@@ -500,7 +576,8 @@ impl<'a> Engine<'a> {
     }
 
     fn sample(&mut self) -> Result<Sample, Ended> {
-        let sample = self.parts.watch.sample().map_err(|error| gone(&error))?;
+        let mut sample = self.parts.watch.sample().map_err(|error| gone(&error))?;
+        Believed::strip(&self.silent, &mut sample);
         self.sampled_at = self.parts.clock.elapsed();
         Ok(sample)
     }

@@ -18,6 +18,7 @@ use std::rc::Rc;
 const UNIT: u64 = 4 << 20;
 
 /// What everything below looks at.
+#[allow(clippy::struct_excessive_bools)] // switches of a test
 struct World {
     now: Cell<Duration>,
     /// How far the wall clock is off.
@@ -26,6 +27,11 @@ struct World {
     /// Whether discards get as far as the drive.
     passes: bool,
     counts_discards: bool,
+    /// Whether the drive counts anything at all (`queue/iostats`).
+    counts_reads: bool,
+    /// Whether the drive answers its probe.
+    answers: bool,
+    tended: Cell<u32>,
     /// Bytes trimmed, in the order of the calls.
     calls: RefCell<Vec<ByteRange>>,
     stop: Stop,
@@ -43,6 +49,9 @@ impl World {
             devices: RefCell::new(devices),
             passes: true,
             counts_discards: true,
+            counts_reads: true,
+            answers: true,
+            tended: Cell::new(0),
             calls: RefCell::default(),
             stop: Stop::default(),
             gone: Cell::new(false),
@@ -69,6 +78,20 @@ impl Clock for WorldClock {
     }
 }
 
+/// /proc/diskstats in the form of CentOS 7's kernel 3.10: 14 columns, with discards among the writes
+/// (`part_stat_add(cpu, part, sectors[rw], ...)`, block/blk-core.c, knows two directions only).
+fn diskstats_of_3_10(nvme_discarded_bytes: u64, dm_discarded_bytes: u64) -> String {
+    let nvme = 598_220_416 + nvme_discarded_bytes / 512;
+    let dm = 598_219_008 + dm_discarded_bytes / 512;
+    format!(
+        "   8       0 sda 38411 16 2319634 30177 812307 92615 29316920 1423360 0 602911 1453001\n   \
+         8       1 sda1 1883 0 49152 642 2 0 4096 11 0 573 653\n \
+         259       0 nvme0n1 9127713 27 571208512 1402213 4806177 19 {nvme} 2991203 0 1630211 4377450\n \
+         253       0 dm-0 9127700 0 571204352 1410020 4806196 0 {dm} 3004411 0 1641872 4414866\n   \
+         7       0 loop0 0 0 0 0 0 0 0 0 0 0 0\n"
+    )
+}
+
 struct WorldWatch(Rc<World>);
 
 impl Watch for WorldWatch {
@@ -81,14 +104,17 @@ impl Watch for WorldWatch {
         let mut devices = self.0.devices.borrow().clone();
         if self.0.counts_discards {
             for device in devices.values_mut() {
+                if self.0.counts_reads {
+                    device.reads = u64::try_from(self.0.now.get().as_millis() / 50).unwrap();
+                }
                 device.discards.get_or_insert(0);
                 device.discarded_bytes.get_or_insert(0);
             }
         } else {
-            for device in devices.values_mut() {
-                device.discards = None;
-                device.discarded_bytes = None;
-            }
+            let names: Vec<String> = devices.keys().cloned().collect();
+            let discarded = |name: &str| devices[name].discarded_bytes.unwrap_or(0);
+            let text = diskstats_of_3_10(discarded("nvme0n1"), discarded("dm-0"));
+            devices = crate::counters::parse_diskstats(&text, &names)?;
         }
         Ok(Sample {
             at: self.0.now.get(),
@@ -110,7 +136,7 @@ impl Probe for WorldProbe {
 
     fn drain(&mut self) -> Vec<Reading> {
         let mut readings = Vec::new();
-        while self.asked + Duration::from_millis(50) <= self.world.now.get() {
+        while self.world.answers && self.asked + Duration::from_millis(50) <= self.world.now.get() {
             self.asked += Duration::from_millis(50);
             readings.push(Reading {
                 at: self.asked,
@@ -128,16 +154,19 @@ struct WorldWalk {
     units: u64,
     next: u64,
     unsplittable: bool,
+    rock_units: u64,
+    /// Hands the same step out for ever.
+    stuck: bool,
 }
 
 impl Walk for WorldWalk {
     fn survey(&mut self, _: StepBudget) -> Result<Survey, GeometryError> {
         Ok(Survey {
             description: "made up".to_owned(),
-            free_bytes: (self.units - self.next) * UNIT,
+            free_bytes: self.units * UNIT,
             free_extents: None,
             largest_extent_bytes: None,
-            steps: self.units - self.next,
+            steps: self.units,
             unsplittable: Vec::new(),
             size_bytes: self.units * UNIT,
         })
@@ -148,7 +177,7 @@ impl Walk for WorldWalk {
             return Ok(None);
         }
         let wanted = if self.unsplittable {
-            self.units
+            self.units.min(self.rock_units)
         } else {
             (budget.free_bytes / UNIT).max(1)
         };
@@ -157,7 +186,9 @@ impl Walk for WorldWalk {
             start_bytes: self.next * UNIT,
             len_bytes: taken * UNIT,
         };
-        self.next += taken;
+        if !self.stuck {
+            self.next += taken;
+        }
         Ok(Some(Step {
             range,
             free_extents: Some(taken),
@@ -228,6 +259,8 @@ struct Trial {
     state: State,
     units: u64,
     unsplittable: bool,
+    rock_units: u64,
+    stuck: bool,
     options: Options,
     gate: Box<dyn Gate>,
     trouble: Trouble,
@@ -245,6 +278,8 @@ impl Trial {
             state,
             units: 64,
             unsplittable: false,
+            rock_units: u64::MAX,
+            stuck: false,
             options: Options {
                 settings: Settings {
                     max_latency: None,
@@ -289,6 +324,7 @@ impl Trial {
                     device: device.to_owned(),
                     depth,
                     is_leaf,
+                    is_mapped: false,
                 })
                 .into(),
         };
@@ -301,7 +337,9 @@ impl Trial {
                 walk: Box::new(WorldWalk {
                     units: self.units,
                     next: resume.as_ref().map_or(0, |at| at.cursor.next_bytes / UNIT),
+                    stuck: self.stuck,
                     unsplittable: self.unsplittable,
+                    rock_units: self.rock_units,
                 }),
                 resume,
                 trimmer: Box::new(WorldTrimmer {
@@ -317,7 +355,10 @@ impl Trial {
                 state: &self.state,
                 stop: self.world.stop.clone(),
                 gate: std::mem::replace(&mut self.gate, Box::new(AlwaysOpen)),
-                tend: Box::new(|| Ok(())),
+                tend: Box::new(|| {
+                    self.world.tended.set(self.world.tended.get() + 1);
+                    Ok(())
+                }),
             },
             &self.options,
             &mut heard,
@@ -452,6 +493,8 @@ fn a_pass_waits_for_its_window() {
     let (outcome, events) = trial.run();
     assert_eq!(outcome.ended, Ended::Complete);
     assert!(trial.world.now.get() >= Duration::from_hours(1));
+    // The guardian is looked after in the meantime as well.
+    assert!(trial.world.tended.get() > 1000);
     let waits = events.iter().filter(
         |event| matches!(event, Event::Waiting { reason, .. } if reason == "outside of --window"),
     );
@@ -504,6 +547,19 @@ fn what_cannot_be_split_wants_a_word() {
     trial.options.settings.accept_stall = Some(Duration::from_secs(2));
     assert_eq!(trial.run().0.ended, Ended::Complete);
     trial.assert_all_trimmed_once();
+}
+
+#[test]
+fn a_walk_that_does_not_advance_ends() {
+    let mut trial = Trial::new(World::new());
+    trial.stuck = true;
+    let (outcome, _) = trial.run();
+    let Ended::Failed { reason, resumable } = outcome.ended else {
+        panic!("{:?}", outcome.ended)
+    };
+    assert!(reason.contains("lead nowhere"), "{reason}");
+    assert!(!resumable);
+    assert_eq!(trial.world.calls.borrow().len(), 1);
 }
 
 #[test]
@@ -560,6 +616,67 @@ fn a_state_directory_that_fails_ends_it() {
 }
 
 #[test]
+fn a_child_that_shows_a_signal_first_has_not_failed() {
+    // systemd sends SIGTERM to the whole control group.
+    let mut trial = Trial::new(World::new());
+    trial.trouble = Box::new(|world, call| {
+        (call == 2).then(|| {
+            world.stop.request(StopRequest::Signal(15));
+            TrimError::Died("killed by SIGTERM".to_owned())
+        })
+    });
+    assert_eq!(trial.run().0.ended, Ended::Signal(15));
+    let mut trial = Trial::new(World::new());
+    trial.trouble = Box::new(|_, _| Some(TrimError::Died("killed by SIGKILL".to_owned())));
+    let Ended::Failed { reason, resumable } = trial.run().0.ended else {
+        panic!("somebody killed it");
+    };
+    assert!(reason.contains("SIGKILL") && resumable, "{reason}");
+}
+
+#[test]
+fn a_drive_that_counts_nothing_swallows_nothing() {
+    let mut world = World::new();
+    world.counts_reads = false;
+    world.passes = false;
+    let mut trial = Trial::new(world);
+    let (outcome, events) = trial.run();
+    assert_eq!(outcome.ended, Ended::Complete);
+    assert!(events.iter().any(
+        |event| matches!(event, Event::Warning(text) if text.contains("nvme0n1") && text.contains("iostats"))
+    ));
+    // Not known, rather than nothing.
+    assert_eq!(outcome.progress.discarded.0.get("nvme0n1"), None);
+}
+
+#[test]
+fn drives_that_do_not_answer_are_not_trimmed_blindly() {
+    let mut world = World::new();
+    world.answers = false;
+    let mut trial = Trial::new(world);
+    let Ended::Stopped { reason } = trial.run().0.ended else {
+        panic!("there was nothing to judge by");
+    };
+    assert!(reason.contains("too few"), "{reason}");
+    assert!(trial.world.calls.borrow().is_empty());
+}
+
+#[test]
+fn steps_that_are_alike_are_announced_once() {
+    let mut trial = Trial::new(World::new());
+    trial.unsplittable = true;
+    // 128 MiB, as a block group of ext4: above the stall that is aimed at, and allowed.
+    trial.rock_units = 32;
+    trial.units = 640;
+    let (outcome, events) = trial.run();
+    assert_eq!(outcome.ended, Ended::Complete);
+    let announced = events
+        .iter()
+        .filter(|event| matches!(event, Event::Unsplittable { .. }));
+    assert!((1..=2).contains(&announced.count()));
+}
+
+#[test]
 fn an_unsupported_call_is_not_worth_another_try() {
     let mut trial = Trial::new(World::new());
     trial.trouble = Box::new(|_, _| {
@@ -585,7 +702,10 @@ fn kernels_that_do_not_count_discards_are_trimmed_all_the_same() {
     let (outcome, _) = trial.run();
     assert_eq!(outcome.ended, Ended::Complete);
     trial.assert_all_trimmed_once();
-    assert!(!outcome.measurable);
+    assert!(
+        !outcome.measurable,
+        "bytes among the writes are no bytes discarded"
+    );
     assert!(outcome.progress.discarded.0.is_empty());
     assert_eq!(outcome.progress.visited_bytes, trial.units * UNIT);
 }

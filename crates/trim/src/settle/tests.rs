@@ -18,6 +18,8 @@ struct World {
     /// Others write all the time.
     others_write: Cell<bool>,
     gone_at: Cell<Option<Duration>>,
+    /// An md RAID0 above, which counts no discards.
+    below_md: Cell<bool>,
 }
 
 impl Clock for World {
@@ -67,9 +69,18 @@ impl Watch for Eyes {
             in_flight: u64::from(now < world.in_flight_until.get()),
             ..DeviceCounters::default()
         };
+        let mut devices: BTreeMap<String, DeviceCounters> = [("sda".to_owned(), sda)].into();
+        if world.below_md.get() {
+            let md0 = DeviceCounters {
+                discards: Some(0),
+                discarded_bytes: Some(0),
+                ..DeviceCounters::default()
+            };
+            devices.insert("md0".to_owned(), md0);
+        }
         Ok(Sample {
             at: now,
-            devices: [("sda".to_owned(), sda)].into(),
+            devices,
             io_pressure_us: None,
         })
     }
@@ -113,7 +124,14 @@ impl Trial {
             .extend(completions.iter().map(|&(at, bytes)| (began + at, bytes)));
         self.world.now.set(began + call);
         let expect = Expect {
-            top: vec!["sda".to_owned()],
+            top: vec![
+                if self.world.below_md.get() {
+                    "md0"
+                } else {
+                    "sda"
+                }
+                .to_owned(),
+            ],
             leaves: vec!["sda".to_owned()],
             free_bytes,
             quiet_in_flight: 0,
@@ -158,6 +176,25 @@ fn throttled_discards_are_waited_for_although_nothing_is_in_flight() {
         );
         // The bytes say so: no time is lost.
         assert!(waited <= settled.took + ms(1));
+    }
+}
+
+#[test]
+fn the_drives_count_where_the_raid_above_does_not() {
+    let mut trial = Trial::new();
+    trial.world.below_md.set(true);
+    for _ in 0..3 {
+        // Longer than the longest quiet time, which is all that a blind wait would last.
+        let completions: Vec<_> = (1..=30).map(|i| (ms(100 * i), MIB)).collect();
+        let (settled, waited) = trial.step(ms(2), &completions, Some(30 * MIB)).unwrap();
+        assert_eq!(settled.discarded_bytes, Some(30 * MIB));
+        assert!(
+            (2980..=3020).contains(&settled.took.as_millis()),
+            "{settled:?}"
+        );
+        assert!(waited <= settled.took + QUIET_MAX);
+        assert!(!settled.timed_out);
+        trial.world.now.set(trial.world.now.get() + QUIET_MAX);
     }
 }
 

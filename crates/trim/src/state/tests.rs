@@ -61,6 +61,28 @@ fn a_checkpoint_is_found_again_until_it_is_forgotten() {
 }
 
 #[test]
+fn copies_and_old_passes_are_begun_anew() {
+    let mut old = checkpoint();
+    old.cursor.next_bytes = 1000;
+    let same = old.identity.clone();
+    let day = |days: i64| Timestamp::from_second(days * 86_400).unwrap();
+    let outdated = |identity: &Identity, size, days| old.outdated(identity, Some(size), day(days));
+    assert_eq!(outdated(&same, 1000, 6), None);
+    assert!(outdated(&same, 1000, 9).unwrap().contains("9 days"));
+    assert!(outdated(&same, 999, 1).unwrap().contains("further"));
+    // A clock that went back is no reason.
+    assert_eq!(outdated(&same, 1000, -30), None);
+    let mut copy = same.clone();
+    copy.device.minor += 1;
+    assert!(outdated(&copy, 1000, 1).unwrap().contains("7:4"));
+    // A Btrfs has another number after each mount.
+    copy.device.major = 0;
+    assert_eq!(outdated(&copy, 1000, 1), None);
+    copy.fs_type = "ext4".to_owned();
+    assert!(outdated(&copy, 1000, 1).unwrap().contains("ext4"));
+}
+
+#[test]
 fn what_cannot_be_read_names_the_way_out_and_can_be_forgotten() {
     let (_directory, state) = open();
     let path = state.state_dir.join(format!("pass-{UUID}.json"));
@@ -158,6 +180,21 @@ fn locks_are_all_or_nothing() {
         error => panic!("{error}"),
     }
     assert_eq!(state.holder("b").unwrap(), None);
+    // A second start on the same filesystem is told of the filesystem, not of a drive below it.
+    match state
+        .lock(&identity("a"), &[drive(0), drive(1)])
+        .unwrap_err()
+    {
+        StateError::Busy {
+            what,
+            same_filesystem,
+            ..
+        } => {
+            assert_eq!(what, format!("filesystem {}", identity("a").key()));
+            assert!(same_filesystem);
+        }
+        error => panic!("{error}"),
+    }
     let apart = state.lock(&identity("b"), &[drive(2)]).unwrap();
     // What was inherited keeps the lock.
     let inherited = first.for_child().unwrap();

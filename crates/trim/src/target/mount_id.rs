@@ -119,6 +119,7 @@ fn unescape(field: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use rustix::fd::AsFd;
 
     /// The three ways must agree wherever all of them work.
@@ -156,5 +157,32 @@ mod tests {
     fn fdinfo_of_old_kernels_has_no_mount_id() {
         assert_eq!(parse_fdinfo("pos:\t0\nflags:\t0100000\n"), None);
         assert_eq!(parse_fdinfo("pos:\t0\nmnt_id:\t31\nino:\t5\n"), Some(31));
+    }
+
+    proptest! {
+        /// What the kernel writes for any path is found, and nonsense around it does no harm.
+        #[test]
+        fn any_path_is_found_as_the_kernel_escapes_it(
+            path in prop::collection::vec(1u8.., 0..60),
+            noise in prop::collection::vec(any::<u8>(), 0..80),
+        ) {
+            let mut line = b"41 1 7:0 / ".to_vec();
+            for &byte in &path {
+                // `mangle_path`, fs/proc_namespace.c
+                if b" \t\n\\#".contains(&byte) {
+                    line.extend(format!("\\{byte:03o}").bytes());
+                } else {
+                    line.push(byte);
+                }
+            }
+            line.extend(b" rw - ext4 /dev/loop0 rw\n");
+            let text = [noise.as_slice(), b"\n", &line].concat();
+            prop_assert_eq!(find_in_mountinfo(&text, &path), Some(41));
+        }
+
+        #[test]
+        fn hostile_fdinfo(text in "(mnt_id|pos|flags)?:?[\t ]{0,2}[0-9-]{0,22}\n\\PC{0,20}") {
+            let _ = parse_fdinfo(&text);
+        }
     }
 }

@@ -18,7 +18,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "facts", "host", "schedule", "rules", "report", "http", "trim",
         ],
     ),
-    ("fuzz-targets", &["facts", "host", "schedule", "http", "trim"]),
+    (
+        "fuzz-targets",
+        &["facts", "host", "schedule", "http", "trim"],
+    ),
 ];
 
 /// Licences that may be linked into an Apache-2.0 binary without further duties than their text.

@@ -2,11 +2,13 @@
 
 mod articles;
 mod command_line;
+mod disk;
 mod docs;
 mod hostile;
 mod house;
 mod live;
 mod recorded;
 mod support;
+mod surroundings;
 mod trim;
 mod trim_trouble;

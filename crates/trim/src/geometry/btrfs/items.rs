@@ -23,13 +23,13 @@ pub fn split(count: u32, bytes: &[u8]) -> Option<Vec<Item<'_>>> {
     let mut items = Vec::new();
     for _ in 0..count {
         let header = rest.get(..HEADER_BYTES)?;
-        let word = |at: usize| u64::from_ne_bytes(header[at..at + 8].try_into().expect("8 bytes"));
-        let half = |at: usize| u32::from_ne_bytes(header[at..at + 4].try_into().expect("4 bytes"));
-        let end = HEADER_BYTES.checked_add(usize::try_from(half(28)).ok()?)?;
+        let word = |at: usize| Some(u64::from_ne_bytes(header[at..at + 8].try_into().ok()?));
+        let half = |at: usize| Some(u32::from_ne_bytes(header[at..at + 4].try_into().ok()?));
+        let end = HEADER_BYTES.checked_add(usize::try_from(half(28)?).ok()?)?;
         items.push(Item {
-            object_id: word(8),
-            offset: word(16),
-            kind: half(24),
+            object_id: word(8)?,
+            offset: word(16)?,
+            kind: half(24)?,
             data: rest.get(HEADER_BYTES..end)?,
         });
         rest = &rest[end..];

@@ -45,8 +45,8 @@ pub struct Superblock {
     pub blocks_per_group: u64,
     /// Number of groups.
     pub groups: u64,
-    /// Free clusters of all groups, as last written.
-    pub free_clusters: u64,
+    /// Free blocks (not clusters) of all groups, as last written.
+    pub free_blocks: u64,
     /// UUID.
     pub uuid: [u8; 16],
     descriptor_bytes: u64,
@@ -109,7 +109,7 @@ impl Superblock {
             u64::from(high) << 32 | u64::from(le32(bytes, low))
         };
         let blocks = pair(4, 336);
-        let free_clusters = pair(12, 344);
+        let free_blocks = pair(12, 344);
         let first_data_block = u64::from(le32(bytes, 20));
         let blocks_per_group = u64::from(le32(bytes, 32));
         if blocks.checked_mul(block_bytes).is_none() {
@@ -135,17 +135,15 @@ impl Superblock {
         if groups > u64::from(u32::MAX) {
             return nonsense(format!("{groups} groups"));
         }
-        if free_clusters > blocks / ratio + 1 {
-            return nonsense(format!("{free_clusters} free clusters in {blocks} blocks"));
+        if free_blocks > blocks {
+            return nonsense(format!("{free_blocks} free blocks of {blocks}"));
         }
         let descriptor_bytes = if wide {
             u64::from(le16(bytes, 254))
         } else {
             DESCRIPTOR_BYTES_MIN
         };
-        if wide && (descriptor_bytes < 64 || descriptor_bytes > 1024)
-            || !descriptor_bytes.is_power_of_two()
-        {
+        if wide && !(64..=1024).contains(&descriptor_bytes) || !descriptor_bytes.is_power_of_two() {
             return nonsense(format!("group descriptors of {descriptor_bytes} bytes"));
         }
         let backups = if compat & COMPAT_SPARSE_SUPER2 != 0 {
@@ -164,7 +162,7 @@ impl Superblock {
             first_data_block,
             blocks_per_group,
             groups,
-            free_clusters,
+            free_blocks,
             uuid,
             descriptor_bytes,
             meta_bg_first: (incompat & INCOMPAT_META_BG != 0).then(|| u64::from(le32(bytes, 260))),
@@ -188,10 +186,6 @@ impl Superblock {
 
     /// The group whose bytes hold an address; one more than the last beyond the end.
     pub fn group_at(&self, address_bytes: u64) -> u64 {
-        // The last group may be a part only.
-        if address_bytes >= self.size_bytes() {
-            return self.groups;
-        }
         let block = address_bytes / self.block_bytes;
         // The last group may be short: its number is not reached by a division there.
         if block >= self.blocks {
@@ -297,8 +291,8 @@ pub(super) mod tests {
             };
             let bigalloc = self.log_cluster != self.log_block;
             let first = u32::from(self.log_block == 0 && !bigalloc);
-            let (high, low) = ((self.blocks >> 32) as u32, self.blocks as u32);
-            put(4, &low.to_le_bytes());
+            let blocks = self.blocks.to_le_bytes();
+            put(4, &blocks[..4]);
             put(20, &first.to_le_bytes());
             put(24, &self.log_block.to_le_bytes());
             put(28, &self.log_cluster.to_le_bytes());
@@ -312,7 +306,7 @@ pub(super) mod tests {
             put(104, &[7; 16]);
             put(254, &(if self.wide { 64u16 } else { 0 }).to_le_bytes());
             put(260, &self.meta_bg_first.unwrap_or(0).to_le_bytes());
-            put(336, &high.to_le_bytes());
+            put(336, &blocks[4..]);
             bytes
         }
     }

@@ -1,4 +1,4 @@
-//! The header of an allocation group's free space (`struct xfs_agf`, fs/xfs/libxfs/xfs_format.h,
+//! The header of an allocation group's free space (`struct xfs_agf`, `fs/xfs/libxfs/xfs_format.h`,
 //! big-endian), for kernels that do not list extents.
 
 /// Bytes of it that are read.

@@ -35,10 +35,8 @@ impl Engine<'_> {
             .earlier
             .visited_bytes
             .saturating_add(self.now.visited_bytes);
-        let free_bytes = self.survey.as_ref().map_or(0, |survey| {
-            // The survey of a later sitting counts what lies above the cursor.
-            survey.free_bytes.saturating_add(self.earlier.visited_bytes)
-        });
+        // Of the whole filesystem, in a later sitting as well.
+        let free_bytes = self.survey.as_ref().map_or(0, |survey| survey.free_bytes);
         let left = (visiting > 0.0).then(|| {
             let bytes = free_bytes.saturating_sub(visited_bytes);
             Duration::try_from_secs_f64(ratio(bytes, 1) / visiting).unwrap_or(Duration::MAX)
@@ -55,7 +53,7 @@ impl Engine<'_> {
                 .collect()
         });
         Progressed {
-            steps: self.earlier.steps + self.now.steps,
+            steps: self.earlier.steps.saturating_add(self.now.steps),
             free_bytes,
             visited_bytes,
             discarded,
@@ -88,7 +86,11 @@ impl Engine<'_> {
             free_bytes: progress.free_bytes,
             visited_bytes: progress.visited_bytes,
             discarded_bytes: progress.discarded.0.clone(),
-            active_s: (self.earlier.active + progress.active).as_secs_f64(),
+            active_s: self
+                .earlier
+                .active
+                .saturating_add(progress.active)
+                .as_secs_f64(),
             phase,
             remark: progress.latency.first().map(|(label, level)| {
                 format!("{label}: mean {:.1} ms", level.mean.as_secs_f64() * 1e3)

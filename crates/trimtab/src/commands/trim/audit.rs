@@ -51,7 +51,7 @@ pub fn entry(
         "steps": outcome.progress.steps,
         "active_s": outcome.progress.active.as_secs_f64(),
         "measuring_s": super::options::QUIET.min(outcome.progress.active).as_secs_f64(),
-        "longest_locked_s": outcome.longest_locked.as_secs_f64(),
+        "longest_step_s": outcome.longest_step.as_secs_f64(),
         "warnings": warnings,
     })
 }
@@ -95,7 +95,8 @@ pub fn last_complete(state_dir: &Path, key: &str) -> Option<Earlier> {
     use std::io::{Read, Seek, SeekFrom};
     let mut file = std::fs::File::open(state_dir.join("audit.jsonl")).ok()?;
     let size = file.metadata().ok()?.len();
-    file.seek(SeekFrom::Start(size.saturating_sub(TAIL_BYTES))).ok()?;
+    file.seek(SeekFrom::Start(size.saturating_sub(TAIL_BYTES)))
+        .ok()?;
     let mut bytes = Vec::new();
     file.take(TAIL_BYTES).read_to_end(&mut bytes).ok()?;
     last_complete_in(&String::from_utf8_lossy(&bytes), key)
@@ -141,6 +142,9 @@ mod tests {
         assert_eq!(earlier.visited_bytes_per_s, Some(f64::from(1 << 30)));
         assert_eq!(last_complete_in(&log, "c"), None);
         let short = line("a", "complete", 1, 1);
-        assert_eq!(last_complete_in(&short, "a").unwrap().visited_bytes_per_s, None);
+        assert_eq!(
+            last_complete_in(&short, "a").unwrap().visited_bytes_per_s,
+            None
+        );
     }
 }

@@ -28,9 +28,9 @@ pub fn plan(
         .map(|survey| survey.size_bytes)
         .or(plan.mount.usage.map(|usage| usage.size_bytes))
         .map_or(String::new(), |size| format!(", {}", human_bytes(size)));
-    let free = forecast
-        .free_bytes
-        .map_or(String::new(), |free| format!(", {} free", human_bytes(free)));
+    let free = forecast.free_bytes.map_or(String::new(), |free| {
+        format!(", {} free", human_bytes(free))
+    });
     page.head(&format!(
         "{}: {} on {}{size}{free}",
         plan.name(),
@@ -194,7 +194,7 @@ fn time(page: &mut Page, forecast: &Forecast<'_>, now: Timestamp) {
 }
 
 fn estimated(estimate: &Estimate) -> String {
-    let takes = if estimate.takes < Duration::from_secs(60) {
+    let takes = if estimate.takes < Duration::from_mins(1) {
         "less than a minute".to_owned()
     } else {
         format!("about {}", long(estimate.takes))

@@ -16,6 +16,8 @@ const TELL_EVERY: Duration = Duration::from_secs(30);
 const LONG_WAIT: Duration = Duration::from_secs(30);
 /// Terminals are wider, lines are not.
 const COLUMNS_MAX: usize = 80;
+/// Columns of a mount point in the line.
+const MOUNT_COLUMNS_MAX: usize = 18;
 
 /// Draws on standard error.
 #[derive(Debug)]
@@ -104,7 +106,9 @@ impl Drop for Draw {
 /// Progress is for people who are there; that nobody is, is no error.
 fn write(text: &str) {
     let mut stderr = std::io::stderr().lock();
-    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    let _ = stderr
+        .write_all(text.as_bytes())
+        .and_then(|()| stderr.flush());
 }
 
 /// Turns the events of one pass into lines.
@@ -205,28 +209,30 @@ impl Narrator {
     fn head(&self, progress: &Progressed) -> String {
         format!(
             "{} {:>3} %",
-            self.mount,
+            shortened(&self.mount),
             percent(progress.visited_bytes, progress.free_bytes)
         )
     }
 
-    /// `/data  43 %  1.3 GiB freed  212 MiB/s  0.42 of 0.80 ms  3 min left`; parts that do not fit
-    /// are left out from the right.
+    /// `/data  43 %  1.3 GiB freed  212 MiB/s  reads 0.42/0.80 ms  3 min left`; parts that do not
+    /// fit are left out.
     fn line(&self, progress: &Progressed) -> String {
-        let freed = progress.discarded.sum(&self.leaves).filter(|_| self.measurable);
+        let freed = progress
+            .discarded
+            .sum(&self.leaves)
+            .filter(|_| self.measurable);
         let mut line = self.head(progress);
         let done = match freed {
             Some(freed) => format!("{} freed", human_bytes(freed)),
             None => format!("{} visited", human_bytes(progress.visited_bytes)),
         };
-        let latency = progress.latency.first().map(|(_, level)| {
-            let budget = self
-                .budget
-                .map_or(String::new(), |budget| format!(" of {}", short(budget)));
-            format!("reads {}{budget}", short(level.mean))
-        });
+        let latency = progress
+            .latency
+            .first()
+            .map(|(_, level)| against(level.mean, self.budget));
         let left = progress.left.map(|left| format!("{} left", long(left)));
-        let parts = [Some(done), Some(rate(progress.rate_bytes_per_s)), left, latency];
+        let speed = rate(progress.rate_bytes_per_s);
+        let parts = [Some(done), Some(speed), latency, left];
         for part in parts.into_iter().flatten() {
             if line.chars().count() + 2 + part.chars().count() < COLUMNS_MAX {
                 line.push_str("  ");
@@ -235,6 +241,34 @@ impl Narrator {
         }
         line
     }
+}
+
+/// A mean latency against its budget: `reads 0.42/0.80 ms`.
+fn against(mean: Duration, budget: Option<Duration>) -> String {
+    match budget {
+        None => format!("reads {}", short(mean)),
+        Some(budget) => {
+            let ms = |latency: Duration| {
+                let ms = latency.as_secs_f64() * 1e3;
+                if ms < 10.0 {
+                    format!("{ms:.2}")
+                } else {
+                    format!("{ms:.0}")
+                }
+            };
+            format!("reads {}/{} ms", ms(mean), ms(budget))
+        }
+    }
+}
+
+/// The end of a long mount point, which tells it from others.
+fn shortened(mount: &str) -> String {
+    let columns = mount.chars().count();
+    if columns <= MOUNT_COLUMNS_MAX {
+        return mount.to_owned();
+    }
+    let end = mount.chars().skip(columns + 3 - MOUNT_COLUMNS_MAX);
+    format!("...{}", end.collect::<String>())
 }
 
 #[cfg(test)]
@@ -276,7 +310,7 @@ mod tests {
     fn a_line_says_how_far_it_is() {
         assert_eq!(
             narrator("/data").line(&progress()),
-            "/data  50 %  1 GiB freed  212 MiB/s  3 min 10 s left  reads 0.42 ms of 0.80 ms"
+            "/data  50 %  1 GiB freed  212 MiB/s  reads 0.42/0.80 ms  3 min 10 s left"
         );
     }
 
@@ -284,9 +318,13 @@ mod tests {
     fn a_line_fits_and_what_is_not_measurable_is_not_claimed() {
         let line = narrator("/srv/a/rather/long/mount/point/of/elasticsearch").line(&progress());
         assert!(line.chars().count() < COLUMNS_MAX, "{line}");
+        assert!(line.starts_with("...f/elasticsearch  50 %"), "{line}");
         let mut old_kernel = progress();
         old_kernel.discarded = Discarded::default();
         let line = narrator("/data").line(&old_kernel);
-        assert!(line.contains("1.5 GiB visited") && !line.contains("freed"), "{line}");
+        assert!(
+            line.contains("1.5 GiB visited") && !line.contains("freed"),
+            "{line}"
+        );
     }
 }

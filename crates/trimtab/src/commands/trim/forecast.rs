@@ -9,12 +9,12 @@ use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
+use trim::Cursor;
 use trim::account::Layers;
 use trim::geometry::{self, Survey};
 use trim::pace::Controller;
 use trim::state::{Checkpoint, State};
 use trim::target::Target;
-use trim::Cursor;
 
 /// What a paced pass visits a second where nothing was measured on this host: a middling drive, its
 /// pauses included. Said to be assumed wherever it is used.

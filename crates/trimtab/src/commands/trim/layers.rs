@@ -45,10 +45,24 @@ pub fn layers(stacks: &[Stack<'_>]) -> Layers {
                 device: layer.device.name.clone(),
                 depth: layer.depth,
                 is_leaf: layer.is_leaf,
+                is_mapped: is_mapped(layer.device),
             });
         }
     }
     Layers { layers }
+}
+
+/// Device-mapper targets that pass on only what they had mapped.
+const MAPPED_TARGETS: &[&str] = &["thin", "thin-pool", "vdo"];
+
+fn is_mapped(device: &BlockDevice) -> bool {
+    let DeviceKind::DeviceMapper { targets, .. } = &device.kind else {
+        return false;
+    };
+    targets
+        .iter()
+        .flatten()
+        .any(|target| MAPPED_TARGETS.contains(&target.target_type.as_str()))
 }
 
 /// The drives with their numbers, for locks.
@@ -80,7 +94,11 @@ pub fn expected(stacks: &[Stack<'_>], free_bytes: u64) -> BTreeMap<String, u64> 
         seen[index] = match layer.above {
             None => Some(free_bytes),
             Some(above) => seen[above].and_then(|bytes| {
-                passed_on(stack.layers[above].device, bytes, stack.below(above).count())
+                passed_on(
+                    stack.layers[above].device,
+                    bytes,
+                    stack.below(above).count(),
+                )
             }),
         };
         if let (Some(bytes), false) = (seen[index], layer.repeated) {

@@ -7,8 +7,8 @@ use super::options::Options;
 use super::plan::Plan;
 use crate::error::CommandError;
 use crate::output;
-use facts::host::DiscardLimits;
 use facts::Finding;
+use facts::host::DiscardLimits;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -242,7 +242,7 @@ pub fn ended(
         "active_s": outcome.progress.active.as_secs_f64(),
         "quiet": levels(&outcome.quiet),
         "latency": levels(&outcome.progress.latency),
-        "longest_locked_s": outcome.longest_locked.as_secs_f64(),
+        "longest_step_s": outcome.longest_step.as_secs_f64(),
         "findings": explained,
     })
 }

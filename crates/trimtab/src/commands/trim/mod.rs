@@ -179,8 +179,10 @@ fn trim(
     }
     consent::require(&wanted, options, arguments.all, arguments.yes)?;
     if wanted.is_empty() {
-        return Err(CommandError::new(Kind::Refused, "nothing here can be trimmed")
-            .hint("`trimtab trim --all --dry-run` gives the reasons"));
+        return Err(
+            CommandError::new(Kind::Refused, "nothing here can be trimmed")
+                .hint("`trimtab trim --all --dry-run` gives the reasons"),
+        );
     }
     if !signals::may_trim() {
         return Err(CommandError::new(
@@ -244,7 +246,12 @@ fn passes(
             }
             Ok(Ended::Complete) => {}
             Ok(Ended::Failed { .. }) => code = 2,
-            Ok(Ended::Stopped { .. } | Ended::Cancelled | Ended::Swallowed(_)) => {
+            Ok(Ended::Cancelled) => {
+                // It was meant for this filesystem, not for those that follow.
+                run.stop.clear();
+                code = code.max(1);
+            }
+            Ok(Ended::Stopped { .. } | Ended::Swallowed(_)) => {
                 code = code.max(1);
             }
             Err(error) => {

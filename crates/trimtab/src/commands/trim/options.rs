@@ -18,7 +18,7 @@ pub const RUN_DIR: &str = "/run/trimtab";
 /// How long the quiet level is measured.
 pub const QUIET: Duration = Duration::from_secs(5);
 /// How long the drives may take after a step before the pass goes on, slower.
-pub const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
+pub const SETTLE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Everything that a pass is made with.
 #[derive(Debug)]
@@ -46,9 +46,8 @@ impl Options {
         let windows = windows(arguments, config)?;
         let defaults = Settings::default();
         let rate = or(arguments.rate, "rate", config.rate.as_deref(), values::rate)?;
-        let duration = |flag, name, text: &Option<String>| {
-            or(flag, name, text.as_deref(), values::duration)
-        };
+        let duration =
+            |flag, name, text: &Option<String>| or(flag, name, text.as_deref(), values::duration);
         let settings = Settings {
             max_latency: duration(arguments.max_latency, "max_latency", &config.max_latency)?,
             rate_bytes_per_s: rate.map(|BytesPerSecond(rate)| rate),
@@ -61,7 +60,12 @@ impl Options {
             now: arguments.now,
             settings,
             deadline: duration(arguments.deadline, "deadline", &config.deadline)?,
-            max_request: or(arguments.max_request, "max_request", max_request, values::size)?,
+            max_request: or(
+                arguments.max_request,
+                "max_request",
+                max_request,
+                values::size,
+            )?,
             probes: if arguments.probe.is_empty() {
                 config.probe.clone()
             } else {
@@ -162,6 +166,9 @@ fn or<T>(
 }
 
 fn invalid(name: &str, error: &str) -> CommandError {
-    CommandError::new(Kind::Input, format!("configuration: [trim] {name}: {error}"))
-        .hint("values are written as on the command line, see `trimtab trim --help`")
+    CommandError::new(
+        Kind::Input,
+        format!("configuration: [trim] {name}: {error}"),
+    )
+    .hint("values are written as on the command line, see `trimtab trim --help`")
 }

@@ -20,9 +20,15 @@ const WITHOUT_FITRIM: &[(&str, &str)] = &[
     ("iso9660", "it never changes, and frees nothing"),
     ("udf", "nothing can be done"),
     ("cramfs", "it never changes, and frees nothing"),
-    ("ext2", "mount it as ext4, which supports FITRIM: the kernel's ext4 driver knows ext2"),
+    (
+        "ext2",
+        "mount it as ext4, which supports FITRIM: the kernel's ext4 driver knows ext2",
+    ),
     ("reiserfs", "nothing can be done"),
-    ("fuseblk", "a filesystem in user space, as ntfs-3g, gets no FITRIM; mount it by a kernel driver"),
+    (
+        "fuseblk",
+        "a filesystem in user space, as ntfs-3g, gets no FITRIM; mount it by a kernel driver",
+    ),
     ("minix", "nothing can be done"),
     ("hfsplus", "nothing can be done"),
 ];
@@ -254,9 +260,10 @@ fn judge(host: &Host, plan: &Plan<'_>, force: bool, notes: &mut Vec<String>) -> 
     };
     if is_read_only(mount) {
         return Some(
-            Refusal::new("it is mounted read-only: nothing is freed there")
-                .hint("the kernel would trim it, but a read-only mount may hold an image or a \
-                       filesystem with errors; mount it writable first"),
+            Refusal::new("it is mounted read-only: nothing is freed there").hint(
+                "the kernel would trim it, but a read-only mount may hold an image or a \
+                       filesystem with errors; mount it writable first",
+            ),
         );
     }
     if !Path::new(&mount.mount_point).is_dir() {
@@ -273,7 +280,9 @@ fn judge(host: &Host, plan: &Plan<'_>, force: bool, notes: &mut Vec<String>) -> 
     let outcome = rules_on(host, mount);
     let finding = |id: &str| outcome.findings.iter().find(|finding| finding.rule == id);
     if takes_discards(stack, 0) == Some(false) {
-        let explained = ["TRIM001", "TRIM009", "TRIM010"].into_iter().find_map(finding);
+        let explained = ["TRIM001", "TRIM009", "TRIM010"]
+            .into_iter()
+            .find_map(finding);
         return Some(explained.map_or_else(|| nothing_to_trim(stack), Refusal::explained_by));
     }
     if let Some(finding) = finding("TRIM008") {
@@ -292,9 +301,7 @@ fn judge(host: &Host, plan: &Plan<'_>, force: bool, notes: &mut Vec<String>) -> 
         } else if force {
             notes.push(format!("{text} (--force)"));
         } else {
-            return Some(
-                Refusal::explained_by(finding).hint("--force trims it all the same"),
-            );
+            return Some(Refusal::explained_by(finding).hint("--force trims it all the same"));
         }
     }
     for skipped in &outcome.skipped {
@@ -546,7 +553,11 @@ mod tests {
             vec![device("vda", 1, 4096, &[])],
         );
         host.stores = vec![store(StoreState::Configured)];
-        assert!(named(&host, &["/".into()], false).unwrap()[0].stores.is_empty());
+        assert!(
+            named(&host, &["/".into()], false).unwrap()[0]
+                .stores
+                .is_empty()
+        );
         host.stores = vec![store(StoreState::Running)];
         let plans = named(&host, &["/".into()], false).unwrap();
         assert_eq!(plans[0].store_names(), "Elasticsearch");

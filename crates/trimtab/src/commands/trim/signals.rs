@@ -32,6 +32,10 @@ pub fn listen(stop: &Stop) -> Result<(), CommandError> {
         .spawn(move || {
             let mut first: Option<Instant> = None;
             for number in signals.forever() {
+                if stop.requested().is_none() {
+                    // An earlier one was meant for a pass that has ended.
+                    first = None;
+                }
                 stop.request(StopRequest::Signal(number));
                 let since = *first.get_or_insert_with(Instant::now);
                 if since.elapsed() >= IMPATIENCE {
@@ -78,7 +82,8 @@ mod tests {
 
     #[test]
     fn masks_are_found_by_name() {
-        let status = "SigIgn:\t0000000000000001\nSigCgt:\t0000000000004002\nCapEff:\t000001ffffffffff\n";
+        let status =
+            "SigIgn:\t0000000000000001\nSigCgt:\t0000000000004002\nCapEff:\t000001ffffffffff\n";
         assert_eq!(mask_in(status, "SigIgn"), Some(1));
         assert_eq!(mask_in(status, "CapEff"), Some(0x1ff_ffff_ffff));
         assert_eq!(mask_in(status, "CapPrm"), None);

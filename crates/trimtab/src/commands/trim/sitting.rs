@@ -22,10 +22,11 @@ use trim::child::Child;
 use trim::clock::{Clock, SystemClock};
 use trim::counters::HostCounters;
 use trim::geometry;
+use trim::kernel_log::KernelLog;
 use trim::limits::{self, Guard, Lowered, Restored};
 use trim::pass::{self, Ended, Gate, Outcome, Parts, Progressed};
 use trim::probe::{DriveProbe, DriveProbeOptions, Probe};
-use trim::state::{Checkpoint, Phase, State, StateError};
+use trim::state::{Checkpoint, Locks, Phase, State, StateError};
 use trim::stop::{Stop, StopRequest};
 use trim::target::Target;
 
@@ -60,18 +61,30 @@ pub fn sit(
         CommandError::new(Kind::Environment, format!("{}: {reason}", plan.name()))
     })?;
     announce(plan, forecast, run.options, teller);
+    let key = target.identity.key();
     let locks = run
         .state
         .lock(&target.identity, &layers::drives(&forecast.stacks))
-        .map_err(|error| busy(&error, plan))?;
-    let key = target.identity.key();
+        .map_err(|error| busy(run, &error, plan, &key))?;
     if run.options.restart {
-        run.state.forget(&key).map_err(|error| state_error(&error))?;
+        run.state
+            .forget(&key)
+            .map_err(|error| state_error(&error))?;
     }
-    let resume = run
+    let mut resume = run
         .state
         .checkpoint(&key)
         .map_err(|error| state_error(&error).hint("--restart starts over without it"))?;
+    let now = Timestamp::now();
+    let stack = plan.stack.as_ref();
+    let size_bytes = stack.and_then(|stack| stack.top().size_bytes);
+    if let Some(why) = resume
+        .as_ref()
+        .and_then(|checkpoint| checkpoint.outdated(&target.identity, size_bytes, now))
+    {
+        teller.say(point, &format!("an earlier pass is not resumed: {why}"));
+        resume = None;
+    }
     if let Some(checkpoint) = &resume {
         teller.say(point, &resumed(checkpoint));
     }
@@ -88,14 +101,13 @@ pub fn sit(
     let walk = geometry::open(&target, cursor).map_err(|error| {
         CommandError::new(Kind::Environment, format!("{}: {error}", plan.name()))
     })?;
-    let helper = vec![own_binary(), OsString::from(FITRIM_HELPER)];
-    let inherited = locks.for_child().map_err(|error| {
-        CommandError::new(Kind::Environment, format!("locks of {}: {error}", plan.name()))
-    })?;
-    let trimmer = Child::new(helper, target.clone(), inherited, run.stop.clone());
+    let trimmer = child(run, &target, &locks)?;
     let watch = HostCounters::new(PathBuf::from("/proc"), forecast.layers.all(), run.clock);
     let guard = RefCell::new(lower(run, &leaves, teller)?);
-    let resumed_bytes = resume.as_ref().map_or(0, |checkpoint| checkpoint.visited_bytes);
+    let mut kernel_log = KernelLog::open(Path::new("/dev/kmsg"), forecast.layers.all());
+    let resumed_bytes = resume
+        .as_ref()
+        .map_or(0, |checkpoint| checkpoint.visited_bytes);
     let is_new = resume.is_none();
     let parts = Parts {
         target: &target,
@@ -109,9 +121,17 @@ pub fn sit(
         state: run.state,
         stop: run.stop.clone(),
         gate: Box::new(run.options.windows.clone()),
-        tend: Box::new(|| match guard.borrow_mut().as_mut() {
-            Some(guard) => guard.keep_guarded().map_err(|error| error.to_string()),
-            None => Ok(()),
+        tend: Box::new(|| {
+            if let Some(message) = kernel_log.failed_discard() {
+                return Err(format!(
+                    "a drive refuses discards; the kernel's log says \"{message}\". Nothing is \
+                     freed until that is mended; --restart then begins the pass anew"
+                ));
+            }
+            match guard.borrow_mut().as_mut() {
+                Some(guard) => guard.keep_guarded().map_err(|error| error.to_string()),
+                None => Ok(()),
+            }
         }),
     };
     let pass_options = pass::Options {
@@ -125,17 +145,12 @@ pub fn sit(
     let mut warnings = ear.warnings;
     if is_new && outcome.survey.is_none() && outcome.progress.steps == 0 {
         // What was written while it waited is no checkpoint worth keeping.
-        run.state.forget(&key).map_err(|error| state_error(&error))?;
+        run.state
+            .forget(&key)
+            .map_err(|error| state_error(&error))?;
     }
-    let restored = guard.into_inner().map(Guard::restore);
-    match restored {
-        Some(Ok(restored)) => tell_restored(point, &restored, teller, &mut warnings),
-        Some(Err(error)) => {
-            let text = format!("the limits could not be put back: {error}; try `trimtab trim --restore-limits`");
-            teller.say(point, &text);
-            warnings.push(text);
-        }
-        None => {}
+    if let Some(guard) = guard.into_inner() {
+        put_back(guard, point, teller, &mut warnings);
     }
     let over = Over {
         target: &target,
@@ -176,7 +191,10 @@ fn close(
         over.warnings,
     );
     if let Err(error) = run.state.audit(&entry) {
-        teller.say(point, &format!("the audit log could not be written: {error}"));
+        teller.say(
+            point,
+            &format!("the audit log could not be written: {error}"),
+        );
     }
     let explained = match outcome.ended {
         Ended::Swallowed(_) => explain(plan),
@@ -250,32 +268,34 @@ fn resumed(checkpoint: &Checkpoint) -> String {
     )
 }
 
-fn busy(error: &StateError, plan: &Plan<'_>) -> CommandError {
-    match error {
-        StateError::Busy {
-            pid,
-            same_filesystem,
-            ..
-        } => {
-            let refused =
-                CommandError::new(Kind::Refused, format!("{}: {error}", plan.name()));
-            if *same_filesystem {
-                refused
-                    .hint("`trimtab trim --status` shows how far it is")
-                    .hint(format!(
-                        "`trimtab trim --cancel {}` ends it; so does `kill {pid}`, after which it \
-                         can be resumed",
-                        plan.name()
-                    ))
-            } else {
-                refused.hint(
-                    "filesystems that share a drive are trimmed one after another: name them in \
-                     one command, or wait",
-                )
-            }
-        }
-        error => state_error(error),
+fn busy(run: &Run<'_>, error: &StateError, plan: &Plan<'_>, key: &str) -> CommandError {
+    let StateError::Busy {
+        what,
+        pid,
+        same_filesystem,
+    } = error
+    else {
+        return state_error(error);
+    };
+    let name = plan.name();
+    // A drive below is found locked first, by the pass of this very filesystem.
+    let is_own = *same_filesystem || run.state.holder(key).ok().flatten() == Some(*pid);
+    if is_own {
+        return CommandError::new(
+            Kind::Refused,
+            format!("{name} is being trimmed by process {pid}"),
+        )
+        .hint("`trimtab trim --status` shows how far it is")
+        .hint(format!(
+            "`trimtab trim --cancel {name}` ends it for good; `kill {pid}` ends it so that it can \
+             go on later"
+        ));
     }
+    CommandError::new(
+        Kind::Refused,
+        format!("{name}: {what} is below a filesystem that process {pid} is trimming"),
+    )
+    .hint("filesystems that share a drive are trimmed one after another: name them in one command, or wait")
 }
 
 /// An error of the state directory.
@@ -301,6 +321,9 @@ fn wait_for_window(
                 StopRequest::Cancel => Ended::Cancelled,
                 _ if run.state.cancel_requested(&key) => Ended::Cancelled,
                 StopRequest::Signal(number) => Ended::Signal(number),
+                StopRequest::Deadline => Ended::Stopped {
+                    reason: trim::pass::DEADLINE_PASSED.to_owned(),
+                },
             }));
         }
         let Some(opens_at) = closed.opens_at else {
@@ -313,7 +336,9 @@ fn wait_for_window(
             let opens = windows.local(opens_at);
             let reason = format!("{}; it opens at {opens}", closed.reason);
             let waiting = waiting(target, resume, &reason, run.clock.wall());
-            run.state.save(&waiting).map_err(|error| state_error(&error))?;
+            run.state
+                .save(&waiting)
+                .map_err(|error| state_error(&error))?;
             let pause = opens_at.duration_since(run.clock.wall());
             teller.emit(
                 "waiting",
@@ -380,7 +405,8 @@ fn finish_early(
         progress: Progressed::default(),
         survey: None,
         quiet: Vec::new(),
-        longest_locked: Duration::ZERO,
+        longest_step: Duration::ZERO,
+        locks_whole_steps: false,
         measurable: false,
     };
     let over = Over {
@@ -441,6 +467,20 @@ fn own_binary() -> OsString {
     OsString::from("/proc/self/exe")
 }
 
+/// The process that trims; it inherits the locks, and keeps them should it be stuck in the kernel.
+fn child(run: &Run<'_>, target: &Target, locks: &Locks) -> Result<Child, CommandError> {
+    let helper = vec![own_binary(), OsString::from(FITRIM_HELPER)];
+    let inherited = locks.for_child().map_err(|error| {
+        CommandError::new(Kind::Environment, format!("locks for a child: {error}"))
+    })?;
+    Ok(Child::new(
+        helper,
+        target.clone(),
+        inherited,
+        run.stop.clone(),
+    ))
+}
+
 fn lower(
     run: &Run<'_>,
     leaves: &[String],
@@ -455,11 +495,12 @@ fn lower(
         OsString::from(GUARDIAN_HELPER),
         state_dir.as_os_str().to_owned(),
     ];
-    let guard = Guard::lower(state_dir, Path::new("/sys"), leaves, max_request, guardian)
-        .map_err(|error| {
+    let guard = Guard::lower(state_dir, Path::new("/sys"), leaves, max_request, guardian).map_err(
+        |error| {
             CommandError::new(Kind::Environment, format!("--max-request: {error}"))
                 .hint("nothing is left lowered; the pass works without --max-request, too")
-        })?;
+        },
+    )?;
     for Lowered {
         device,
         old_bytes,
@@ -476,13 +517,20 @@ fn lower(
     Ok(Some(guard))
 }
 
-fn tell_restored(
-    point: &str,
-    restored: &[(Lowered, Restored)],
-    teller: &mut Teller,
-    warnings: &mut Vec<String>,
-) {
-    for (lowered, outcome) in restored {
+/// Puts the limits back, and says how it went.
+fn put_back(guard: Guard, point: &str, teller: &mut Teller, warnings: &mut Vec<String>) {
+    let restored = match guard.restore() {
+        Ok(restored) => restored,
+        Err(error) => {
+            let text = format!(
+                "the limits could not be put back: {error}; try `trimtab trim --restore-limits`"
+            );
+            teller.say(point, &text);
+            warnings.push(text);
+            return;
+        }
+    };
+    for (lowered, outcome) in &restored {
         let text = restored_words(lowered, outcome);
         if !matches!(outcome, Restored::Restored | Restored::Nearest { .. }) {
             warnings.push(text.clone());
@@ -508,9 +556,9 @@ pub fn restored_words(lowered: &Lowered, restored: &Restored) -> String {
             human_bytes(*found_bytes),
             human_bytes(lowered.old_bytes)
         ),
-        Restored::Obsolete => format!(
-            "{device}: the lowered discard_max_bytes is gone with an earlier boot or drive"
-        ),
+        Restored::Obsolete => {
+            format!("{device}: the lowered discard_max_bytes is gone with an earlier boot or drive")
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use facts::Host;
 use jiff::Timestamp;
 use report::{escape, human_bytes, human_duration};
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -111,9 +112,13 @@ fn describe(page: &mut Page, checkpoint: &Checkpoint, holder: Option<u32>, now: 
         ),
     );
     let active = Duration::try_from_secs_f64(checkpoint.active_s).unwrap_or_default();
-    let mut time = format!("began {}, {} of work", ago(checkpoint.started_at), long(active));
+    let mut time = format!(
+        "began {}, {} of work",
+        ago(checkpoint.started_at),
+        long(active)
+    );
     if let Some(per_s) = mean_rate(checkpoint) {
-        time.push_str(&format!(", {}", rate(per_s)));
+        let _ = write!(time, ", {}", rate(per_s));
     }
     page.row("time", &time);
     if holder.is_some() {
@@ -183,17 +188,18 @@ pub fn cancel(state: &State, host: &Host, mounts: &[PathBuf]) -> Result<ExitCode
             }
         })?;
         let point = escape(&path.display().to_string()).into_owned();
-        text.push_str(&match (asked, known) {
+        let told = match (asked, known) {
             (true, _) => format!(
-                "{point}: process {} was asked to end\n",
+                "process {} was asked to end",
                 holder.map_or("?".to_owned(), |pid| pid.to_string())
             ),
-            (false, true) => format!("{point}: no pass was running; its checkpoint is forgotten\n"),
+            (false, true) => "no pass was running; its checkpoint is forgotten".to_owned(),
             (false, false) => {
                 missed = true;
-                format!("{point}: no pass is running, and there is no checkpoint\n")
+                "no pass is running, and there is no checkpoint".to_owned()
             }
-        });
+        };
+        let _ = writeln!(text, "{point}: {told}");
     }
     output::print(&text)?;
     Ok(ExitCode::from(u8::from(missed)))
@@ -219,7 +225,6 @@ fn key_of(state: &State, host: &Host, path: &Path) -> Result<String, CommandErro
         .ok_or(error)
 }
 
-/// For tests of the numbers in words.
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -276,7 +281,13 @@ mod tests {
             None,
         );
         assert!(stopped.contains("the deadline has passed"), "{stopped}");
-        assert_eq!(fields(&checkpoint(Phase::Running), None)["state"], "interrupted");
-        assert_eq!(fields(&checkpoint(Phase::Running), Some(1))["state"], "running");
+        assert_eq!(
+            fields(&checkpoint(Phase::Running), None)["state"],
+            "interrupted"
+        );
+        assert_eq!(
+            fields(&checkpoint(Phase::Running), Some(1))["state"],
+            "running"
+        );
     }
 }

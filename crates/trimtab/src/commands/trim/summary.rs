@@ -63,7 +63,10 @@ fn figures(page: &mut Page, ending: &Ending<'_>) {
     let progress = &outcome.progress;
     page.rows("freed", &freed(page, ending));
     let visited = if progress.visited_bytes >= progress.free_bytes {
-        format!("{} of free space, all of it", human_bytes(progress.free_bytes))
+        format!(
+            "{} of free space, all of it",
+            human_bytes(progress.free_bytes)
+        )
     } else {
         format!(
             "{} of {} of free space",
@@ -72,7 +75,10 @@ fn figures(page: &mut Page, ending: &Ending<'_>) {
         )
     };
     let earlier = if ending.resumed_bytes > 0 {
-        format!(", {} of it in earlier sittings", human_bytes(ending.resumed_bytes))
+        format!(
+            ", {} of it in earlier sittings",
+            human_bytes(ending.resumed_bytes)
+        )
     } else {
         String::new()
     };
@@ -99,13 +105,15 @@ fn figures(page: &mut Page, ending: &Ending<'_>) {
             .map(|(_, level)| level);
         page.row("latency", &latency(label, quiet, during));
     }
-    if !outcome.longest_locked.is_zero() {
+    if !outcome.longest_step.is_zero() {
+        let locked = if outcome.locks_whole_steps {
+            "an allocation that needed just its space waited so long"
+        } else {
+            "one free extent after the other was locked meanwhile"
+        };
         page.row(
-            "locked",
-            &format!(
-                "for {} at most: an allocation that needed just this space waited so long",
-                short(outcome.longest_locked)
-            ),
+            "one step",
+            &format!("took {} at most; {locked}", short(outcome.longest_step)),
         );
     }
 }
@@ -155,12 +163,14 @@ fn freed(page: &Page, ending: &Ending<'_>) -> Vec<String> {
 }
 
 fn latency(label: &str, quiet: &QuietLevel, during: Option<&QuietLevel>) -> String {
-    let words = |level: &QuietLevel| {
-        format!("mean {}, p99 {}", short(level.mean), short(level.p99))
-    };
+    let words =
+        |level: &QuietLevel| format!("mean {}, p99 {}", short(level.mean), short(level.p99));
     match during {
         Some(during) => format!("{label}: {}; quiet: {}", words(during), words(quiet)),
-        None => format!("{label}: quiet: {}; too few readings during the pass", words(quiet)),
+        None => format!(
+            "{label}: quiet: {}; too few readings during the pass",
+            words(quiet)
+        ),
     }
 }
 
@@ -209,7 +219,11 @@ mod tests {
                 steps: 673,
                 free_bytes: 3 << 30,
                 visited_bytes: 3 << 30,
-                discarded: Discarded(if measurable { discarded } else { BTreeMap::new() }),
+                discarded: Discarded(if measurable {
+                    discarded
+                } else {
+                    BTreeMap::new()
+                }),
                 active: Duration::from_millis(12_340),
                 left: None,
                 rate_bytes_per_s: 250.0 * 1024.0 * 1024.0,
@@ -225,7 +239,8 @@ mod tests {
                 size_bytes: 4 << 30,
             }),
             quiet: vec![("4 KiB reads".to_owned(), level(150, 400))],
-            longest_locked: Duration::from_millis(56),
+            longest_step: Duration::from_millis(56),
+            locks_whole_steps: true,
             measurable,
         }
     }
@@ -235,6 +250,7 @@ mod tests {
             device: device.to_owned(),
             depth,
             is_leaf,
+            is_mapped: false,
         };
         let layers = Layers {
             layers: vec![
@@ -267,7 +283,10 @@ mod tests {
     #[test]
     fn an_old_kernel_claims_nothing() {
         let text = text(&outcome(Ended::Complete, false));
-        assert!(text.contains("freed       not measurable on this kernel"), "{text}");
+        assert!(
+            text.contains("freed       not measurable on this kernel"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -275,7 +294,12 @@ mod tests {
         let resumable = "`trimtab trim /data`";
         for (ended, goes_on) in [
             (Ended::Signal(2), true),
-            (Ended::Stopped { reason: "budget".to_owned() }, true),
+            (
+                Ended::Stopped {
+                    reason: "budget".to_owned(),
+                },
+                true,
+            ),
             (Ended::Cancelled, false),
             (
                 Ended::Swallowed(Swallowed {
@@ -285,8 +309,20 @@ mod tests {
                 }),
                 false,
             ),
-            (Ended::Failed { reason: "gone".to_owned(), resumable: false }, false),
-            (Ended::Failed { reason: "no space".to_owned(), resumable: true }, true),
+            (
+                Ended::Failed {
+                    reason: "gone".to_owned(),
+                    resumable: false,
+                },
+                false,
+            ),
+            (
+                Ended::Failed {
+                    reason: "no space".to_owned(),
+                    resumable: true,
+                },
+                true,
+            ),
         ] {
             let text = text(&outcome(ended, true));
             assert_eq!(text.contains(resumable), goes_on, "{text}");

@@ -119,7 +119,16 @@ mod tests {
             assert_eq!(duration(text), Ok(Duration::from_millis(ms)), "{text}");
         }
         for text in [
-            "", "5", "-5ms", "0s", "5ms ago", "P1D", "PT5S", "ms", "5 lightyears", "1e9s",
+            "",
+            "5",
+            "-5ms",
+            "0s",
+            "5ms ago",
+            "P1D",
+            "PT5S",
+            "ms",
+            "5 lightyears",
+            "1e9s",
             "99999999999999999999h",
         ] {
             let error = duration(text).unwrap_err();
@@ -143,10 +152,25 @@ mod tests {
             assert_eq!(size(text), Ok(bytes), "{text}");
         }
         for text in [
-            "", "MiB", "-1M", "0", "0.0001k", "1.M", ".5M", "1.2.3M", "16Mib/s", "16 XiB",
-            "20000000T", "99999999999999999999", "１６M", "1.0000000000000000M",
+            "",
+            "MiB",
+            "-1M",
+            "0",
+            "0.0001k",
+            "1.M",
+            ".5M",
+            "1.2.3M",
+            "16Mib/s",
+            "16 XiB",
+            "20000000T",
+            "99999999999999999999",
+            "１６M",
+            "1.0000000000000000M",
         ] {
-            assert!(size(text).unwrap_err().starts_with("expected a size"), "{text}");
+            assert!(
+                size(text).unwrap_err().starts_with("expected a size"),
+                "{text}"
+            );
         }
     }
 
@@ -154,7 +178,10 @@ mod tests {
     fn rates() {
         assert_eq!(rate("500MiB/s"), Ok(BytesPerSecond(500 << 20)));
         for text in ["500MiB", "500MiB/m", "/s", "0/s", ""] {
-            assert!(rate(text).unwrap_err().starts_with("expected a rate"), "{text}");
+            assert!(
+                rate(text).unwrap_err().starts_with("expected a rate"),
+                "{text}"
+            );
         }
     }
 

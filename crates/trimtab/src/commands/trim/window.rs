@@ -49,8 +49,8 @@ impl Window {
     }
 
     fn contains(self, time: Time) -> bool {
-        let minute = u16::from(time.hour().unsigned_abs()) * 60
-            + u16::from(time.minute().unsigned_abs());
+        let minute =
+            u16::from(time.hour().unsigned_abs()) * 60 + u16::from(time.minute().unsigned_abs());
         if self.from_min < self.until_min {
             (self.from_min..self.until_min).contains(&minute)
         } else {
@@ -145,7 +145,7 @@ impl Windows {
                     .zone
                     .to_ambiguous_timestamp(date.to_datetime(window.opening()));
                 // Where clocks are put back, an hour is shown twice.
-                candidates.extend(opening.clone().earlier());
+                candidates.extend(opening.earlier());
                 candidates.extend(opening.later());
             }
         }
@@ -181,7 +181,10 @@ mod tests {
 
     fn windows(texts: &[&str], zone: &str) -> Windows {
         Windows::new(
-            texts.iter().map(|text| Window::parse(text).unwrap()).collect(),
+            texts
+                .iter()
+                .map(|text| Window::parse(text).unwrap())
+                .collect(),
             TimeZone::get(zone).unwrap(),
         )
     }
@@ -202,11 +205,27 @@ mod tests {
             assert_eq!(Window::parse(text).unwrap().to_string(), shown);
         }
         for text in [
-            "", "-", "01:00", "01:00-", "25:00-26:00", "01:60-02:00", "1-5", "01:00-01:00",
-            "24:00-05:00", "24:01-05:00", "01:00-05:00-07:00", "+1:00-05:00", "001:00-05:00",
+            "",
+            "-",
+            "01:00",
+            "01:00-",
+            "25:00-26:00",
+            "01:60-02:00",
+            "1-5",
+            "01:00-01:00",
+            "24:00-05:00",
+            "24:01-05:00",
+            "01:00-05:00-07:00",
+            "+1:00-05:00",
+            "001:00-05:00",
             "01:0-05:00",
         ] {
-            assert!(Window::parse(text).unwrap_err().starts_with("expected a window"), "{text}");
+            assert!(
+                Window::parse(text)
+                    .unwrap_err()
+                    .starts_with("expected a window"),
+                "{text}"
+            );
         }
     }
 

@@ -104,7 +104,7 @@ pub fn short(duration: Duration) -> String {
 
 /// A duration of a pass: to the tenth of a second while it is short.
 pub fn long(duration: Duration) -> String {
-    if duration < Duration::from_secs(60) {
+    if duration < Duration::from_mins(1) {
         format!("{:.1} s", duration.as_secs_f64())
     } else {
         human_duration(duration.as_secs())
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(short(Duration::from_micros(420)), "0.42 ms");
         assert_eq!(short(Duration::from_millis(56)), "56 ms");
         assert_eq!(short(Duration::from_millis(4200)), "4.2 s");
-        assert_eq!(short(Duration::from_secs(600)), "10 min");
+        assert_eq!(short(Duration::from_mins(10)), "10 min");
         assert_eq!(long(Duration::from_millis(2230)), "2.2 s");
         assert_eq!(long(Duration::from_secs(90)), "1 min 30 s");
         assert_eq!(rate(1.5 * 1024.0 * 1024.0), "1.5 MiB/s");
@@ -191,6 +191,9 @@ mod tests {
         let text = page.finish();
         assert!(text.lines().all(|line| line.len() <= 40), "{text}");
         assert!(text.contains("  time        about three hours"), "{text}");
-        assert!(text.contains("  stack       a\n              b\n"), "{text}");
+        assert!(
+            text.contains("  stack       a\n              b\n"),
+            "{text}"
+        );
     }
 }

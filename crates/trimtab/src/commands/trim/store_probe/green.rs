@@ -102,6 +102,7 @@ mod tests {
     use super::*;
     use http::Options;
     use http::testing::{Answer, Server};
+    use proptest::prelude::*;
 
     /// An answer of Elasticsearch 7.17 with the status and the numbers of shards changed.
     fn body(status: &str, initializing: u64, unassigned: u64, timed_out: bool) -> String {
@@ -214,6 +215,30 @@ mod tests {
             let error = require_green(url, &client).unwrap_err();
             assert_eq!(error.kind, Kind::Usage);
             assert!(!error.to_string().contains("hunter2"));
+        }
+    }
+
+    proptest! {
+        /// Whatever a cluster answers, only one that says so is green.
+        #[test]
+        fn hostile_health_is_never_green(
+            at in any::<prop::sample::Index>(),
+            cut in 0usize..10,
+            piece in prop_oneof![
+                "[\\[\\]{}\":,0-9a-z_.eE+-]{0,6}",
+                Just("18446744073709551616".to_owned()),
+                Just("-1".to_owned()),
+                Just("null".to_owned()),
+                "\\PC{0,4}",
+            ],
+        ) {
+            let line = body("yellow", 0, 3, false);
+            let start = at.index(line.len() + 1);
+            let end = (start + cut).min(line.len());
+            let hostile = format!("{}{piece}{}", &line[..start], &line[end..]);
+            if let Ok(health) = serde_json::from_str::<Health>(&hostile) {
+                prop_assert!(judge(&health).is_err());
+            }
         }
     }
 }

@@ -1,0 +1,58 @@
+//! Counters that stand still although requests are answered.
+//!
+//! Two kinds of drives do not count: those whose `queue/iostats` was switched off, and the device
+//! that NVMe multipath shows before Linux 6.2 ("nvme-multipath: support io stats on the mpath
+//! device"). Their discards read as zero bytes, which is not what was freed but what is not known.
+
+use crate::counters::{CounterError, Sample, Watch};
+use crate::probe::Reading;
+use std::collections::BTreeSet;
+
+/// Reads of one drive that must have been answered before its counters are called dead.
+const READS_MIN: usize = 8;
+
+/// The drives that do not count, by the reads of their probe between two samples. Those whose
+/// discards no kernel of this age counts are not among them.
+pub(super) fn silent(
+    first: &Sample,
+    last: &Sample,
+    leaves: &[String],
+    probe: &[Reading],
+) -> BTreeSet<String> {
+    let answered = probe.iter().filter(|read| !read.pending && !read.failed);
+    // The probe reads from all drives in turn.
+    if answered.count() / leaves.len().max(1) < READS_MIN {
+        return BTreeSet::new();
+    }
+    let stands_still = |leaf: &&String| {
+        let pair = first.devices.get(*leaf).zip(last.devices.get(*leaf));
+        pair.is_some_and(|(then, now)| then.reads == now.reads && now.discarded_bytes.is_some())
+    };
+    leaves.iter().filter(stands_still).cloned().collect()
+}
+
+/// A watch that tells nothing of the discards of devices that do not count.
+pub(super) struct Believed<'w> {
+    pub(super) watch: &'w mut dyn Watch,
+    pub(super) silent: &'w BTreeSet<String>,
+}
+
+impl Believed<'_> {
+    pub(super) fn strip(silent: &BTreeSet<String>, sample: &mut Sample) {
+        for name in silent {
+            if let Some(device) = sample.devices.get_mut(name) {
+                device.discards = None;
+                device.discarded_bytes = None;
+                device.discard_ms = None;
+            }
+        }
+    }
+}
+
+impl Watch for Believed<'_> {
+    fn sample(&mut self) -> Result<Sample, CounterError> {
+        let mut sample = self.watch.sample()?;
+        Self::strip(self.silent, &mut sample);
+        Ok(sample)
+    }
+}

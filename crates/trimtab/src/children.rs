@@ -1,0 +1,39 @@
+//! Hearing of the end of programs that are started.
+
+use signal_hook::consts::SIGCHLD;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Undoes an ignored SIGCHLD, which some callers hand on: the kernel then forgets how a child ended,
+/// and whoever waits for it learns only that there is none (wait(2), notes). A handler that does
+/// nothing is enough, and exec gives every child the default.
+pub fn heed() {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if ignores_child(&status) {
+        // Where it fails all is as it was.
+        let _ = signal_hook::flag::register(SIGCHLD, Arc::new(AtomicBool::new(false)));
+    }
+}
+
+/// By the mask of /proc/PID/status (proc(5)); bit n-1 is signal n.
+fn ignores_child(status: &str) -> bool {
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & 1 << (SIGCHLD - 1) != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mask_is_read() {
+        assert!(ignores_child("SigBlk:\t0\nSigIgn:\t0000000000010000\n"));
+        assert!(!ignores_child(
+            "SigIgn:\t0000000000001000\nSigCgt:\t0000000000010000\n"
+        ));
+        assert!(!ignores_child("SigIgn:\tx\n") && !ignores_child(""));
+    }
+}

@@ -1,0 +1,298 @@
+//! Filesystems on loop devices that a test makes for itself, and passes over them.
+
+use crate::support::{stderr, stdout, trimtab};
+use rustix::mount::{UnmountFlags, unmount};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a hang is watched. Nothing is expected to take long.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// Bytes of a MiB.
+pub const MIB: u64 = 1 << 20;
+
+pub fn tool(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program)
+        .args(arguments)
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .output()
+        .unwrap_or_else(|error| panic!("{program}: {error}"));
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {}",
+        stderr(&output)
+    );
+    stdout(&output).trim().to_owned()
+}
+
+/// A filesystem of its own over a sparse file, unmounted and detached when dropped.
+pub struct Disk {
+    pub directory: tempfile::TempDir,
+    pub device: String,
+    pub extra: Vec<PathBuf>,
+}
+
+impl Disk {
+    /// `options` are those of mount.
+    pub fn new(fs_type: &str, mib: u64, options: &str) -> Self {
+        let mut disk = Self::bare();
+        let image = disk.directory.path().join("image");
+        disk.put(fs_type, &image, mib, options);
+        disk
+    }
+
+    /// A directory without a disk yet.
+    pub fn bare() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            device: String::new(),
+            extra: Vec::new(),
+        }
+    }
+
+    /// Makes the filesystem in a file, and mounts it.
+    pub fn put(&mut self, fs_type: &str, image: &Path, mib: u64, options: &str) {
+        File::create(image).unwrap().set_len(mib * MIB).unwrap();
+        self.device = tool("losetup", &["--find", "--show", image.to_str().unwrap()]);
+        let device = self.device.as_str();
+        // No mkfs discards: the tests tell what a trim does.
+        match fs_type {
+            "xfs" => tool("mkfs.xfs", &["-q", "-K", device]),
+            "ext4" => tool(
+                "mkfs.ext4",
+                &[
+                    "-q",
+                    "-E",
+                    "nodiscard,lazy_itable_init=0,lazy_journal_init=0",
+                    device,
+                ],
+            ),
+            "btrfs" => tool("mkfs.btrfs", &["-q", "-K", device]),
+            other => panic!("{other}"),
+        };
+        let point = self.point();
+        fs::create_dir(&point).unwrap();
+        tool("mount", &["-o", options, device, point.to_str().unwrap()]);
+    }
+
+    pub fn point(&self) -> PathBuf {
+        self.directory.path().join("mount")
+    }
+
+    pub fn path(&self) -> String {
+        self.point().display().to_string()
+    }
+
+    pub fn state(&self) -> PathBuf {
+        self.directory.path().join("state")
+    }
+
+    /// Bytes that the host stores for it.
+    pub fn stored_bytes(&self) -> u64 {
+        fs::metadata(self.directory.path().join("image"))
+            .unwrap()
+            .blocks()
+            * 512
+    }
+
+    /// Files of random bytes, every second one deleted: free space in many extents. Returns the
+    /// bytes of those that stay.
+    pub fn fragment(&self, files: u64, each_bytes: u64) -> u64 {
+        let mut random = File::open("/dev/urandom").unwrap();
+        let mut block = vec![0; usize::try_from(each_bytes).unwrap()];
+        for number in 0..files {
+            random.read_exact(&mut block).unwrap();
+            let mut file = File::create(self.point().join(format!("{number}"))).unwrap();
+            file.write_all(&block).unwrap();
+        }
+        self.sync();
+        for number in (0..files).step_by(2) {
+            fs::remove_file(self.point().join(format!("{number}"))).unwrap();
+        }
+        self.sync();
+        files / 2 * each_bytes
+    }
+
+    pub fn sync(&self) {
+        tool("sync", &["-f", &self.path()]);
+    }
+
+    /// Discards that its device has seen.
+    pub fn discards(&self) -> u64 {
+        let name = self.device.trim_start_matches("/dev/");
+        let stat = fs::read_to_string(format!("/sys/block/{name}/stat")).unwrap();
+        stat.split_ascii_whitespace()
+            .nth(11)
+            .unwrap()
+            .parse()
+            .unwrap()
+    }
+
+    pub fn bind(&mut self) -> String {
+        let point = self
+            .directory
+            .path()
+            .join(format!("bind{}", self.extra.len()));
+        fs::create_dir(&point).unwrap();
+        let path = point.display().to_string();
+        tool("mount", &["--bind", &self.path(), &path]);
+        self.extra.push(point);
+        path
+    }
+
+    /// trimtab trim with a state directory of the disk's own, and patience with a busy machine.
+    pub fn trim(&self, arguments: &[&str]) -> Command {
+        let mut command = trimtab();
+        command
+            .args(["trim", "--max-latency", "5s", "--accept-stall", "60s"])
+            .arg("--state")
+            .arg(self.state())
+            .args(arguments);
+        command
+    }
+
+    /// Runs it to its end, which must come.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        let running = self.start(arguments);
+        let pid = running.id();
+        let (done, ended) = std::sync::mpsc::channel::<()>();
+        let watch = std::thread::spawn(move || {
+            let timed_out = ended.recv_timeout(PATIENCE).is_err();
+            if timed_out {
+                let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+                let _ = kill_process(pid, Signal::KILL);
+            }
+            timed_out
+        });
+        let output = running.output();
+        let _ = done.send(());
+        let timed_out = watch.join().unwrap();
+        assert!(
+            !timed_out,
+            "{arguments:?} did not end: {}{}",
+            stdout(&output),
+            stderr(&output)
+        );
+        output
+    }
+
+    /// The lines of a pass that is expected to end with this code.
+    pub fn lines(&self, code: i32, arguments: &[&str]) -> Vec<Value> {
+        let output = self.run(&[&["--format", "json"], arguments].concat());
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{}{}",
+            stdout(&output),
+            stderr(&output)
+        );
+        parse(&stdout(&output))
+    }
+
+    pub fn start(&self, arguments: &[&str]) -> Running {
+        let mut command = self.trim(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running(Some(command.spawn().unwrap()))
+    }
+
+    /// A pass that has made steps and written a checkpoint, and has more to do.
+    pub fn start_slowly(&self, more: &[&str]) -> Running {
+        let path = self.path();
+        let mut running = self.start(&[&[path.as_str(), "--rate", "8MiB/s"], more].concat());
+        wait_until("the pass is under way", || {
+            assert!(
+                running.is_there(),
+                "ended at once: {}",
+                running.last_words()
+            );
+            self.checkpoint()
+                .is_some_and(|checkpoint| checkpoint["visited_bytes"].as_u64().unwrap_or(0) > 0)
+        });
+        running
+    }
+
+    /// The only checkpoint.
+    pub fn checkpoint(&self) -> Option<Value> {
+        let entries = fs::read_dir(self.state()).ok()?;
+        let name = entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .find(|name| {
+                name.starts_with("pass-")
+                    && Path::new(name).extension().is_some_and(|e| e == "json")
+            })?;
+        serde_json::from_slice(&fs::read(self.state().join(name)).ok()?).ok()
+    }
+
+    pub fn audit(&self) -> Vec<Value> {
+        parse(&fs::read_to_string(self.state().join("audit.jsonl")).unwrap_or_default())
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = unmount(self.point(), UnmountFlags::DETACH);
+        let _ = Command::new("losetup").args(["-d", &self.device]).status();
+        for point in &self.extra {
+            let _ = unmount(point, UnmountFlags::DETACH);
+        }
+    }
+}
+
+/// A pass in another process, ended when dropped.
+pub struct Running(Option<Child>);
+
+impl Running {
+    pub fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.0.as_ref().unwrap().id()).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    pub fn is_there(&mut self) -> bool {
+        self.0.as_mut().unwrap().try_wait().unwrap().is_none()
+    }
+
+    pub fn last_words(&mut self) -> String {
+        let output = self.0.take().unwrap().wait_with_output().unwrap();
+        format!("{}{}", stdout(&output), stderr(&output))
+    }
+
+    pub fn id(&self) -> u32 {
+        self.0.as_ref().unwrap().id()
+    }
+
+    pub fn output(mut self) -> Output {
+        self.0.take().unwrap().wait_with_output().unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+pub fn parse(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+pub fn of_type<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    lines.iter().filter(|line| line["type"] == kind).collect()
+}

@@ -1,0 +1,326 @@
+//! Disks, mounts and passes of these tests, each taken away again whatever happens.
+
+use crate::support::{stderr, stdout, trimtab};
+use rustix::mount::{UnmountFlags, unmount};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output};
+use std::time::{Duration, Instant};
+
+/// How long a hang is watched. Nothing is expected to take long.
+pub const PATIENCE: Duration = Duration::from_mins(2);
+
+/// `discard_max_bytes` of the disks below.
+pub const USUAL_BYTES: u64 = 1 << 30;
+
+/// Slow enough to be met in the middle of a pass over the disks below.
+pub const SLOW: [&str; 2] = ["--rate", "6MiB/s"];
+pub const QUICK: [&str; 2] = ["--rate", "1GiB/s"];
+
+/// Runs a tool that has to succeed; its output.
+pub fn tool(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program)
+        .args(arguments)
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .output()
+        .unwrap_or_else(|error| panic!("{program}: {error}"));
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {}",
+        stderr(&output)
+    );
+    stdout(&output).trim().to_owned()
+}
+
+/// A loop device of its own, detached when dropped.
+pub struct Loop {
+    pub device: String,
+}
+
+impl Loop {
+    pub fn over(file: &Path) -> Self {
+        let file = file.display().to_string();
+        let disk = Self {
+            device: tool("losetup", &["--find", "--show", "--partscan", &file]),
+        };
+        // A loop device keeps the limit of its last owner. This one is neither what a drive begins
+        // with nor what a pass writes.
+        fs::write(disk.limit(), USUAL_BYTES.to_string()).unwrap();
+        disk
+    }
+
+    pub fn limit(&self) -> String {
+        format!("/sys/block/{}/queue/discard_max_bytes", self.name())
+    }
+
+    /// A file in `directory`, of which every block is stored.
+    pub fn new(directory: &Path, mib: u64) -> Self {
+        let file = directory.join(format!("disk{mib}"));
+        tool(
+            "fallocate",
+            &["-l", &format!("{mib}M"), &file.display().to_string()],
+        );
+        Self::over(&file)
+    }
+
+    pub fn name(&self) -> &str {
+        self.device.trim_start_matches("/dev/")
+    }
+
+    pub fn max_bytes(&self) -> u64 {
+        fs::read_to_string(self.limit())
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap()
+    }
+
+    /// Gives the device back now: its name may be another's a moment later.
+    pub fn detach(&mut self) {
+        tool("losetup", &["-d", &std::mem::take(&mut self.device)]);
+    }
+
+    /// Discards completed since boot, under whatever owner.
+    pub fn discards(&self) -> u64 {
+        let stat = fs::read_to_string(format!("/sys/block/{}/stat", self.name())).unwrap();
+        stat.split_ascii_whitespace()
+            .nth(11)
+            .unwrap()
+            .parse()
+            .unwrap()
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        if !self.device.is_empty() {
+            let _ = Command::new("losetup").args(["-d", &self.device]).status();
+        }
+    }
+}
+
+/// A mount, taken away when dropped.
+pub struct Mount {
+    pub point: PathBuf,
+}
+
+impl Mount {
+    pub fn new(arguments: &[&str], point: PathBuf) -> Self {
+        fs::create_dir_all(&point).unwrap();
+        let path = point.display().to_string();
+        tool("mount", &[arguments, &[path.as_str()]].concat());
+        Self { point }
+    }
+
+    pub fn path(&self) -> &str {
+        self.point.to_str().unwrap()
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        // Several may lie on one another.
+        while unmount(&self.point, UnmountFlags::DETACH).is_ok() {}
+    }
+}
+
+/// Puts an ext4 on a device: 8 MiB groups, so that a small one has many steps.
+pub fn make_ext4(device: &str) {
+    let options = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
+    tool(
+        "mkfs.ext4",
+        &["-q", "-F", "-b", "1024", "-E", options, device],
+    );
+}
+
+/// A running pass.
+pub struct Pass {
+    pub child: Child,
+    pub out: PathBuf,
+    pub err: PathBuf,
+}
+
+pub fn arguments<'a>(mounts: &[&'a str], state: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
+    let state = state.to_str().unwrap();
+    let mut all = vec!["trim"];
+    all.extend_from_slice(mounts);
+    // The latency of a busy test machine is not what is looked at here.
+    all.extend(["--now", "--max-latency", "5s", "--accept-stall", "60s"]);
+    all.extend(["--format", "json", "--state", state]);
+    all.extend_from_slice(more);
+    all
+}
+
+impl Pass {
+    pub fn start(directory: &Path, mounts: &[&str], state: &Path, more: &[&str]) -> Self {
+        let (out, err) = (directory.join("pass.jsonl"), directory.join("pass.err"));
+        let child = trimtab()
+            .args(arguments(mounts, state, more))
+            .stdout(File::create(&out).unwrap())
+            .stderr(File::create(&err).unwrap())
+            .spawn()
+            .unwrap();
+        Self { child, out, err }
+    }
+
+    /// One that has made a few steps and written a checkpoint, and has more to do.
+    pub fn under_way(directory: &Path, mount: &str, state: &Path, more: &[&str]) -> Self {
+        let mut pass = Self::start(directory, &[mount], state, &[&SLOW, more].concat());
+        pass.wait_for("three steps", |pass| pass.of_type("step").len() >= 3);
+        pass
+    }
+
+    pub fn events(&self) -> Vec<Value> {
+        events(&fs::read_to_string(&self.out).unwrap())
+    }
+
+    pub fn of_type(&self, wanted: &str) -> Vec<Value> {
+        of_type(&self.events(), wanted)
+    }
+
+    pub fn wait_for(&mut self, what: &str, found: impl Fn(&Self) -> bool) {
+        let start = Instant::now();
+        while !found(self) {
+            let ended = self.child.try_wait().unwrap();
+            assert!(
+                ended.is_none() && start.elapsed() < PATIENCE,
+                "{what} did not come; the pass: {ended:?}\n{}\n{}",
+                fs::read_to_string(&self.out).unwrap(),
+                fs::read_to_string(&self.err).unwrap(),
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// The moment after a step: a pause, in which nothing of the filesystem is held.
+    pub fn wait_for_a_pause(&mut self) {
+        let before = self.of_type("step").len();
+        self.wait_for("a step", |pass| pass.of_type("step").len() > before);
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Waits for its end: the exit code, the last event, what it said on stderr.
+    pub fn end(mut self) -> (i32, Value, String) {
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(
+                start.elapsed() < PATIENCE,
+                "the pass hangs: {:?}",
+                self.events().last()
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        let err = fs::read_to_string(&self.err).unwrap();
+        let ended = self.of_type("ended").pop().unwrap_or_default();
+        (status.code().unwrap_or(-1), ended, err)
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The last line of a process that was killed may be torn.
+pub fn events(text: &str) -> Vec<Value> {
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    whole
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line:?}")))
+        .collect()
+}
+
+pub fn of_type(events: &[Value], wanted: &str) -> Vec<Value> {
+    let of_type = |event: &&Value| event["type"] == wanted;
+    events.iter().filter(of_type).cloned().collect()
+}
+
+pub fn run(mounts: &[&str], state: &Path, more: &[&str]) -> Output {
+    trimtab()
+        .args(arguments(mounts, state, more))
+        .output()
+        .unwrap()
+}
+
+/// Whatever a command that failed has said.
+pub fn said(output: &Output) -> String {
+    format!("{}{}", stdout(output), stderr(output))
+}
+
+/// The checkpoint in a state directory, which must be the only one and readable.
+pub fn checkpoint(state: &Path) -> Value {
+    let found: Vec<PathBuf> = fs::read_dir(state)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| {
+            path.file_name()
+                .unwrap()
+                .to_string_lossy()
+                .starts_with("pass-")
+        })
+        .collect();
+    assert_eq!(found.len(), 1, "{found:?}");
+    serde_json::from_slice(&fs::read(&found[0]).unwrap()).unwrap()
+}
+
+/// The pass goes on from the checkpoint, says so, and completes.
+pub fn assert_goes_on(mounts: &[&str], state: &Path) {
+    let visited = checkpoint(state)["visited_bytes"].as_u64().unwrap();
+    assert!(visited > 0);
+    let output = run(mounts, state, &QUICK);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let begins = of_type(&events(&stdout(&output)), "begins").pop().unwrap();
+    assert_eq!(begins["resumed_bytes"], visited, "{begins}");
+}
+
+/// A disk with an ext4 that is mounted, and a state directory.
+pub struct Bench {
+    // Dropped in this order.
+    pub mount: Mount,
+    pub disk: Loop,
+    pub state: PathBuf,
+    pub directory: tempfile::TempDir,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        let directory = tempfile::Builder::new()
+            .prefix("trimtab-trouble")
+            .tempdir_in("/var/tmp")
+            .unwrap();
+        let disk = Loop::new(directory.path(), 160);
+        make_ext4(&disk.device);
+        let mount = Mount::new(&[&disk.device], directory.path().join("data"));
+        let state = directory.path().join("state");
+        Self {
+            mount,
+            disk,
+            state,
+            directory,
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub fn under_way(&self, more: &[&str]) -> Pass {
+        Pass::under_way(self.path(), self.mount.path(), &self.state, more)
+    }
+
+    /// Without `MNT_DETACH` and without a second try: a pause must not keep the filesystem busy.
+    pub fn unmount_in_a_pause(&self, pass: &mut Pass) {
+        pass.wait_for_a_pause();
+        unmount(&self.mount.point, UnmountFlags::empty()).expect("umount works in a pause");
+    }
+}

@@ -1,0 +1,224 @@
+#!/usr/bin/env bash
+# Real stacks in guests: `trimtab check` names what was planted, `trimtab trim` frees the space on the
+# host or refuses with the right reason, and nothing that was kept is lost.
+#
+#   lab/guest/test-trim.sh [drives] [volumes] [huge] [schedules]      all of them without a word
+#
+# What is expected is argued here, beside each line. The sizes are those of the drives' files as the
+# host stores them, so that nobody's word is taken for what was freed.
+set -euo pipefail
+# shellcheck source=lab/guest/expect.sh
+. "$(dirname "$0")/expect.sh"
+all=$out
+[ $# -gt 0 ] || set -- drives volumes huge schedules
+
+# What lab/cases/lib.sh writes.
+PIECES=24 KEEP_KIB=768 JUNK_MIB=4
+
+recorded() { # CASE KEY
+    awk -F '\t' -v name="$1" -v key="$2" '$1 == name && $2 == key { value = $3 } END { print value }' "$out/records"
+}
+# RULE:SEVERITY of every finding on the case's mount and elsewhere; for layers that lose discards the
+# layer as well.
+found() {
+    python3 -c '
+import json, sys
+for finding in json.load(open(sys.argv[1]))["result"]["findings"]:
+    layer = ":" + finding["subject"] if finding["rule"] in ("TRIM001", "TRIM008") else ""
+    print(finding["rule"] + ":" + finding["severity"] + layer)' "$out/$1.check.json" 2>&1 | sort | xargs
+}
+# The last line of the pass as OUTCOME, and everything that was said to people.
+outcome() { tail -n 1 "$out/$1.trim.json" | python3 -c 'import json, sys; print(json.load(sys.stdin).get("outcome"))' 2>/dev/null; }
+says() { cat "$out/$1.trim.json" "$out/$1.trim.err" | grep -qE -- "$2"; }
+is() {
+    [ "$1" = "$2" ] || {
+        echo "  expected '$1', found '$2'"
+        return 1
+    }
+}
+
+# Whether the host stores no more than it must. COPIES of each byte are on the drives; GRAIN_KIB is
+# what a layer frees at least, so that each piece of free space may lose as much at its ends. 8 MiB
+# are the log's and the metadata's: far less than the 96 MiB that were deleted.
+freed() { # CASE COPIES GRAIN_KIB
+    python3 -c '
+import sys
+label, empty, junk, trimmed, copies, grain_kib, pieces, keep_kib, junk_mib = sys.argv[1], *map(float, sys.argv[2:])
+must = empty + copies * pieces * keep_kib / 1024
+may = must + 8 + copies * pieces * grain_kib / 1024
+if not must - 8 <= trimmed <= may:
+    sys.exit(f"  {label}: {trimmed:.0f} MiB on the host, at least {must:.0f} and at most {may:.0f} expected ({junk:.0f} before)")
+if junk - trimmed < 0.9 * copies * pieces * junk_mib - copies * pieces * grain_kib / 1024:
+    sys.exit(f"  {label}: {junk:.0f} MiB before, {trimmed:.0f} after")
+' "$1" "$(recorded "${1%%/*}" empty_mib)" "$(recorded "${1##*/}" untrimmed_mib)" "$(recorded "${1##*/}" trimmed_mib)" \
+        "$2" "$3" "$PIECES" "$KEEP_KIB" "$JUNK_MIB"
+}
+# What the log and the superblock write meanwhile may come on top.
+nothing_freed() { # CASE
+    python3 -c '
+import sys
+before, after = map(float, sys.argv[1:])
+if before < 90 or not -1 <= after - before <= 4:
+    sys.exit(f"  {before:.0f} MiB on the host before, {after:.0f} after")
+' "$(recorded "$1" untrimmed_mib)" "$(recorded "$1" trimmed_mib)"
+}
+
+# CASE or FILLED_CASE/LABEL, COPIES and GRAIN_KIB as above, FINDINGS in sorted order.
+trims() { # CASE COPIES GRAIN_KIB FINDINGS
+    local label=${1##*/}
+    printf '%-18s %s\n' "$label" "$(row "$label")"
+    expect "$label: findings" is "$4" "$(found "$label")"
+    expect "$label: complete" is "0 complete" "$(recorded "$label" exit) $(outcome "$label")"
+    expect "$label: the host's space is free" freed "$1" "$2" "$3"
+}
+# EXITS: which codes are right; WORDS: what the reason must name.
+keeps() { # CASE EXITS FINDINGS WORDS
+    printf '%-18s %s\n' "$1" "$(row "$1")"
+    expect "$1: findings" is "$3" "$(found "$1")"
+    expect "$1: exit $(recorded "$1" exit) is one of $2" grep -qw -- "$(recorded "$1" exit)" <<<"$2"
+    expect "$1: says '$4'" says "$1" "$4"
+    expect "$1: nothing is freed" nothing_freed "$1"
+}
+row() { echo "exit $(recorded "$1" exit) after $(recorded "$1" seconds) s, host MiB $(recorded "$1" untrimmed_mib) -> $(recorded "$1" trimmed_mib)"; }
+# What was kept is what it was, on a filesystem that its own tool finds in order.
+unharmed() { # CASE...
+    local label
+    for label in "$@"; do
+        expect "$label: ran to its end" is "" "$(recorded "$label" broken)"
+        expect "$label: files" is same "$(recorded "$label" files)"
+        expect "$label: filesystem" is 0 "$(recorded "$label" fsck)"
+    done
+}
+boot() { # CASE DRIVES SIZE [-- QEMU_ARGUMENT...]
+    out=$all/$1
+    GUEST_COPY=lab/cases/lib.sh GUEST_TIMEOUT_S=590 lab/guest/run.sh "lab/cases/$1.sh" "$binary" "$out" "${@:2}"
+}
+
+drives() {
+    GUEST_FILES="scsi.raw:400M scsi-ignored.raw:400M ahci.raw:400M ahci-ignored.raw:400M" boot trim-drives 4 800M -- \
+        -device virtio-scsi-pci -device ahci,id=ahci \
+        -drive "file={disk}/scsi.raw,if=none,id=scsi,format=raw,discard=unmap,cache=unsafe" \
+        -device scsi-hd,drive=scsi,serial=SCSI \
+        -drive "file={disk}/scsi-ignored.raw,if=none,id=scsi-ignored,format=raw,discard=ignore,cache=unsafe" \
+        -device scsi-hd,drive=scsi-ignored,serial=SCSI-IGNORED \
+        -drive "file={disk}/ahci.raw,if=none,id=ahci-disk,format=raw,discard=unmap,cache=unsafe" \
+        -device ide-hd,bus=ahci.0,drive=ahci-disk,serial=AHCI \
+        -drive "file={disk}/ahci-ignored.raw,if=none,id=ahci-ignored,format=raw,discard=ignore,cache=unsafe" \
+        -device ide-hd,bus=ahci.1,drive=ahci-ignored,serial=AHCI-IGNORED
+    # Every drive is QEMU's, and whether QEMU frees anything cannot be seen from inside: TRIM012 on
+    # every stack that takes discards. Nothing else is wrong with a plain drive. Grain: the host's
+    # filesystem frees blocks of 4 KiB.
+    trims nvme-xfs 1 4 TRIM012:info
+    trims nvme-ext4 1 4 TRIM012:info
+    trims nvme-btrfs 1 4 TRIM012:info
+    # RAID 0, 1 and 10 pass discards on; mirrors have every byte twice.
+    trims raid0 1 4 TRIM012:info
+    trims raid1 2 4 TRIM012:info
+    trims raid10 2 4 TRIM012:info
+    # raid456 refuses by default, whatever its drives do: the array is named, and where nothing is
+    # accepted there is nothing to doubt (no TRIM012).
+    keeps raid5 2 TRIM001:warning:/dev/md0 TRIM001
+    # Allowed, it discards whole stripes: of two data chunks of 64 KiB here, with half as much parity.
+    trims raid5/raid5-allowed 1.5 128 TRIM012:info
+    # SCSI UNMAP and ATA TRIM are passed on.
+    trims scsi 1 4 TRIM012:info
+    trims ahci 1 4 TRIM012:info
+    # The host drops what these two take. From inside nothing can tell: trim completes, the drive's
+    # counters agree, TRIM012 alone says that it is no proof. What is printed must not be either.
+    for label in scsi-ignored ahci-ignored; do
+        keeps $label 0 TRIM012:info '"discarded_bytes":[1-9]'
+        expect "$label: complete, as far as this kernel sees" is complete "$(outcome $label)"
+        expect "$label: claims nothing for the medium" lacks_claim $label
+    done
+    unharmed nvme-xfs nvme-ext4 nvme-btrfs raid0 raid1 raid10 raid5 scsi scsi-ignored ahci ahci-ignored
+}
+# "freed" is what a medium does; a drive "took" or a layer "discarded" so many bytes.
+lacks_claim() { ! says "$1" '"freed|[0-9] ?(bytes|MiB|GiB) (were |are )?freed|reached the (medium|flash)'; }
+
+volumes() {
+    boot trim-volumes 2 800M
+    # The table lacks allow_discards: the mapping is named. Then it has it, on the same mount.
+    keeps crypt 2 TRIM001:warning:/dev/mapper/locked TRIM001
+    trims crypt/crypt-allowed 1 4 TRIM012:info
+    # A linear volume passes discards on; issue_discards has its default 0, which concerns lvremove.
+    trims linear 1 4 "TRIM011:info TRIM012:info"
+    # A thin volume gives capacity back to its pool (TRIM010, information); what the pool passes down
+    # are whole chunks of 64 KiB.
+    trims thin-passdown 1 64 "TRIM010:info TRIM012:info"
+    # Taken by the thin volume and kept by the pool: refused for what is known beforehand, or stopped
+    # by what the counters show.
+    keeps thin-nopassdown "1 2" "TRIM008:warning:/dev/mapper/vg-pool-tpool TRIM010:info" TRIM008
+    # Not even taken: the pool is named, not the volume that repeats it.
+    keeps thin-ignore 2 TRIM001:warning:/dev/mapper/vg-pool-tpool TRIM001
+    # Three layers, of which the topmost refuses; the volume below it is LVM's, as above.
+    keeps deep 2 "TRIM001:warning:/dev/mapper/deep TRIM011:info" TRIM001
+    trims deep/deep-allowed 1 4 "TRIM011:info TRIM012:info"
+    unharmed crypt linear thin-passdown thin-nopassdown thin-ignore deep
+}
+
+huge() {
+    boot trim-huge 1 2T
+    # Linux 6.1 discards a free extent whole when a range touches it: 64 MiB were asked for, in the
+    # middle of an allocation group of 512 GiB that is nearly one free extent.
+    echo "huge: a range of 64 MiB discarded $(recorded huge clip_mib) MiB"
+    expect "6.1 does not clip" [ "$(recorded huge clip_mib)" -gt 400000 ]
+    # So such an extent is one step, which no pacing can make smaller: it is announced with the stall
+    # that it may cause, and not made without a word.
+    expect "huge: findings" is TRIM012:info "$(found huge)"
+    expect "huge: stopped" is "1 stopped" "$(recorded huge exit) $(outcome huge)"
+    expect "huge: asks for --accept-stall" says huge '"reason":"[^"]*--accept-stall'
+    expect "huge: because of an extent of hundreds of GB, not of a small one" announces_large_extent huge
+    trims huge/huge-accepted 1 4 TRIM012:info
+    for key in quiet_worst_ms group_worst_ms group_ioctl_ms group_settled_ms; do
+        echo "huge: $key $(recorded huge $key)"
+    done
+    unharmed huge
+}
+announces_large_extent() {
+    python3 -c '
+import json, sys
+announced = [event for event in map(json.loads, open(sys.argv[1])) if event.get("predicted_stall_s") is not None]
+if not announced or announced[-1]["bytes"] < 400 << 30:
+    sys.exit(f"  announced last: {announced[-1:]}")' "$out/$1.trim.json"
+}
+
+schedules() {
+    boot schedules 1 600M
+    # A store's data path is named to every check. Whatever the schedule, the stack is sound.
+    local label
+    # The distribution's weekly timer: nobody chose its time, and nothing paces it.
+    trims timer-enabled 1 4 "TRIM007:warning TRIM012:info"
+    # Installed and off: everybody believes that it runs.
+    trims timer-disabled 1 4 "TRIM003:warning TRIM012:info"
+    # Masked is somebody's decision (information); that nothing trims the store is true all the same.
+    trims timer-masked 1 4 "TRIM002:warning TRIM003:info TRIM012:info"
+    # cron.weekly's time was chosen by nobody either. The masked timer is not missed.
+    trims cron-weekly 1 4 "TRIM007:warning TRIM012:info"
+    trims anacron 1 4 "TRIM007:warning TRIM012:info"
+    expect "cron-unguarded: both start cron.weekly" is "SCHED002:warning TRIM007:warning TRIM012:info" "$(found cron-unguarded)"
+    expect "cron-and-timer: both trim" is "SCHED002:warning TRIM007:warning TRIM012:info" "$(found cron-and-timer)"
+    # That the planted jobs do trim when their time comes.
+    for label in timer-enabled-job cron-weekly-job anacron-job; do
+        expect "$label: the planted job trims" freed $label 1 4
+    done
+    unharmed timer-enabled timer-enabled-job timer-disabled timer-masked cron-weekly cron-weekly-job anacron anacron-job \
+        cron-unguarded cron-and-timer
+}
+
+for group in "$@"; do
+    case $group in
+    drives | volumes | huge | schedules) ;;
+    *)
+        echo "$0: no cases named '$group': drives, volumes, huge or schedules" >&2
+        exit 2
+        ;;
+    esac
+    before=$failed
+    started=$SECONDS
+    "$group"
+    [ "$failed" = "$before" ] || tail -n 60 "$out/log"
+    echo "$group: $((SECONDS - started)) s"
+done
+out=$all
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,243 @@
+#!/usr/bin/env bash
+# One node of a real Elasticsearch or OpenSearch: fetched, started, stopped.
+#
+#   lab/servers/node.sh fetch SERVER             prints the archive's path
+#   lab/servers/node.sh start SERVER DATA RUN    prints the URL once the cluster answers
+#   lab/servers/node.sh stop RUN                 ends it and removes RUN; the data stays
+#   lab/servers/node.sh list
+#
+# The archive comes through Maven as it is set up on this machine, and is kept, by version, in
+# ${TRIMTAB_CACHE:-~/.cache/trimtab}/servers. RUN is a new directory that holds the unpacked server,
+# its configuration and its logs. The node listens on loopback alone, on ports that the kernel picks.
+# Started by root it runs as a user of its own, a number without an account; otherwise as whoever
+# starts it. Exit 77: it cannot be had here, and the last line says why.
+#
+#   HEAP    the JVM's: 512m
+set -euo pipefail
+PATH=$PATH:/usr/sbin:/sbin
+# Coordinates in Maven Central, and the archive's SHA-256. The archives made for integration tests
+# are a third of the full ones; 6.8 has none.
+servers="
+elasticsearch-6.8.23 org.elasticsearch.distribution.zip:elasticsearch:6.8.23:zip 490e9b9fbab9ffb3499938c45850318bd6554d439497842450b60ef22c114fb6
+elasticsearch-7.17.28 org.elasticsearch.distribution.integ-test-zip:elasticsearch:7.17.28:zip 37004c9bd95165eb41b229204bbb9f311d8099d6db22ec22b2f019664f0a75ab
+opensearch-2.19.1 org.opensearch.distribution.integ-test-zip:opensearch:2.19.1:zip af7152d8b7f6f1cee09d47276b32b70479fe6dd8cdbb61213f84eb7f8098b261
+"
+# How long a hang is watched; nothing here has to be fast.
+PATIENCE_S=300
+UID_FIRST=58200 UID_LAST=58299
+
+die() {
+    echo "node.sh: $*" >&2
+    exit 2
+}
+skip() {
+    echo "$*" >&2
+    exit 77
+}
+
+# Sets artifact and sum.
+find_server() { # SERVER
+    local name
+    while read -r name artifact sum; do
+        [ "$name" != "$1" ] || return 0
+    done <<<"$servers"
+    die "there is no server '$1': $(awk 'NF { print $1 }' <<<"$servers" | xargs)"
+}
+
+has_sum() { # FILE SUM
+    [ "$(sha256sum "$1" 2>/dev/null | cut -d' ' -f1)" = "$2" ]
+}
+
+fetch() { # SERVER
+    find_server "$1"
+    local cache=${TRIMTAB_CACHE:-$HOME/.cache/trimtab}/servers
+    local archive=$cache/$1.zip work
+    mkdir -p "$cache"
+    # Of two that want it at the same time the second waits.
+    exec 9>"$cache/.lock"
+    flock 9
+    if ! has_sum "$archive" "$sum"; then
+        command -v mvn >/dev/null || skip "mvn is missing (Debian package maven)"
+        work=$(mktemp -d "$cache/.fetch.XXXXXX")
+        # shellcheck disable=SC2064
+        trap "rm -rf '$work'" EXIT
+        echo "== fetching $1 with Maven" >&2
+        if ! timeout "$PATIENCE_S" mvn -B -q -C dependency:get -Dtransitive=false -Dartifact="$artifact" \
+            >"$work/log" 2>&1 ||
+            ! timeout "$PATIENCE_S" mvn -B -q -o dependency:copy -Dartifact="$artifact" \
+                -DoutputDirectory="$work/out" >>"$work/log" 2>&1; then
+            skip "Maven cannot get $artifact: $(grep -m 1 ERROR "$work/log" || tail -n 1 "$work/log")"
+        fi
+        set -- "$work"/out/*.zip
+        has_sum "$1" "$sum" || die "$artifact is not the archive that is known: SHA-256 $(sha256sum "$1" | cut -c1-64)"
+        mv "$1" "$archive"
+        rm -rf "$work"
+        trap - EXIT
+    fi
+    exec 9>&-
+    echo "$archive"
+}
+
+# A Java that all of these run on: 17 at least; in 24 the security manager is gone.
+find_java() {
+    local home version
+    for home in /usr/lib/jvm/java-17-openjdk* "${JAVA_HOME:-}" "$(realpath -q "$(command -v java)" | sed 's,/bin/java$,,')"; do
+        [ -x "$home/bin/java" ] || continue
+        version=$("$home/bin/java" -XshowSettings:properties -version 2>&1 |
+            sed -n 's/^ *java.specification.version = //p')
+        if [[ $version =~ ^(17|18|19|20|21|22|23)$ ]]; then
+            echo "$home"
+            return 0
+        fi
+    done
+    skip "java 17 to 23 is missing (Debian package openjdk-17-jre-headless)"
+}
+
+# A user id that has neither account nor process.
+free_uid() {
+    local uid
+    for ((uid = UID_FIRST; uid <= UID_LAST; uid++)); do
+        if ! getent passwd "$uid" >/dev/null && [ -z "$(ps -o pid= -U "$uid")" ]; then
+            echo "$uid"
+            return 0
+        fi
+    done
+    die "no user id from $UID_FIRST to $UID_LAST is free"
+}
+
+require_tools() {
+    local tool
+    for tool in python3 curl setpriv ps; do
+        command -v "$tool" >/dev/null || skip "$tool is missing"
+    done
+}
+
+configure() { # SERVER HOME DATA RUN
+    local product=${1%%-*} options=$2/config/jvm.options
+    {
+        echo "cluster.name: lab-$1"
+        echo "node.name: n1"
+        echo "network.host: 127.0.0.1"
+        echo "discovery.type: single-node"
+        # The kernel picks both; the node writes its choice to http.ports, beside its logs.
+        echo "http.port: 0"
+        echo "transport.port: 0"
+        echo "node.portsfile: true"
+        echo "path.data: $3"
+        echo "path.logs: $4/logs"
+        # A small filesystem is full soon, and that is no matter here.
+        echo "cluster.routing.allocation.disk.threshold_enabled: false"
+        case $1 in
+        elasticsearch-6.*)
+            for part in ml security monitoring watcher; do echo "xpack.$part.enabled: false"; done
+            ;;
+        esac
+    } >"$2/config/$product.yml"
+    case $1 in
+    elasticsearch-6.*)
+        # The shipped options name a collector that is gone since Java 14.
+        cat >"$options" <<'OPTIONS'
+-XX:+UseG1GC
+-Xss1m
+-Djava.awt.headless=true
+-Dfile.encoding=UTF-8
+-Djna.nosys=true
+-Dio.netty.noUnsafe=true
+-Dio.netty.noKeySetOptimization=true
+-Dio.netty.recycler.maxCapacityPerThread=0
+-Dio.netty.allocator.type=unpooled
+-Dlog4j.shutdownHookEnabled=false
+-Dlog4j2.disable.jmx=true
+-Dlog4j2.formatMsgNoLookups=true
+-Djava.security.manager=allow
+--add-opens=java.base/java.lang=ALL-UNNAMED
+--add-opens=java.base/java.io=ALL-UNNAMED
+--add-opens=java.base/java.nio=ALL-UNNAMED
+--add-opens=java.base/sun.nio.ch=ALL-UNNAMED
+--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED
+OPTIONS
+        ;;
+    esac
+}
+
+is_running() { # RUN
+    local pid
+    pid=$(cat "$1/pid" 2>/dev/null) && grep -qzF -- "$1/" "/proc/$pid/cmdline" 2>/dev/null
+}
+
+start() { # SERVER DATA RUN
+    local server=$1 product=${1%%-*} data run archive java home address give_up heap=${HEAP:-512m}
+    local as=()
+    require_tools
+    java=$(find_java)
+    archive=$(fetch "$server")
+    mkdir -p "$2"
+    mkdir "$3" || die "$3 must be a new directory"
+    data=$(realpath "$2") run=$(realpath "$3")
+    mkdir "$run/logs" "$run/tmp"
+    python3 -m zipfile -e "$archive" "$run"
+    home=$(echo "$run/$server"*)
+    # The unpacker drops modes; 6.8 starts a program of its own even where machine learning is off.
+    find "$home/bin" "$home/modules" -path '*/bin/*' -type f -exec chmod a+x {} +
+    configure "$server" "$home" "$data" "$run"
+    if [ "$(id -u)" = 0 ]; then
+        local uid
+        uid=$(free_uid)
+        chown -R "$uid:$uid" "$run" "$data"
+        chmod 755 "$run"
+        as=(setpriv "--reuid=$uid" "--regid=$uid" --clear-groups --no-new-privs)
+        "${as[@]}" test -w "$data" -a -x "$home" ||
+            die "user $uid cannot get at $data and $run: a directory above is closed to others"
+    fi
+    cd "$run"
+    # The start scripts end in exec: this is the server's own process id. Its standard output must
+    # not keep the caller's pipe open.
+    setsid "${as[@]}" env -i PATH="$PATH" HOME="$run" JAVA_HOME="$java" \
+        ES_JAVA_HOME="$java" ES_PATH_CONF="$home/config" ES_TMPDIR="$run/tmp" \
+        ES_JAVA_OPTS="-Xms$heap -Xmx$heap" \
+        OPENSEARCH_JAVA_HOME="$java" OPENSEARCH_PATH_CONF="$home/config" OPENSEARCH_TMPDIR="$run/tmp" \
+        OPENSEARCH_JAVA_OPTS="-Xms$heap -Xmx$heap" \
+        "$home/bin/$product" </dev/null >"$run/out" 2>&1 &
+    local pid=$!
+    echo "$pid" >"$run/pid"
+    give_up=$((SECONDS + PATIENCE_S))
+    until [ -s "$run/logs/http.ports" ] && address=$(head -n 1 "$run/logs/http.ports") &&
+        curl -fsS -m 5 -o /dev/null "http://$address/_cluster/health?wait_for_status=yellow&timeout=4s" 2>/dev/null; do
+        if ! kill -0 "$pid" 2>/dev/null || [ "$SECONDS" -ge "$give_up" ]; then
+            echo "node.sh: $server did not start:" >&2
+            grep -vE '^\s+at ' "$run/out" | tail -n 15 | cut -c1-300 >&2
+            stop "$run"
+            exit 1
+        fi
+        sleep 0.2
+    done
+    echo "http://$address"
+}
+
+stop() { # RUN
+    local run pid give_up=$((SECONDS + 60))
+    run=$(realpath "$1")
+    # Before Java is reached the command line is the start script's, which holds RUN too.
+    if is_running "$run"; then
+        pid=$(cat "$run/pid")
+        kill "$pid"
+        while is_running "$run"; do
+            [ "$SECONDS" -lt "$give_up" ] || kill -KILL "$pid" 2>/dev/null || true
+            sleep 0.1
+        done
+    fi
+    [ ! -e "$run/pid" ] || rm -rf "$run"
+}
+
+case "${1:-} $#" in
+"fetch 2")
+    # Whoever fetches wants to start it.
+    require_tools
+    find_java >/dev/null
+    fetch "$2"
+    ;;
+"start 4") start "$2" "$3" "$4" ;;
+"stop 2") stop "$2" ;;
+"list 1") awk 'NF { print $1 }' <<<"$servers" ;;
+*) die "usage: node.sh fetch SERVER | start SERVER DATA RUN | stop RUN | list" ;;
+esac

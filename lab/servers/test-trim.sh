@@ -1,0 +1,304 @@
+#!/usr/bin/env bash
+# `trimtab trim` below real stores: --require-green and --probe, consent, and nothing lost.
+#
+#   lab/servers/test-trim.sh [SERVER...]      the names that node.sh lists; all without a word
+#
+#   SEED             of the junk's contents: printed, taken from the clock if not given
+#   REQUIRE_SERVERS  1: what cannot be run is a failure, not SKIPPED
+#
+# Each server keeps its data on a loop-backed XFS of 2 GiB that is full of deleted files. Then
+# - without --now the pass is refused, as the store is found by its process;
+# - --require-green refuses a yellow cluster by name, state and unassigned shards, and a server that
+#   is stopped by its reason; --probe refuses a URL and a command that fail;
+# - green, the pass completes while documents are written, read back and searched all the time, and
+#   none of these operations fails;
+# - the backing file no longer stores what was deleted, by its own st_blocks;
+# - after an unmount, which leaves nothing in memory, the filesystem check finds nothing, and the
+#   server, started again, verifies the checksums of its files and has every document.
+# What a refusal must leave alone is compared as well. No time is judged.
+# Needs root. Touches only loop devices that it made.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 2
+PATH=$PATH:/usr/sbin:/sbin
+node=lab/servers/node.sh
+IMAGE_BYTES=$((2 << 30)) PIECES=256 PIECE_BYTES=$((4 << 20))
+SHARDS=3
+# Calls that one pass may take.
+SITTINGS_MAX=20
+seed=${SEED:-$(date +%s)}
+
+skip() {
+    if [ "${REQUIRE_SERVERS:-}" = 1 ]; then
+        echo "FAILED: trim below real servers could not be tested: $*"
+        exit 1
+    fi
+    echo "SKIPPED: trim below real servers: $*"
+    # lab/stage.sh repeats it at the end of `make test`.
+    [ -z "${TRIMTAB_SKIPS:-}" ] || echo "trim below real servers: $*" >>"$TRIMTAB_SKIPS"
+    exit 0
+}
+[ "$(id -u)" = 0 ] || skip "loop devices need root"
+for tool in losetup mkfs.xfs xfs_repair python3 curl setpriv; do
+    command -v "$tool" >/dev/null || skip "$tool is missing (make test as root installs it)"
+done
+mapfile -t known < <($node list)
+[ $# -gt 0 ] || set -- "${known[@]}"
+for server in "$@"; do
+    # All of them first: a download that fails late would waste what was tested.
+    why=$($node fetch "$server" 2>&1 >/dev/null)
+    case $? in
+    0) ;;
+    77) skip "$server: ${why##*$'\n'}" ;;
+    *)
+        echo "FAILED: $server: $why"
+        exit 2
+        ;;
+    esac
+done
+cargo build --locked -q -p trimtab || exit 2
+trimtab=$(realpath "${CARGO_TARGET_DIR:-target}/debug/trimtab")
+unset TRIMTAB_CONFIG TRIMTAB_USER TRIMTAB_PASSWORD TRIMTAB_API_KEY TRIMTAB_CREDENTIALS_FILE TRIMTAB_CA_FILE
+export NO_COLOR=1
+
+top=$(mktemp -d "${TMPDIR:-/var/tmp}/trimtab-servers.XXXXXX")
+# The server's user has to get through it.
+chmod 755 "$top"
+device='' load_pid=''
+clean() {
+    [ -z "$load_pid" ] || kill "$load_pid" 2>/dev/null
+    load_pid=
+    [ ! -e "$top/run" ] || $node stop "$top/run"
+    ! mountpoint -q "$top/mount" || umount "$top/mount"
+    [ -z "$device" ] || losetup -d "$device"
+    device=
+    rm -rf --one-file-system "${top:?}"/*
+}
+trap 'clean; rmdir "$top"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+passed=0 failed=0
+expect() { # WHAT COMMAND...
+    local what=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $server: $what"
+        sed 's/^/  | /' "$top/out" "$top/err" 2>/dev/null | tail -n 15 | cut -c1-300
+    fi
+}
+stored_bytes() { echo $(($(stat -c %b "$top/image") * 512)); }
+# Bytes written to the device so far: field 7 of its stat, in sectors of 512 bytes.
+written_bytes() {
+    local fields
+    read -ra fields <"/sys/block/${device#/dev/}/stat"
+    echo $((fields[6] * 512))
+}
+# Runs a pass that is to end at once, and keeps code, out and err.
+trim() {
+    "$trimtab" trim "$mount" --state "$top/state" "$@" </dev/null >"$top/out" 2>"$top/err"
+    code=$?
+}
+says() { grep -qF -- "$1" "$top/err"; }
+# The pass of the last `trim` was refused: nothing was freed, nothing is kept of it.
+is_refused() { # CODE STORED_BEFORE
+    [ "$code" = "$1" ] && [ "$(stored_bytes)" -ge "$2" ] &&
+        [ -z "$(find "$top/state" -name '*.json*' 2>/dev/null)" ]
+}
+ask() { # METHOD PATH [JSON]
+    local body=()
+    [ $# -lt 3 ] || body=(-H 'Content-Type: application/json' -d "$3")
+    curl -fsS -m 120 -X "$1" "$url$2" "${body[@]}"
+}
+field() { # PYTHON_EXPRESSION, of the JSON that is read as `it`
+    python3 -c "import json, sys; it = json.load(sys.stdin); print($1)"
+}
+# STATUS UNASSIGNED_SHARDS, as the server itself says
+health() { ask GET "/_cluster/health?${1:-}" | field 'it["status"], it["unassigned_shards"]'; }
+start_node() {
+    url=$($node start "$server" "$mount/data" "$top/run") || {
+        echo "FAILED: $server: it does not start"
+        failed=$((failed + 1))
+        return 1
+    }
+}
+has_all() { # DOCUMENTS SUM
+    [ "$(ask POST /lab/_search '{"size": 0, "aggs": {"sum": {"sum": {"field": "n"}}, "count": {"value_count": {"field": "n"}}}}' |
+        field 'int(it["aggregations"]["count"]["value"]), int(it["aggregations"]["sum"]["value"]), it["_shards"]["failed"]')" = "$1 $2 0" ] &&
+        [ "$(ask GET /lab/_count | field 'it["count"]')" = "$1" ]
+}
+
+# Incompressible files, written and synced, and every one of them deleted.
+litter() {
+    mkdir "$mount/junk"
+    python3 - "$mount/junk" "$PIECES" "$PIECE_BYTES" "$seed" <<'PYTHON'
+import os, random, sys
+directory, pieces, size, seed = sys.argv[1], *map(int, sys.argv[2:])
+source = random.Random(seed)
+for piece in range(pieces):
+    with open(f"{directory}/{piece}", "wb") as file:
+        file.write(source.randbytes(size))
+        os.fsync(file.fileno())
+PYTHON
+}
+
+test_refusals() { # whatever is wrong, nothing is trimmed
+    local stored label=Elasticsearch
+    [ "${server%%-*}" = elasticsearch ] || label=OpenSearch
+    stored=$(stored_bytes)
+
+    trim
+    expect "below a running store neither --now nor --window is missed" is_refused 2 "$stored"
+    expect "the store is not named" says "$label runs on $mount"
+
+    ask PUT /replicated "{\"settings\": {\"number_of_shards\": $SHARDS, \"number_of_replicas\": 1}}" >"$top/answer"
+    ask GET '/_cluster/health?wait_for_no_initializing_shards=true&wait_for_active_shards=4&timeout=60s' >"$top/answer"
+    expect "the test's own premise, a yellow cluster" [ "$(health)" = "yellow $SHARDS" ]
+    trim --now --require-green "$url" --probe "$url/"
+    expect "a yellow cluster is trimmed" is_refused 2 "$stored"
+    expect "name, state and shards are not said" \
+        says "cluster \"lab-$server\" is yellow: $SHARDS unassigned shards"
+
+    ask PUT /replicated/_settings '{"index": {"number_of_replicas": 0}}' >"$top/answer"
+    expect "the test's own premise, a green cluster" \
+        [ "$(health 'wait_for_status=green&timeout=60s')" = "green 0" ]
+    # Green alone is not enough: who asks for a probe that does not work gets no pass without it.
+    trim --now --require-green "$url" --probe "$url/no-such-index/_search"
+    expect "a probe that answers 404 is taken" is_refused 2 "$stored"
+    expect "the reason is not said" says "status 404"
+    trim --now --require-green "$url" --probe "curl -fsS -o /dev/null $url/no-such-index/_search"
+    expect "a command that fails is taken" is_refused 2 "$stored"
+    expect "what the command complains of is not said" says "404"
+}
+
+# One pass, with a stamp before every line that it prints. It keeps its budgets, and so may stop itself
+# on a machine that is busy with other things: what is left of it is then done with wider ones, as
+# latencies are not what is tested here.
+trim_below_load() {
+    local sitting watched=(--deadline 40s --require-green "$url" --probe "$url/"
+        --probe "curl -fsS -o /dev/null $url/lab/_search?size=1")
+    : >"$top/lines"
+    for ((sitting = 1; sitting <= SITTINGS_MAX; sitting++)); do
+        "$trimtab" trim "$mount" --state "$top/state" --now --format json --rate 200MiB/s \
+            "${watched[@]}" </dev/null 2>"$top/err" |
+            while read -r line; do echo "$EPOCHREALTIME $line"; done >>"$top/lines"
+        code=${PIPESTATUS[0]}
+        tail -n 1 "$top/lines" >"$top/out"
+        # The probes of the first call, whatever became of it.
+        [ "$sitting" -gt 1 ] || cp "$top/out" "$top/watched"
+        [ "$code" = 1 ] || break
+        echo "   $server: stopped itself, goes on: $(cut -d' ' -f2- "$top/out" | field 'it.get("reason")')"
+        watched=(--deadline 60s --require-green "$url" --max-latency 10s)
+    done
+}
+# Both probes were read beside the pass.
+is_probed() {
+    python3 - "$top/watched" "$url/" "curl " <<'PYTHON'
+import json, sys
+last = json.loads(open(sys.argv[1]).read().split(" ", 1)[1])
+probes = {level["probe"]: level["readings"] for level in last["latency"]}
+print("   readings:", probes)
+for wanted in sys.argv[2:]:
+    assert any(name.startswith(wanted) and count > 0 for name, count in probes.items()), wanted
+PYTHON
+}
+# Operations that began and ended between the first step of the pass and its end.
+work_during_pass() { # KIND
+    python3 - "$top/lines" "$top/load.log" "$1" <<'PYTHON'
+import json, sys
+stamps = {}
+for line in open(sys.argv[1]):
+    stamp, text = line.split(" ", 1)
+    kind = json.loads(text)["type"]
+    if kind == "begins":
+        stamps.setdefault("begins", float(stamp))
+    elif kind == "ended":
+        stamps["ended"] = float(stamp)
+count = 0
+for line in open(sys.argv[2]):
+    began, ended, kind, _ = line.split(" ", 3)
+    count += kind == sys.argv[3] and float(began) >= stamps["begins"] and float(ended) <= stamps["ended"]
+print(count)
+PYTHON
+}
+
+test_server() {
+    local stored_full stored_after written_before written freed junk=$((PIECES * PIECE_BYTES)) kind totals
+
+    mkdir "$top/mount"
+    mount=$(realpath "$top/mount")
+    truncate -s "$IMAGE_BYTES" "$top/image"
+    device=$(losetup --find --show --direct-io=on "$top/image" 2>/dev/null || losetup --find --show "$top/image")
+    mkfs.xfs -q -f -K "$device" && mount "$device" "$mount" || return 1
+    start_node || return 1
+    litter
+    # checksum: at every start the server reads all its files and compares.
+    ask PUT /lab '{"settings": {"number_of_shards": 2, "number_of_replicas": 0,
+        "index.shard.check_on_startup": "checksum"}}' >"$top/answer"
+    stored_full=$(stored_bytes)
+    written_before=$(written_bytes)
+    rm -r "$mount/junk"
+    sync -f "$mount"
+    expect "the test's own premise: what is deleted is still stored" [ "$(stored_bytes)" -ge "$junk" ]
+
+    test_refusals
+
+    lab/servers/load.py "$url" lab "$top/load.log" >"$top/totals" &
+    load_pid=$!
+    trim_below_load
+    kill "$load_pid"
+    wait "$load_pid"
+    load_pid=
+    expect "the pass does not complete (exit $code)" [ "$code" = 0 ]
+    expect "the probes were not read" is_probed
+    for kind in index get refresh flush search; do
+        expect "no $kind while it was trimmed: nothing is proven" [ "$(work_during_pass $kind)" -gt 0 ]
+    done
+    totals=$(cat "$top/totals")
+    expect "operations failed: $(grep -v ' ok$' "$top/load.log" | head -n 3)" \
+        [ "$(field 'it["failures"]' <<<"$totals")" = 0 ]
+    echo "   $server: $totals"
+    documents=$(field 'it["documents"]' <<<"$totals")
+    sum=$(field 'it["sum"]' <<<"$totals")
+    ask POST /lab/_refresh >"$top/answer"
+    expect "documents are missing or changed" has_all "$documents" "$sum"
+
+    $node stop "$top/run"
+    sync -f "$mount"
+    stored_after=$(stored_bytes)
+    written=$(($(written_bytes) - written_before))
+    freed=$((stored_full - stored_after))
+    echo "   $server: $((junk >> 20)) MiB deleted, $((freed >> 20)) MiB freed, $((written >> 20)) MiB written meanwhile"
+    # What was written since may have taken as many blocks anew; of the rest 1 % may stay.
+    expect "what was deleted is still stored" [ "$freed" -ge $((junk * 99 / 100 - written)) ]
+    # And it is not that nothing but the writes is judged.
+    expect "the test's own premise: written less than half of what was deleted" [ "$written" -lt $((junk / 2)) ]
+
+    trim --now --require-green "$url"
+    expect "a stopped server is no reason to refuse" [ "$code" = 2 ]
+    expect "the reason is not said" says "the connection was refused"
+    trim --now --probe "$url/"
+    expect "a stopped server is probed" [ "$code" = 2 ]
+    expect "the reason is not said" says "the connection was refused"
+
+    umount "$mount"
+    expect "xfs_repair finds damage" xfs_repair -n "$device" >"$top/out" 2>&1
+    mount "$device" "$mount" || return 1
+    start_node || return 1
+    expect "not green after the restart" [ "$(health 'wait_for_status=green&timeout=60s')" = "green 0" ]
+    expect "documents are missing or changed after the restart" has_all "$documents" "$sum"
+}
+
+echo "== servers: $*, SEED=$seed"
+for server in "$@"; do
+    echo "-- $server"
+    test_server || {
+        failed=$((failed + 1))
+        echo "FAILED: $server: the test could not go on"
+    }
+    clean
+done
+echo "servers: $passed expectations held, $failed failed"
+[ "$failed" = 0 ]
