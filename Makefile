@@ -17,7 +17,9 @@ test:
 	@$(STAGE) unit 540 $(MAKE) --no-print-directory unit
 	@$(STAGE) fuzz-smoke 180 $(MAKE) --no-print-directory fuzz-smoke
 	@$(STAGE) guest 300 $(MAKE) --no-print-directory guest
-	@$(STAGE) crash 150 $(MAKE) --no-print-directory crash
+	@$(STAGE) completeness 120 ./benches/trim/completeness.sh --check
+	@$(STAGE) crash 180 $(MAKE) --no-print-directory crash
+	@$(STAGE) servers 120 $(MAKE) --no-print-directory servers
 	@./lab/stage.sh --summary
 
 lint:

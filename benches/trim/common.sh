@@ -24,7 +24,8 @@ work=$(mktemp -d "${BENCH_DIR:-/var/tmp}/trimtab-bench.XXXXXX")
 mkdir "$work/mount" "$work/state"
 children=() cgroup=
 cleanup() {
-    local child device
+    local child device file
+    set +e # what is gone already is no reason to leave the rest
     touch "$work/stop"
     for child in "${children[@]}"; do kill "$child" 2>/dev/null; done
     if [ -n "$cgroup" ]; then

@@ -13,10 +13,11 @@ for type in xfs ext4 btrfs; do
 done
 
 array() { # CASE TYPE LEVEL DRIVES MDADM_ARGUMENT...
-    local label=$1 type=$2 level=$3 drives=$4
+    # No names of lib.sh's own: a second look at the array needs what is in those.
+    local case_of=$1 made_as=$2 level=$3 count=$4
     shift 4
-    mdadm --create /dev/md0 --run --level="$level" --raid-devices="$drives" --size=600M "$@" "${nvme[@]:0:$drives}" &&
-        stack "$label" "$type" /dev/md0 "$(seq -s ' ' 0 $((drives - 1)))"
+    mdadm --create /dev/md0 --run --level="$level" --raid-devices="$count" --size=600M "$@" "${nvme[@]:0:$count}" &&
+        stack "$case_of" "$made_as" /dev/md0 "$(seq -s ' ' 0 $((count - 1)))"
 }
 end_array() {
     mdadm --stop /dev/md0

@@ -71,7 +71,7 @@ cron=$root/usr/share/lab/cron
 mkdir -p "$work/cron" "$cron"
 # shellcheck disable=SC2086
 (cd "$work/cron" && apt-get download -q $cron_packages >&2 && for deb in ./*.deb; do dpkg-deb -x "$deb" "$cron"; done)
-rm -rf "$work/cron" "${cron:?}/usr/share" "${cron:?}/usr/bin"
+rm -rf "$work/cron" "${cron:?}/usr/share" "${cron:?}/usr/bin" "${cron:?}/etc/init.d"
 # The guest's /lib is a link to usr/lib.
 if [ -d "$cron/lib" ]; then
     cp -a "$cron/lib/." "$cron/usr/lib/"

@@ -28,7 +28,7 @@ for finding in json.load(open(sys.argv[1]))["result"]["findings"]:
     print(finding["rule"] + ":" + finding["severity"] + layer)' "$out/$1.check.json" 2>&1 | sort | xargs
 }
 # The last line of the pass as OUTCOME, and everything that was said to people.
-outcome() { tail -n 1 "$out/$1.trim.json" | python3 -c 'import json, sys; print(json.load(sys.stdin).get("outcome"))' 2>/dev/null; }
+outcome() { [ ! -s "$out/$1.trim.json" ] || tail -n 1 "$out/$1.trim.json" | python3 -c 'import json, sys; print(json.load(sys.stdin).get("outcome"))' 2>/dev/null; }
 says() { cat "$out/$1.trim.json" "$out/$1.trim.err" | grep -qE -- "$2"; }
 is() {
     [ "$1" = "$2" ] || {

@@ -156,7 +156,7 @@ test_refusals() { # whatever is wrong, nothing is trimmed
     ask PUT /replicated "{\"settings\": {\"number_of_shards\": $SHARDS, \"number_of_replicas\": 1}}" >"$top/answer"
     ask GET '/_cluster/health?wait_for_no_initializing_shards=true&wait_for_active_shards=4&timeout=60s' >"$top/answer"
     expect "the test's own premise, a yellow cluster" [ "$(health)" = "yellow $SHARDS" ]
-    trim --now --require-green "$url" --probe "$url/"
+    trim --now --require-green "$url/" --probe "$url/"
     expect "a yellow cluster is trimmed" is_refused 2 "$stored"
     expect "name, state and shards are not said" \
         says "cluster \"lab-$server\" is yellow: $SHARDS unassigned shards"

@@ -103,8 +103,9 @@ pub trait Walk {
     /// is lowered.
     fn minlen_bytes(&self) -> u64;
 
-    /// Whether the filesystem locks one free extent at a time while it trims, so that a step of many
-    /// holds an allocation up for the largest one only. XFS locks all extents of a call.
+    /// Whether the step handed out last locks one free extent at a time, so that others can allocate
+    /// beside it, whatever its size (block groups of ext4 and Btrfs). XFS locks all extents of a
+    /// call.
     fn locks_one_extent_at_a_time(&self) -> bool {
         false
     }

@@ -29,7 +29,7 @@
 //!
 //! A plan may be wrong, so there are brakes: nothing is done while a read has been waiting for
 //! longer than the limit, until three good readings after a step that hurt, while the readings since
-//! the last step are over budget, while the ledger of the last 2400 readings is over (no credit is
+//! the last step are over budget, while the ledger of the last two minutes is over (no credit is
 //! carried further than that), and while diskstats or pressure object. A brake is a pause and does
 //! not change the size of steps.
 //!
@@ -453,7 +453,8 @@ impl Controller {
     }
 
     /// Mean, median and p99 over the whole pass so far, for a probe; what still waits counts with
-    /// the time that it has waited. A read that failed counts as twice the tail's budget at least.
+    /// the time that it has waited. Requests that failed took no time that would mean anything: they
+    /// are left out here, and hold the pass up.
     pub fn seen(&self, probe: usize) -> Option<QuietLevel> {
         self.probes.get(probe)?.seen()
     }

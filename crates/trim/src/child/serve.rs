@@ -6,6 +6,7 @@ use crate::range::ByteRange;
 use crate::target::{Target, TargetError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use rustix::thread::set_name;
 use std::io;
 use std::time::Instant;
 
@@ -16,6 +17,8 @@ use std::time::Instant;
 /// Where stdin is no socket (the command was typed by hand), or breaks.
 pub fn serve() -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
+    // Started as /proc/self/exe, it would be called `exe` in every list of processes.
+    set_name(c"trimtab-fitrim")?;
     let is_deaf = dispositions::make_default()?;
     let stdin = io::stdin();
     let mut server = Server {

@@ -100,6 +100,8 @@ pub(super) struct Btrfs<S> {
     /// Block group items are in a tree of their own; `None`: not asked yet.
     group_tree: Option<u64>,
     has_free_space_tree: bool,
+    /// The step handed out last is that of the unallocated space.
+    in_unallocated: bool,
 }
 
 fn unreadable(what: &str) -> impl FnOnce(io::Error) -> GeometryError {
@@ -137,6 +139,7 @@ impl<S: BtrfsSource> Btrfs<S> {
         Self {
             source,
             cursor: from,
+            in_unallocated: false,
             group_tree: None,
             has_free_space_tree: true,
         }
@@ -380,9 +383,11 @@ impl<S: BtrfsSource> Walk for Btrfs<S> {
             let step = self.session(Self::unallocated_step)?;
             self.cursor.unallocated_done = true;
             if step.is_some() {
+                self.in_unallocated = true;
                 return Ok(step);
             }
         }
+        self.in_unallocated = false;
         let from = self.cursor.next_bytes;
         let batch = self.session(|walk| walk.batch(from, &mut VecDeque::new(), budget))?;
         let Some(batch) = batch else {
@@ -408,7 +413,9 @@ impl<S: BtrfsSource> Walk for Btrfs<S> {
     }
 
     fn locks_one_extent_at_a_time(&self) -> bool {
-        true
+        // Chunks cannot be allocated while unallocated space is discarded (`chunk_mutex` in
+        // `btrfs_trim_free_extents`); of a block group one free extent after the other is taken.
+        !self.in_unallocated
     }
 
     fn minlen_bytes(&self) -> u64 {

@@ -99,6 +99,10 @@ pub(super) struct Xfs<S> {
     rest: Option<Part>,
     /// The step handed out last was a part: what it tells of clipping is still to come.
     unobserved: bool,
+    /// The last part looked as if its extent had been taken whole, by a kernel that should not.
+    doubted: bool,
+    /// What a step discards cannot be measured.
+    blind: bool,
     cursor: Cursor,
 }
 
@@ -126,6 +130,8 @@ impl<S: XfsSource> Xfs<S> {
             stream: None,
             rest: None,
             unobserved: false,
+            doubted: false,
+            blind: false,
             cursor: from,
         })
     }
@@ -196,6 +202,7 @@ impl<S: XfsSource> Xfs<S> {
         let tries = self.clipping == Clipping::Expected(false)
             && done == extent.start
             && alone
+            && !self.blind
             && tells(extent.len() - part_len, part_len);
         let len = if self.clipping.clips() || tries {
             part_len
@@ -566,22 +573,41 @@ impl<S: XfsSource> Walk for Xfs<S> {
             return;
         };
         self.unobserved = false;
-        let Some(discarded) = discarded_bytes else {
-            return;
-        };
         // What a kernel that takes extents whole would have discarded besides.
-        let besides = part.extent.len() - part.len;
+        let extent = part.extent.len();
+        let besides = extent - part.len;
         if !tells(besides, part.len) || matches!(self.clipping, Clipping::Seen(_)) {
             return;
         }
-        if discarded >= part.len + besides / 4 * 3 {
-            self.clipping = Clipping::Seen(false);
-            self.rest = None;
-            self.cursor.next_bytes = part.extent.end;
-        } else if discarded >= part.len / 2 && discarded <= part.len + besides / 4 {
-            // Neither busy (nothing discarded) nor whole.
-            self.clipping = Clipping::Seen(true);
-            self.cursor.next_bytes = part.done;
+        // Others discard too (a mount with `discard`): much more than the extent tells nothing.
+        let looks_whole = |discarded: u64| {
+            discarded >= part.len + besides / 4 * 3
+                && discarded <= extent.saturating_add(extent / 4)
+        };
+        match (discarded_bytes, self.clipping) {
+            // Nothing can be measured: parts teach nothing, and extents are taken whole from now on.
+            (None, _) => self.blind = true,
+            (Some(discarded), Clipping::Expected(false)) if looks_whole(discarded) => {
+                self.clipping = Clipping::Seen(false);
+                self.rest = None;
+                self.cursor.next_bytes = part.extent.end;
+            }
+            // Against the release's word two sights in a row are wanted, and the rest is trimmed all
+            // the same: what was taken for the extent may have been somebody else's.
+            (Some(discarded), Clipping::Expected(true)) if looks_whole(discarded) => {
+                if self.doubted {
+                    self.clipping = Clipping::Seen(false);
+                }
+                self.doubted = !self.doubted;
+            }
+            (Some(discarded), _)
+                if discarded >= part.len / 2 && discarded <= part.len + besides / 4 =>
+            {
+                // Neither busy (nothing discarded) nor whole.
+                self.clipping = Clipping::Seen(true);
+                self.cursor.next_bytes = part.done;
+            }
+            _ => self.doubted = false,
         }
     }
 

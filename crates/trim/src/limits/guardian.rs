@@ -184,6 +184,8 @@ fn failed(command: &[OsString], source: io::Error) -> LimitError {
 /// As [`restore_leftovers`].
 pub fn guard(state_dir: &Path, sysfs: &Path) -> Result<(), LimitError> {
     let stdin_error = io_error(Path::new("stdin"));
+    // For lists of processes; without it, it would be called `exe` there.
+    rustix::thread::set_name(c"trimtab-guard").map_err(|error| stdin_error(error.into()))?;
     for signal in SURVIVED {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))
             .map_err(&stdin_error)?;

@@ -33,6 +33,8 @@ pub(super) struct Cost {
     typical_mib: f64,
     locked_s: f64,
     bytes: f64,
+    /// Of the largest step.
+    bytes_max: f64,
 }
 
 /// The coefficients.
@@ -97,6 +99,7 @@ impl Cost {
         self.bt += weight * mib * locked_s;
         self.locked_s = self.locked_s * FORGET + locked_s;
         self.bytes = self.bytes * FORGET + bytes;
+        self.bytes_max = self.bytes_max.max(bytes);
         self.steps += 1;
     }
 
@@ -151,6 +154,11 @@ impl Cost {
                 mib_s: only_bytes,
             }
         })
+    }
+
+    /// Bytes of the largest step that was fitted.
+    pub(super) fn bytes_max(&self) -> f64 {
+        self.bytes_max
     }
 
     pub(super) fn steps(&self) -> u64 {

@@ -10,11 +10,14 @@ use std::time::Duration;
 const OVER_ALLOWED: f64 = 0.01;
 /// Of what is allowed the pass plans to use this much.
 const PLANNED: f64 = 0.7;
-/// Readings that the ledger remembers: two minutes at 20 a second.
-const LEDGER_READINGS: f64 = 2400.0;
-/// Readings of the idle level's mean, and of its tail.
-const IDLE_MEAN_READINGS: f64 = 100.0;
-const IDLE_OVER_READINGS: f64 = 500.0;
+/// What is remembered, in seconds and in readings: a store's probe asks more seldom than the
+/// drives', and must not remember a bad minute for ten times as long.
+const LEDGER: Memory = Memory::new(120.0, 240.0, 2400.0);
+/// Of the idle level's mean, and of its tail.
+const IDLE_MEAN: Memory = Memory::new(5.0, 10.0, 100.0);
+const IDLE_OVER: Memory = Memory::new(25.0, 100.0, 500.0);
+/// However long a store was away: so much of it is held against it.
+const IDLE_OVER_MAX: f64 = 2.0 * OVER_ALLOWED;
 /// A prior of that many readings.
 const PRIOR_READINGS: f64 = 4.0;
 /// Part of readings over the limit before any was seen in a step.
@@ -24,6 +27,31 @@ const HARM_READINGS: f64 = 400.0;
 /// Idle readings that recovery is judged by.
 const RECENT: usize = 10;
 const UNSORTED_MAX: usize = 8192;
+
+/// How many readings a mean goes back.
+#[derive(Debug, Clone, Copy)]
+struct Memory {
+    seconds: f64,
+    readings_min: f64,
+    readings_max: f64,
+}
+
+impl Memory {
+    const fn new(seconds: f64, readings_min: f64, readings_max: f64) -> Self {
+        Self {
+            seconds,
+            readings_min,
+            readings_max,
+        }
+    }
+
+    fn readings(self, interval_s: f64) -> f64 {
+        (self.seconds / interval_s.max(1e-3)).clamp(self.readings_min, self.readings_max)
+    }
+}
+
+/// Between two readings, before any came.
+const INTERVAL_S: f64 = 0.05;
 
 /// A time in which a step was at work, or its aftermath may have been felt.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +81,11 @@ pub(super) struct Latency {
     histogram: Histogram,
     pending: Vec<Reading>,
     unsorted: VecDeque<Reading>,
+    /// Requests in a row that failed.
+    failures: u32,
+    asked_at: Option<Duration>,
+    /// Mean time between two readings.
+    interval_s: f64,
     idle_mean_s: f64,
     idle_over: f64,
     ledger_readings: f64,
@@ -93,6 +126,9 @@ impl Latency {
             histogram: Histogram::new(),
             pending: Vec::new(),
             unsorted: VecDeque::new(),
+            failures: 0,
+            asked_at: None,
+            interval_s: INTERVAL_S,
             idle_mean_s: quiet.mean.as_secs_f64(),
             idle_over: 0.0,
             ledger_readings: 0.0,
@@ -124,7 +160,18 @@ impl Latency {
                 }
                 continue;
             }
-            self.histogram.add(self.effective(reading));
+            if reading.failed {
+                self.failures = self.failures.saturating_add(1);
+            } else {
+                self.failures = 0;
+                self.histogram.add(reading.latency);
+            }
+            if let Some(before) = self.asked_at.replace(reading.at)
+                && reading.at > before
+            {
+                let gap_s = (reading.at - before).as_secs_f64().min(60.0);
+                self.interval_s += (gap_s - self.interval_s) / 20.0;
+            }
             if self.unsorted.len() >= UNSORTED_MAX {
                 self.unsorted.pop_front();
             }
@@ -172,8 +219,10 @@ impl Latency {
                 }
             } else {
                 let bounded_s = latency_s.min(5.0 * self.p99_budget.as_secs_f64());
-                self.idle_mean_s += (bounded_s - self.idle_mean_s) / IDLE_MEAN_READINGS;
-                self.idle_over += (over - self.idle_over) / IDLE_OVER_READINGS;
+                self.idle_mean_s +=
+                    (bounded_s - self.idle_mean_s) / IDLE_MEAN.readings(self.interval_s);
+                self.idle_over += (over - self.idle_over) / IDLE_OVER.readings(self.interval_s);
+                self.idle_over = self.idle_over.min(IDLE_OVER_MAX);
                 if self.recent_s.len() >= RECENT {
                     self.recent_s.pop_front();
                 }
@@ -186,8 +235,9 @@ impl Latency {
     }
 
     fn enter(&mut self, latency_s: f64, over: f64) {
-        if self.ledger_readings >= LEDGER_READINGS {
-            let keep = (LEDGER_READINGS - 1.0) / LEDGER_READINGS;
+        let readings = LEDGER.readings(self.interval_s);
+        if self.ledger_readings >= readings {
+            let keep = (readings - 1.0) / self.ledger_readings;
             self.ledger_readings *= keep;
             self.ledger_s *= keep;
             self.ledger_over *= keep;
@@ -208,6 +258,9 @@ impl Latency {
                 ms(longest),
                 ms(self.p99_budget)
             ));
+        }
+        if self.failures > 0 {
+            return Some(self.failing());
         }
         if self.hurt {
             return Some(format!(
@@ -233,8 +286,18 @@ impl Latency {
         None
     }
 
+    fn failing(&self) -> String {
+        match self.failures {
+            1 => format!("{}: the last request failed", self.label),
+            failures => format!("{}: the last {failures} requests failed", self.label),
+        }
+    }
+
     /// The level without a step is over budget, for people: the store is busy by itself.
     pub(super) fn busy(&self) -> Option<String> {
+        if self.failures > 1 {
+            return Some(self.failing());
+        }
         if self.idle_mean_s > self.mean_budget.as_secs_f64() {
             return Some(format!(
                 "{}: {}, budget {}",

@@ -16,6 +16,8 @@ use std::time::Duration;
 const PLANNED: f64 = 0.6;
 /// The level a pass begins at: an eighth of the largest.
 const FIRST_LEVEL: usize = 3;
+/// Steps up to so many times the largest that was measured can be foretold.
+const FORESIGHT: f64 = 16.0;
 const FIRST_BYTES: f64 = 4.0 * 1_048_576.0;
 /// Smaller pieces than this are no use: every discard has a price of its own.
 const BYTES_MIN: f64 = 1_048_576.0;
@@ -140,6 +142,10 @@ impl Sizes {
 
     pub(super) fn predicted(&self, bytes: u64, extents: u64) -> Option<Duration> {
         let fitted = self.cost.fitted()?;
+        // From a few small extents nobody can tell commands from bytes.
+        if float(bytes) > FORESIGHT * self.cost.bytes_max() {
+            return None;
+        }
         // A few steps know little.
         let margin = if self.cost.steps() < 10 { 2.0 } else { 1.3 };
         Some(super::seconds(

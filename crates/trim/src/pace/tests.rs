@@ -316,7 +316,7 @@ fn the_time_of_a_closed_window_is_not_held_against_the_store() {
 }
 
 #[test]
-fn failed_reads_are_over_any_budget() {
+fn failed_requests_hold_it_up_and_are_no_latency() {
     let probes = vec![("sda".to_owned(), quiet(500))];
     let mut controller = Controller::new(Settings::default(), probes, &[]);
     let failed: Vec<Reading> = (0..10)
@@ -326,11 +326,36 @@ fn failed_reads_are_over_any_budget() {
         })
         .collect();
     controller.read(0, &failed);
-    assert!(matches!(
-        controller.next(Duration::from_secs(1)),
-        Action::Wait { .. }
-    ));
-    assert!(controller.seen(0).unwrap().mean > controller.budget(0));
+    let Action::Wait { reason, .. } = controller.next(Duration::from_secs(1)) else {
+        panic!("a step while all requests fail")
+    };
+    assert!(
+        reason.starts_with("sda: the last 10 requests failed"),
+        "{reason}"
+    );
+    assert_eq!(controller.seen(0), None, "no request took any time");
+}
+
+#[test]
+fn a_store_that_was_away_is_believed_again_soon_after() {
+    // A store's probe: two requests a second.
+    let probes = vec![("store".to_owned(), quiet(2000))];
+    let mut controller = Controller::new(Settings::default(), probes, &[]);
+    let mut now_ms = 0;
+    let mut ask = |controller: &mut Controller, micros: u64| {
+        now_ms += 500;
+        controller.read(0, &[reading(now_ms, micros)]);
+        controller.next(Duration::from_millis(now_ms))
+    };
+    for _ in 0..40 {
+        assert_eq!(ask(&mut controller, 2000), Action::Go);
+    }
+    for _ in 0..30 {
+        ask(&mut controller, 10_000_000);
+    }
+    let back = (0..240).find(|_| ask(&mut controller, 2000) == Action::Go);
+    // Within a minute of simulated time.
+    assert!(back.is_some_and(|readings| readings < 120), "{back:?}");
 }
 
 #[test]
@@ -393,6 +418,24 @@ fn stalls_are_predicted_from_what_was_measured() {
         .as_secs_f64();
     // 1.024 s + 0.2 s, and a margin of 30 %.
     assert!((1.55..1.65).contains(&predicted), "{predicted}");
+    // The largest step had 400 MiB: what 7 GiB would take, nobody knows.
+    assert_eq!(controller.predicted_stall(7 << 30, 1), None);
+}
+
+#[test]
+fn a_small_discard_foretells_no_large_one() {
+    let mut controller = Controller::new(Settings::default(), Vec::new(), &[]);
+    controller.finished(&StepOutcome {
+        began: Duration::ZERO,
+        settled: Duration::from_millis(53),
+        locked: Duration::from_millis(53),
+        discarded_bytes: Some(16 << 10),
+        free_bytes: Some(16 << 10),
+        free_extents: Some(1),
+        timed_out: false,
+    });
+    assert_eq!(controller.predicted_stall(512 << 30, 1), None);
+    assert!(controller.predicted_stall(16 << 10, 1).is_some());
 }
 
 fn any_duration() -> impl Strategy<Value = Duration> {

@@ -282,11 +282,11 @@ impl<'a> Engine<'a> {
         let Some(why) = &step.unsplittable else {
             return Ok(());
         };
-        let all_bytes = step.free_bytes.unwrap_or(step.range.len_bytes);
-        let (bytes, extents) = match step.largest_extent_bytes {
-            Some(largest) if self.parts.walk.locks_one_extent_at_a_time() => (largest, 1),
-            _ => (all_bytes, step.free_extents.unwrap_or(1)),
-        };
+        if self.parts.walk.locks_one_extent_at_a_time() {
+            return Ok(());
+        }
+        let bytes = step.free_bytes.unwrap_or(step.range.len_bytes);
+        let extents = step.free_extents.unwrap_or(1);
         let measured = controller.predicted_stall(bytes, extents);
         let predicted =
             measured.unwrap_or_else(|| Duration::from_secs_f64(ratio(bytes, ASSUMED_BYTES_PER_S)));
@@ -300,7 +300,7 @@ impl<'a> Engine<'a> {
             self.progress.event(&Event::Unsplittable {
                 what: Unsplittable {
                     what: why.clone(),
-                    bytes: all_bytes,
+                    bytes,
                 },
                 predicted: Some(predicted),
             });
@@ -311,13 +311,13 @@ impl<'a> Engine<'a> {
         let basis = if measured.is_some() {
             "as measured in this pass"
         } else {
-            "at an assumed 2 GiB/s, as nothing was measured yet"
+            "at an assumed 2 GiB/s: nothing as large was measured yet"
         };
         Err(Ended::Stopped {
             reason: format!(
-                "the next {:.1} GiB of free space cannot be trimmed in pieces ({why}): it may be \
+                "the next {} of free space cannot be trimmed in pieces ({why}): it may be \
                  locked for {:.1} s ({basis}), allowed are {:.2} s; go on with --accept-stall {:.0}s",
-                ratio(all_bytes, 1 << 30),
+                words_of(bytes),
                 predicted.as_secs_f64(),
                 allowed.as_secs_f64(),
                 predicted.as_secs_f64().ceil(),
@@ -601,6 +601,15 @@ fn gone(error: &CounterError) -> Ended {
     Ended::Failed {
         reason: error.to_string(),
         resumable: true,
+    }
+}
+
+/// A size for people.
+fn words_of(bytes: u64) -> String {
+    match bytes {
+        0..1_048_576 => format!("{:.1} KiB", ratio(bytes, 1 << 10)),
+        1_048_576..1_073_741_824 => format!("{:.1} MiB", ratio(bytes, 1 << 20)),
+        _ => format!("{:.1} GiB", ratio(bytes, 1 << 30)),
     }
 }
 

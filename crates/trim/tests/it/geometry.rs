@@ -213,7 +213,8 @@ fn a_walk_that_is_resumed_after_every_step_frees_as_much() {
     for fs_type in ["xfs", "ext4", "btrfs"] {
         let rig = rig(fs_type, SIZE_BYTES / 3);
         let survey = rig.walk(Cursor::default()).survey(BUDGET).unwrap();
-        let passed = rig.trim(BUDGET, 1);
+        // Each sitting on Btrfs begins with the unallocated space.
+        let passed = rig.trim(BUDGET, if fs_type == "btrfs" { 2 } else { 1 });
         eprintln!("{fs_type}: {survey:?}\n{passed:?}");
         assert!(
             passed.discarded_bytes >= survey.free_bytes / 100 * 98,

@@ -241,20 +241,58 @@ fn an_old_kernel_is_asked_for_a_part_first_and_believed() {
 }
 
 #[test]
-fn a_new_kernel_that_does_not_clip_shows_itself() {
+fn a_new_kernel_that_does_not_clip_shows_itself_twice_before_it_is_believed() {
     let disk = disk(&[blocks(10, 60), blocks(62, 98)]);
     let mut new = walk(&disk, shape(1, 100), NEW, 0);
     let step = new.next_step(budget(10, 10)).unwrap().unwrap();
     assert_eq!(step.unsplittable, None);
     new.observed(Some(50 * BLOCK));
+    // It may have been others' discards: the extent goes on in parts.
+    let step = new.next_step(budget(10, 10)).unwrap().unwrap();
+    assert_eq!(step.range, range(20 * BLOCK, 30 * BLOCK));
+    new.observed(Some(50 * BLOCK));
+    let step = new.next_step(budget(10, 10)).unwrap().unwrap();
+    assert_eq!(step.range, range(30 * BLOCK, 60 * BLOCK), "nothing is left");
+    let whole = Some("this kernel discards a free extent whole");
+    assert_eq!(step.unsplittable.as_deref(), whole);
     let step = new.next_step(budget(10, 10)).unwrap().unwrap();
     assert_eq!(step.range, range(62 * BLOCK, 98 * BLOCK), "the next, whole");
-    assert_eq!(
-        step.unsplittable.as_deref(),
-        Some("this kernel discards a free extent whole")
-    );
+    assert_eq!(step.unsplittable.as_deref(), whole);
     new.observed(Some(36 * BLOCK));
     assert_eq!(new.next_step(budget(10, 10)).unwrap(), None);
+}
+
+#[test]
+fn discards_of_others_do_not_make_a_new_kernel_an_old_one() {
+    let disk = disk(&[blocks(10, 98)]);
+    let mut new = walk(&disk, shape(1, 100), NEW, 0);
+    let mut next = 10;
+    // Once what was looked for, once far too much, once nothing besides, and so on.
+    for discarded in [88, 10, 88, 500, 88, 10, 88, 0] {
+        let step = new.next_step(budget(10, 10)).unwrap().unwrap();
+        assert_eq!(step.range.start_bytes, next * BLOCK);
+        assert_eq!(step.unsplittable, None, "after {discarded} at {next}");
+        next += step.range.len_bytes / BLOCK;
+        new.observed(Some(discarded * BLOCK));
+    }
+    while let Some(step) = new.next_step(budget(10, 10)).unwrap() {
+        assert_eq!(step.range.start_bytes, next * BLOCK);
+        next += step.range.len_bytes / BLOCK;
+    }
+    assert_eq!(next, 98);
+}
+
+#[test]
+fn where_nothing_is_measured_only_the_first_extent_is_discarded_twice() {
+    let disk = disk(&[blocks(10, 60), blocks(62, 98)]);
+    let mut old = walk(&disk, shape(1, 100), OLD, 0);
+    let mut ranges = Vec::new();
+    while let Some(step) = old.next_step(budget(10, 10)).unwrap() {
+        ranges.push(step.range);
+        old.observed(None);
+    }
+    let expected = [(10, 20), (20, 60), (62, 98)].map(|(a, b)| range(a * BLOCK, b * BLOCK));
+    assert_eq!(ranges, expected);
 }
 
 #[test]

@@ -16,7 +16,7 @@ const STATE_DIR: &str = "/var/lib/trimtab";
 /// Where locks are, whatever `--state` says.
 pub const RUN_DIR: &str = "/run/trimtab";
 /// How long the quiet level is measured.
-pub const QUIET: Duration = Duration::from_secs(5);
+pub const QUIET: Duration = Duration::from_secs(8);
 /// How long the drives may take after a step before the pass goes on, slower.
 pub const SETTLE_TIMEOUT: Duration = Duration::from_mins(1);
 

@@ -238,13 +238,19 @@ impl StoreProbe {
     }
 }
 
-/// Whether it is meant as a URL: a scheme and `://`.
+/// Whether it is meant as a URL: a scheme and `://`, or a first word with an `@`, as in a URL whose
+/// scheme was forgotten. The latter is then refused without being repeated: a password may stand
+/// before the `@`.
 fn is_url(what: &str) -> bool {
-    what.trim_start()
-        .split_once("://")
-        .is_some_and(|(scheme, _)| {
-            !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        })
+    let what = what.trim_start();
+    let first = what.split_whitespace().next().unwrap_or_default();
+    let has_scheme = first.split_once("://").is_some_and(|(scheme, _)| {
+        !scheme.is_empty()
+            && scheme
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+    });
+    has_scheme || (first.contains('@') && !first.contains('/'))
 }
 
 impl Probe for StoreProbe {

@@ -290,18 +290,11 @@ impl Complaints {
     }
 }
 
-/// A foreign text for people: cut, without control characters.
+/// A foreign text for people: one line, cut, without what terminals obey.
 fn one_line(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    let mut line = String::new();
-    for c in text.trim().chars().take(LINE_CHARS_MAX) {
-        if c.is_control() {
-            line.extend(c.escape_default());
-        } else {
-            line.push(c);
-        }
-    }
-    line
+    let line: String = text.trim().chars().take(LINE_CHARS_MAX).collect();
+    report::escape(&line).into_owned()
 }
 
 #[cfg(test)]

@@ -62,6 +62,10 @@ fn a_url_is_told_from_a_command() {
         ("curl -f http://localhost:9200/", false),
         ("/bin/true", false),
         ("localhost:9200", false),
+        ("http+unix://u:pw@x", true),
+        ("elastic:hunter2@es1:9200", true),
+        ("/opt/probe@2/run", false),
+        ("mail -s x user@host", false),
     ] {
         assert_eq!(is_url(what), url, "{what}");
     }
