@@ -12,6 +12,13 @@ for type in xfs ext4 btrfs; do
     renew /dev/nvme0n1
 done
 
+say "XFS whose allocation group is full up to free extents that are all alike"
+(
+    make_filesystem() { mkfs.xfs -q -f -K -d size=400m "$2"; }
+    stack nvme-alike xfs /dev/nvme0n1 0
+)
+renew /dev/nvme0n1
+
 array() { # CASE TYPE LEVEL DRIVES MDADM_ARGUMENT...
     # No names of lib.sh's own: a second look at the array needs what is in those.
     local case_of=$1 made_as=$2 level=$3 count=$4
@@ -48,7 +55,10 @@ disk() {
 tries=0
 until [ -e /sys/block/sdd ] || [ $((tries++)) = 50 ]; do sleep 0.1; done
 stack scsi xfs "$(disk SCSI)" scsi
-stack scsi-ignored xfs "$(disk SCSI-IGNORED)" scsi-ignored
+fill scsi-ignored xfs "$(disk SCSI-IGNORED)" scsi-ignored && look
+# In words too: what is said of a medium that nobody has seen?
+measure scsi-ignored-text $trimtab trim "$mount" --now --restart --max-latency 5s --accept-stall 1h
+empty
 stack ahci ext4 "$(disk AHCI)" ahci
 stack ahci-ignored ext4 "$(disk AHCI-IGNORED)" ahci-ignored
 exit 0

@@ -38,7 +38,7 @@ fi
 work=$(mktemp -d "$cache/building.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
-(cd "$work" && apt-get download -q "$package=$version" >&2 && dpkg-deb -x ./*.deb kernel)
+(cd "$work" && apt-get download -qq -o APT::Sandbox::User=root "$package=$version" >&2 && dpkg-deb -x ./*.deb kernel)
 release=$(ls "$work/kernel/lib/modules")
 root=$work/root
 mkdir -p "$root"/{usr/bin,usr/sbin,usr/lib,usr/lib64,etc/lvm,proc,sys,dev,run,tmp,mnt,lab,root,var/lib}
@@ -70,7 +70,7 @@ chmod 755 "$work/fio/fio"
 cron=$root/usr/share/lab/cron
 mkdir -p "$work/cron" "$cron"
 # shellcheck disable=SC2086
-(cd "$work/cron" && apt-get download -q $cron_packages >&2 && for deb in ./*.deb; do dpkg-deb -x "$deb" "$cron"; done)
+(cd "$work/cron" && apt-get download -qq -o APT::Sandbox::User=root $cron_packages >&2 && for deb in ./*.deb; do dpkg-deb -x "$deb" "$cron"; done)
 rm -rf "$work/cron" "${cron:?}/usr/share" "${cron:?}/usr/bin" "${cron:?}/etc/init.d"
 # The guest's /lib is a link to usr/lib.
 if [ -d "$cron/lib" ]; then

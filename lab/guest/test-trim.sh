@@ -95,7 +95,7 @@ boot() { # CASE DRIVES SIZE [-- QEMU_ARGUMENT...]
 }
 
 drives() {
-    GUEST_FILES="scsi.raw:400M scsi-ignored.raw:400M ahci.raw:400M ahci-ignored.raw:400M" boot trim-drives 4 800M -- \
+    GUEST_FILES="scsi.raw:800M scsi-ignored.raw:800M ahci.raw:400M ahci-ignored.raw:400M" boot trim-drives 4 800M -- \
         -device virtio-scsi-pci -device ahci,id=ahci \
         -drive "file={disk}/scsi.raw,if=none,id=scsi,format=raw,discard=unmap,cache=unsafe" \
         -device scsi-hd,drive=scsi,serial=SCSI \
@@ -111,6 +111,13 @@ drives() {
     trims nvme-xfs 1 4 TRIM012:info
     trims nvme-ext4 1 4 TRIM012:info
     trims nvme-btrfs 1 4 TRIM012:info
+    # Linux before 6.7 begins at the first of an allocation group's longest free extents and goes on
+    # to shorter ones: where several are as long, the others are never discarded, whatever the range
+    # (fs/xfs/xfs_discard.c, xfs_trim_extents). Here the 19 pieces in the first group are the longest
+    # in it. No pass can help that, but none may call it complete either.
+    printf '%-18s %s\n' nvme-alike "$(row nvme-alike)"
+    expect "nvme-alike: findings" is TRIM012:info "$(found nvme-alike)"
+    expect "nvme-alike: what the kernel passed over is told" owns_up nvme-alike
     # RAID 0, 1 and 10 pass discards on; mirrors have every byte twice.
     trims raid0 1 4 TRIM012:info
     trims raid1 2 4 TRIM012:info
@@ -130,10 +137,22 @@ drives() {
         expect "$label: complete, as far as this kernel sees" is complete "$(outcome $label)"
         expect "$label: claims nothing for the medium" lacks_claim $label
     done
-    unharmed nvme-xfs nvme-ext4 nvme-btrfs raid0 raid1 raid10 raid5 scsi scsi-ignored ahci ahci-ignored
+    expect "scsi-ignored: nor in words" lacks_claim scsi-ignored-text
+    unharmed nvme-xfs nvme-ext4 nvme-btrfs nvme-alike raid0 raid1 raid10 raid5 scsi scsi-ignored ahci ahci-ignored
+}
+# A pass that discarded less than it visited is not complete, or says so.
+owns_up() {
+    python3 -c '
+import json, sys
+events = [json.loads(line) for line in open(sys.argv[1])]
+ended = events[-1]
+took = sum(layer["discarded_bytes"] for layer in ended["layers"] if layer["depth"] == 0)
+short = ended["visited_bytes"] - took
+if short > ended["visited_bytes"] / 100 and ended["outcome"] == "complete" and not any(e["type"] == "warning" for e in events):
+    sys.exit(f"  complete, it says, and {short >> 20} MiB of what it visited were not discarded")' "$out/$1.trim.json"
 }
 # "freed" is what a medium does; a drive "took" or a layer "discarded" so many bytes.
-lacks_claim() { ! says "$1" '"freed|[0-9] ?(bytes|MiB|GiB) (were |are )?freed|reached the (medium|flash)'; }
+lacks_claim() { ! says "$1" '(^ *|")freed|[0-9] ?(bytes|MiB|GiB) (were |are )?freed|reached the (medium|flash)'; }
 
 volumes() {
     boot trim-volumes 2 800M

@@ -75,6 +75,17 @@ impl Clipping {
     }
 }
 
+/// What the last part told of clipping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    /// Nothing unusual.
+    Clear,
+    /// Its extent seems to have been taken whole, by a kernel that should not.
+    Doubted,
+    /// Nothing: what a step discards cannot be measured.
+    Blind,
+}
+
 /// A part of an extent that is being split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Part {
@@ -99,10 +110,7 @@ pub(super) struct Xfs<S> {
     rest: Option<Part>,
     /// The step handed out last was a part: what it tells of clipping is still to come.
     unobserved: bool,
-    /// The last part looked as if its extent had been taken whole, by a kernel that should not.
-    doubted: bool,
-    /// What a step discards cannot be measured.
-    blind: bool,
+    sight: Sight,
     cursor: Cursor,
 }
 
@@ -130,8 +138,7 @@ impl<S: XfsSource> Xfs<S> {
             stream: None,
             rest: None,
             unobserved: false,
-            doubted: false,
-            blind: false,
+            sight: Sight::Clear,
             cursor: from,
         })
     }
@@ -202,7 +209,7 @@ impl<S: XfsSource> Xfs<S> {
         let tries = self.clipping == Clipping::Expected(false)
             && done == extent.start
             && alone
-            && !self.blind
+            && self.sight != Sight::Blind
             && tells(extent.len() - part_len, part_len);
         let len = if self.clipping.clips() || tries {
             part_len
@@ -586,7 +593,7 @@ impl<S: XfsSource> Walk for Xfs<S> {
         };
         match (discarded_bytes, self.clipping) {
             // Nothing can be measured: parts teach nothing, and extents are taken whole from now on.
-            (None, _) => self.blind = true,
+            (None, _) => self.sight = Sight::Blind,
             (Some(discarded), Clipping::Expected(false)) if looks_whole(discarded) => {
                 self.clipping = Clipping::Seen(false);
                 self.rest = None;
@@ -595,10 +602,10 @@ impl<S: XfsSource> Walk for Xfs<S> {
             // Against the release's word two sights in a row are wanted, and the rest is trimmed all
             // the same: what was taken for the extent may have been somebody else's.
             (Some(discarded), Clipping::Expected(true)) if looks_whole(discarded) => {
-                if self.doubted {
+                if self.sight == Sight::Doubted {
                     self.clipping = Clipping::Seen(false);
                 }
-                self.doubted = !self.doubted;
+                self.sight = Sight::Doubted;
             }
             (Some(discarded), _)
                 if discarded >= part.len / 2 && discarded <= part.len + besides / 4 =>
@@ -607,7 +614,7 @@ impl<S: XfsSource> Walk for Xfs<S> {
                 self.clipping = Clipping::Seen(true);
                 self.cursor.next_bytes = part.done;
             }
-            _ => self.doubted = false,
+            _ => self.sight = Sight::Clear,
         }
     }
 

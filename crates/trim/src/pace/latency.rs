@@ -167,9 +167,10 @@ impl Latency {
                 self.histogram.add(reading.latency);
             }
             if let Some(before) = self.asked_at.replace(reading.at)
-                && reading.at > before
+                && let Some(gap) = reading.at.checked_sub(before)
+                && !gap.is_zero()
             {
-                let gap_s = (reading.at - before).as_secs_f64().min(60.0);
+                let gap_s = gap.as_secs_f64().min(60.0);
                 self.interval_s += (gap_s - self.interval_s) / 20.0;
             }
             if self.unsorted.len() >= UNSORTED_MAX {

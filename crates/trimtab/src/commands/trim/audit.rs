@@ -1,27 +1,24 @@
 //! The audit log: one line for each pass, written when it ends, and read for what passes before it
 //! reached.
 
-use super::options::Options;
+use super::lines;
+use super::options::{self, Options};
+use super::over::Over;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::Path;
-use trim::pass::{Ended, Outcome};
-use trim::target::Target;
+use trim::pass::Ended;
 
 const SCHEMA: &str = "trimtab.audit/1";
 /// More of the log than this is not looked at.
 const TAIL_BYTES: u64 = 1 << 20;
 
-/// The line of a pass.
-pub fn entry(
-    target: &Target,
-    options: &Options,
-    began_at: Timestamp,
-    outcome: &Outcome,
-    resumed_bytes: u64,
-    warnings: &[String],
-) -> Value {
+/// The line of a pass. Bytes visited, steps and times are of this sitting; what begins with
+/// `resumed_` is of those before. What was discarded is of all.
+pub fn entry(over: &Over<'_>, options: &Options) -> Value {
+    let (target, outcome, earlier) = (over.target, over.outcome, &over.earlier);
+    let progress = &outcome.progress;
     let loginuid: Option<u32> = std::fs::read_to_string("/proc/self/loginuid")
         .ok()
         .and_then(|text| text.trim().parse().ok())
@@ -30,7 +27,7 @@ pub fn entry(
         "schema": SCHEMA,
         "type": "trim",
         "tool_version": env!("CARGO_PKG_VERSION"),
-        "began_at": began_at,
+        "began_at": over.began_at,
         "ended_at": Timestamp::now(),
         "who": {
             "uid": rustix::process::getuid().as_raw(),
@@ -42,17 +39,18 @@ pub fn entry(
         "identity": target.identity,
         "options": options.for_audit(),
         "outcome": word(&outcome.ended),
-        "reason": super::lines::reason(&outcome.ended),
+        "reason": lines::reason(&outcome.ended),
         "free_bytes": outcome.survey.as_ref().map(|survey| survey.free_bytes),
-        // Of this sitting, as `active_s` is; what was discarded is that of all sittings.
-        "visited_bytes": outcome.progress.visited_bytes.saturating_sub(resumed_bytes),
-        "resumed_bytes": resumed_bytes,
-        "discarded_bytes": outcome.measurable.then_some(&outcome.progress.discarded.0),
-        "steps": outcome.progress.steps,
-        "active_s": outcome.progress.active.as_secs_f64(),
-        "measuring_s": super::options::QUIET.min(outcome.progress.active).as_secs_f64(),
+        "visited_bytes": progress.visited_bytes.saturating_sub(earlier.visited_bytes),
+        "resumed_bytes": earlier.visited_bytes,
+        "discarded_bytes": outcome.measurable.then(|| lines::by_device(&over.seen())),
+        "steps": progress.steps.saturating_sub(earlier.steps),
+        "resumed_steps": earlier.steps,
+        "active_s": progress.active.as_secs_f64(),
+        "resumed_active_s": earlier.active.as_secs_f64(),
+        "measuring_s": options::QUIET.min(progress.active).as_secs_f64(),
         "longest_step_s": outcome.longest_step.as_secs_f64(),
-        "warnings": warnings,
+        "warnings": over.warnings,
     })
 }
 

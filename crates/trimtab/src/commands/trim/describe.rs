@@ -1,7 +1,7 @@
 //! A plan in words: what `--dry-run` prints, and `--all` before it asks for consent.
 
 use super::consent;
-use super::forecast::{ASSUMED_DISCARD_BYTES_PER_S, Estimate, Forecast};
+use super::forecast::{Estimate, Forecast};
 use super::options::Options;
 use super::plan::Plan;
 use super::words::{Page, count, list, long, rate, short};
@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use report::{human_bytes, human_duration, stack_tree};
 use std::time::Duration;
 use trim::geometry::{Survey, Unsplittable};
+use trim::pass::{ASSUMED_BYTES_PER_S, STALL_UNASKED};
 
 /// A trim that is longer ago than this, or unknown, makes a long pass likely.
 const OVERDUE_DAYS: i64 = 14;
@@ -80,7 +81,9 @@ fn geometry(page: &mut Page, forecast: &Forecast<'_>, options: &Options) {
     page.row("geometry", &survey.description);
     page.row("steps", &steps(survey));
     for part in &survey.unsplittable {
-        page.row("in one step", &unsplittable(part, options));
+        let is_unallocated = part.what.starts_with("unallocated");
+        let locks_all = is_unallocated || !forecast.locks_one_extent;
+        page.row("in one step", &unsplittable(part, locks_all, options));
     }
 }
 
@@ -100,11 +103,19 @@ fn steps(survey: &Survey) -> String {
     )
 }
 
-/// What cannot be split, with what it may cost before anything is measured.
-fn unsplittable(part: &Unsplittable, options: &Options) -> String {
-    let stall = Duration::from_secs_f64(seconds(part.bytes, ASSUMED_DISCARD_BYTES_PER_S));
+/// What cannot be split, with what it may cost before anything is measured: the figures are those by
+/// which the pass itself decides.
+fn unsplittable(part: &Unsplittable, locks_all: bool, options: &Options) -> String {
+    let head = format!("{}, {}", part.what, human_bytes(part.bytes));
+    if !locks_all {
+        return format!("{head}: one free extent after the other is locked");
+    }
+    let stall = Duration::from_secs_f64(seconds(part.bytes, ASSUMED_BYTES_PER_S));
     let settings = &options.settings;
-    let allowed = settings.accept_stall.unwrap_or(settings.stall);
+    let allowed = settings
+        .accept_stall
+        .unwrap_or(STALL_UNASKED)
+        .max(settings.stall);
     let word = if stall > allowed {
         format!(
             "; {} are allowed, --accept-stall {}s allows as much",
@@ -115,11 +126,9 @@ fn unsplittable(part: &Unsplittable, options: &Options) -> String {
         String::new()
     };
     format!(
-        "{}, {}: may hold up an allocation for {} (at an assumed {}/s){word}",
-        part.what,
-        human_bytes(part.bytes),
+        "{head}: may hold up an allocation for {} (at an assumed {}/s){word}",
         short(stall),
-        human_bytes(ASSUMED_DISCARD_BYTES_PER_S)
+        human_bytes(ASSUMED_BYTES_PER_S)
     )
 }
 
@@ -251,4 +260,56 @@ pub fn lowers(forecast: &Forecast<'_>, options: &Options) -> Option<String> {
             human_bytes(max_request)
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::trim::window::Windows;
+    use jiff::tz::TimeZone;
+    use trim::pace::Settings;
+
+    fn options(accept_stall: Option<Duration>) -> Options {
+        Options {
+            windows: Windows::new(Vec::new(), TimeZone::UTC),
+            now: true,
+            settings: Settings {
+                accept_stall,
+                ..Settings::default()
+            },
+            deadline: None,
+            max_request: None,
+            probes: Vec::new(),
+            require_green: None,
+            credentials_file: None,
+            ca_file: None,
+            state_dir: std::path::PathBuf::new(),
+            restart: false,
+            force: false,
+        }
+    }
+
+    #[test]
+    fn a_plan_judges_stalls_as_the_pass_does() {
+        let part = |gib: u64| Unsplittable {
+            what: "unallocated space".to_owned(),
+            bytes: gib << 30,
+        };
+        // 2 GiB/s are assumed, a quarter of a second is allowed unasked.
+        let text = unsplittable(&part(8), true, &options(None));
+        assert!(text.contains("for 4.0 s (at an assumed 2 GiB/s)"), "{text}");
+        assert!(text.ends_with("250 ms are allowed, --accept-stall 5s allows as much"));
+        let half = Unsplittable {
+            bytes: 400 << 20,
+            ..part(0)
+        };
+        let text = unsplittable(&half, true, &options(None));
+        assert!(!text.contains("--accept-stall"), "195 ms: {text}");
+        let asked = options(Some(Duration::from_secs(5)));
+        let text = unsplittable(&part(8), true, &asked);
+        assert!(!text.contains("--accept-stall"), "{text}");
+        // What the pass makes without asking needs no advice.
+        let text = unsplittable(&part(8), false, &options(None));
+        assert!(!text.contains("--accept-stall"), "{text}");
+    }
 }

@@ -18,9 +18,7 @@ use trim::target::Target;
 
 /// What a paced pass visits a second where nothing was measured on this host: a middling drive, its
 /// pauses included. Said to be assumed wherever it is used.
-pub const ASSUMED_BYTES_PER_S: u64 = 500 << 20;
-/// What a drive discards a second while one request is in hand, assumed as in the pass itself.
-pub const ASSUMED_DISCARD_BYTES_PER_S: u64 = 1 << 30;
+const ASSUMED_VISITED_BYTES_PER_S: u64 = 500 << 20;
 
 /// What is known of a filesystem before a pass.
 pub struct Forecast<'a> {
@@ -28,6 +26,8 @@ pub struct Forecast<'a> {
     pub stacks: Vec<Stack<'a>>,
     pub layers: Layers,
     pub survey: Option<Survey>,
+    /// A step locks one free extent after the other (block groups of ext4 and Btrfs).
+    pub locks_one_extent: bool,
     /// Why there is no survey.
     pub unknown: Option<String>,
     /// Free bytes, from the survey or from statfs.
@@ -88,6 +88,7 @@ pub fn forecast<'a>(
         stacks: plan.stack.iter().cloned().collect(),
         layers: Layers { layers: Vec::new() },
         survey: None,
+        locks_one_extent: false,
         unknown: None,
         free_bytes: plan.mount.usage.map(|usage| usage.free_bytes),
         expected: BTreeMap::new(),
@@ -152,8 +153,13 @@ fn survey(forecast: &mut Forecast<'_>, target: &Target, options: &Options) {
         .as_ref()
         .map_or_else(Cursor::default, |checkpoint| checkpoint.cursor);
     let budget = Controller::new(options.settings.clone(), Vec::new(), &[]).step_budget();
-    match geometry::open(target, from).and_then(|mut walk| walk.survey(budget)) {
-        Ok(survey) => {
+    let surveyed = geometry::open(target, from).and_then(|mut walk| {
+        let survey = walk.survey(budget)?;
+        Ok((survey, walk.locks_one_extent_at_a_time()))
+    });
+    match surveyed {
+        Ok((survey, locks_one_extent)) => {
+            forecast.locks_one_extent = locks_one_extent;
             forecast.free_bytes = Some(survey.free_bytes);
             forecast.survey = Some(survey);
         }
@@ -193,7 +199,7 @@ fn estimate(
     let free_bytes = forecast.free_bytes?;
     let (mut rate, mut basis) = match earlier.and_then(|pass| pass.visited_bytes_per_s) {
         Some(rate) if rate >= 1.0 => (rate as u64, Basis::LastPass),
-        _ => (ASSUMED_BYTES_PER_S, Basis::Assumed),
+        _ => (ASSUMED_VISITED_BYTES_PER_S, Basis::Assumed),
     };
     if let Some(limit) = options.settings.rate_bytes_per_s
         && limit < rate

@@ -2,9 +2,9 @@
 
 use facts::host::{BlockDevice, DeviceKind, DeviceNumber};
 use facts::{Host, Stack};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use trim::account::{LayerName, Layers};
+use trim::account::{Discarded, LayerName, Layers};
 
 /// Where the kernel lists the devices of a mounted Btrfs.
 const BTRFS_DIR: &str = "/sys/fs/btrfs";
@@ -126,6 +126,119 @@ fn passed_on(device: &BlockDevice, bytes: u64, below: usize) -> Option<u64> {
     }
 }
 
+/// What the layers' counters are worth. md RAID0, RAID5 and RAID10 hand discards to their members
+/// and count none (drivers/md/raid0.c, since 5.14); a drive whose `queue/iostats` is 0 counts
+/// nothing at all. A zero of theirs is not what was discarded, but what is not known.
+#[derive(Debug, Clone, Default)]
+pub struct Ways {
+    ways: Vec<Way>,
+}
+
+#[derive(Debug, Clone)]
+struct Way {
+    layer: LayerName,
+    /// Everything below it.
+    below: BTreeSet<String>,
+    /// Of a partition. The kernel counts for both at once.
+    disk: Option<String>,
+    /// Device-mapper counts whatever is sent to it.
+    is_mapper: bool,
+}
+
+/// What a layer saw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen<'w> {
+    pub layer: &'w LayerName,
+    /// `None` where it does not count.
+    pub discarded_bytes: Option<u64>,
+}
+
+impl Ways {
+    /// For the layers of some stacks.
+    pub fn new(stacks: &[Stack<'_>], layers: &Layers) -> Self {
+        let way = |layer: &LayerName| {
+            let mut way = Way {
+                layer: layer.clone(),
+                below: BTreeSet::new(),
+                disk: None,
+                is_mapper: false,
+            };
+            for stack in stacks {
+                for (index, known) in stack.layers.iter().enumerate() {
+                    if known.device.name != layer.device {
+                        continue;
+                    }
+                    match known.device.kind {
+                        DeviceKind::Partition { .. } => {
+                            let disk = stack.below(index).next();
+                            way.disk = disk.map(|disk| disk.device.name.clone());
+                        }
+                        DeviceKind::DeviceMapper { .. } => way.is_mapper = true,
+                        _ => {}
+                    }
+                    way.below.extend(all_below(stack, index));
+                }
+            }
+            way
+        };
+        Self {
+            ways: layers.layers.iter().map(way).collect(),
+        }
+    }
+
+    /// What is mounted.
+    pub fn top(&self) -> Vec<String> {
+        let top = self.ways.iter().filter(|way| way.layer.depth == 0);
+        top.map(|way| way.layer.device.clone()).collect()
+    }
+
+    /// What each layer saw, from the mount down.
+    pub fn seen(&self, discarded: &Discarded) -> Vec<Seen<'_>> {
+        self.ways
+            .iter()
+            .map(|way| Seen {
+                layer: &way.layer,
+                discarded_bytes: self.counted(way, discarded),
+            })
+            .collect()
+    }
+
+    fn counted(&self, way: &Way, discarded: &Discarded) -> Option<u64> {
+        let bytes = *discarded.0.get(&way.layer.device)?;
+        if bytes > 0 || way.is_mapper {
+            return Some(bytes);
+        }
+        let disk = way.disk.as_ref();
+        if let Some(disk) = disk.and_then(|disk| self.way(disk)) {
+            return self.counted(disk, discarded).map(|_| 0);
+        }
+        let is_nothing = |name: &String| discarded.0.get(name) == Some(&0);
+        way.below.iter().all(is_nothing).then_some(0)
+    }
+
+    fn way(&self, device: &str) -> Option<&Way> {
+        self.ways.iter().find(|way| way.layer.device == device)
+    }
+}
+
+/// Names of all that is below the layer at `index`. What was listed before, at another place, is not
+/// listed again with what is below it.
+fn all_below(stack: &Stack<'_>, index: usize) -> Vec<String> {
+    let is_below = |mut at: usize| {
+        while let Some(above) = stack.layers[at].above {
+            if above == index {
+                return true;
+            }
+            at = above;
+        }
+        false
+    };
+    (0..stack.layers.len())
+        .filter(|&at| is_below(at))
+        .map(|at| stack.layers[at].device.name.clone())
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,5 +328,72 @@ mod tests {
         assert_eq!(layers(&stacks).leaves(), ["sda", "sdb"]);
         assert_eq!(drives(&stacks).len(), 2);
         assert!(expected(&stacks, 1000).is_empty());
+    }
+
+    fn counted(host: &Host, top: &str, discarded: &[(&str, u64)]) -> Vec<(String, Option<u64>)> {
+        let stacks = [host.stack_below(host.device(top).unwrap())];
+        let discarded = discarded
+            .iter()
+            .map(|&(name, bytes)| (name.to_owned(), bytes));
+        Ways::new(&stacks, &layers(&stacks))
+            .seen(&Discarded(discarded.collect()))
+            .iter()
+            .map(|seen| (seen.layer.device.clone(), seen.discarded_bytes))
+            .collect()
+    }
+
+    fn partition(name: &str, disk: &str) -> BlockDevice {
+        device(name, DeviceKind::Partition { start_bytes: None }, &[disk])
+    }
+
+    #[test]
+    fn a_stripe_that_counts_nothing_itself_is_not_at_zero() {
+        let host = host(vec![
+            partition("md0p1", "md0"),
+            md("md0", "raid0", &["a", "b"]),
+            device("a", DeviceKind::Other, &[]),
+            device("b", DeviceKind::Other, &[]),
+        ]);
+        let seen = counted(
+            &host,
+            "md0p1",
+            &[("md0p1", 0), ("md0", 0), ("a", 5), ("b", 0)],
+        );
+        let bytes: Vec<Option<u64>> = seen.iter().map(|(_, bytes)| *bytes).collect();
+        assert_eq!(bytes, [None, None, Some(5), Some(0)]);
+        // Nothing anywhere is nothing.
+        let seen = counted(&host, "md0", &[("md0", 0), ("a", 0), ("b", 0)]);
+        assert!(seen.iter().all(|(_, bytes)| *bytes == Some(0)), "{seen:?}");
+    }
+
+    #[test]
+    fn a_drive_that_counts_nothing_makes_a_zero_above_it_worthless() {
+        let host = host(vec![
+            partition("a1", "a"),
+            device("a", DeviceKind::Other, &[]),
+        ]);
+        let seen = counted(&host, "a1", &[("a1", 0)]);
+        assert_eq!(seen, [("a1".to_owned(), None), ("a".to_owned(), None)]);
+        // What others discard on the same disk says nothing of this partition's counters.
+        let seen = counted(&host, "a1", &[("a1", 0), ("a", 7)]);
+        assert_eq!(
+            seen,
+            [("a1".to_owned(), Some(0)), ("a".to_owned(), Some(7))]
+        );
+    }
+
+    #[test]
+    fn the_other_half_of_a_mirror_does_not_speak_for_a_layer_at_zero() {
+        let host = host(vec![
+            md("md0", "raid1", &["dm-0", "dm-1"]),
+            device("dm-0", DeviceKind::Other, &["a"]),
+            device("dm-1", DeviceKind::Other, &["b"]),
+            device("a", DeviceKind::Other, &[]),
+            device("b", DeviceKind::Other, &[]),
+        ]);
+        let discarded = [("md0", 9), ("dm-0", 9), ("dm-1", 0), ("a", 9), ("b", 0)];
+        let seen: BTreeMap<String, Option<u64>> =
+            counted(&host, "md0", &discarded).into_iter().collect();
+        assert_eq!((seen["dm-1"], seen["b"]), (Some(0), Some(0)));
     }
 }

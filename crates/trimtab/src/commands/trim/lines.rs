@@ -3,7 +3,9 @@
 
 use super::consent;
 use super::forecast::{Basis, Forecast};
+use super::layers::{Seen, Ways};
 use super::options::Options;
+use super::over::Over;
 use super::plan::Plan;
 use crate::error::CommandError;
 use crate::output;
@@ -11,11 +13,9 @@ use facts::Finding;
 use facts::host::DiscardLimits;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use std::time::Duration;
-use trim::account::Layers;
 use trim::geometry::Survey;
 use trim::pace::QuietLevel;
-use trim::pass::{Ended, Event, Outcome, Progressed};
+use trim::pass::{Ended, Event, Progressed};
 
 /// Name and version of the stream.
 pub const SCHEMA: &str = "trimtab.trim/1";
@@ -118,7 +118,7 @@ fn unsplittable(survey: &Survey) -> Vec<Value> {
 }
 
 /// An event's type and fields; steps are to be rate-limited by the caller.
-pub fn event(mount_point: &str, event: &Event) -> (&'static str, Value) {
+pub fn event(mount_point: &str, ways: &Ways, event: &Event) -> (&'static str, Value) {
     let (kind, mut fields) = match event {
         Event::Measuring { takes } => ("measuring", json!({"takes_s": takes.as_secs_f64()})),
         Event::Begins {
@@ -154,7 +154,7 @@ pub fn event(mount_point: &str, event: &Event) -> (&'static str, Value) {
             locked,
             progress,
         } => {
-            let mut fields = progressed(progress);
+            let mut fields = progressed(progress, ways);
             // Not FITRIM's answer: what it was asked for, in the filesystem's own addresses.
             fields["range_start_bytes"] = step.range.start_bytes.into();
             fields["step_free_bytes"] = step.free_bytes.into();
@@ -167,7 +167,7 @@ pub fn event(mount_point: &str, event: &Event) -> (&'static str, Value) {
             reason,
             progress,
         } => {
-            let mut fields = progressed(progress);
+            let mut fields = progressed(progress, ways);
             fields["pause_s"] = pause.as_secs_f64().into();
             fields["reason"] = reason.as_str().into();
             ("waiting", fields)
@@ -178,12 +178,12 @@ pub fn event(mount_point: &str, event: &Event) -> (&'static str, Value) {
     (kind, fields)
 }
 
-fn progressed(progress: &Progressed) -> Value {
+fn progressed(progress: &Progressed, ways: &Ways) -> Value {
     json!({
         "steps": progress.steps,
         "free_bytes": progress.free_bytes,
         "visited_bytes": progress.visited_bytes,
-        "discarded_bytes": progress.discarded.0,
+        "discarded_bytes": by_device(&ways.seen(&progress.discarded)),
         "active_s": progress.active.as_secs_f64(),
         "left_s": progress.left.map(|left| left.as_secs_f64()),
         "rate_bytes_per_s": progress.rate_bytes_per_s,
@@ -206,24 +206,27 @@ fn levels(levels: &[(String, QuietLevel)]) -> Vec<Value> {
         .collect()
 }
 
-/// The end of a pass.
-pub fn ended(
-    mount_point: &str,
-    outcome: &Outcome,
-    layers: &Layers,
-    explained: &[Finding],
-    took: Duration,
-) -> Value {
-    let of_layer: Vec<Value> = layers
-        .layers
+/// Bytes discarded by device; null for one that does not count.
+pub fn by_device(seen: &[Seen<'_>]) -> Value {
+    let each = seen.iter();
+    each.map(|seen| (seen.layer.device.clone(), seen.discarded_bytes.into()))
+        .collect::<serde_json::Map<String, Value>>()
+        .into()
+}
+
+/// The end of a pass. What begins with `resumed_` is of earlier sittings: `steps`, `visited_bytes`
+/// and the layers' bytes have it in them, `took_s` and `active_s` are of this sitting alone.
+pub fn ended(over: &Over<'_>, mount_point: &str, explained: &[Finding]) -> Value {
+    let outcome = over.outcome;
+    let of_layer: Vec<Value> = over
+        .seen()
         .iter()
-        .map(|layer| {
-            let bytes = outcome.progress.discarded.0.get(&layer.device);
+        .map(|seen| {
             json!({
-                "device": layer.device,
-                "depth": layer.depth,
-                "is_leaf": layer.is_leaf,
-                "discarded_bytes": bytes.filter(|_| outcome.measurable),
+                "device": seen.layer.device,
+                "depth": seen.layer.depth,
+                "is_leaf": seen.layer.is_leaf,
+                "discarded_bytes": seen.discarded_bytes,
             })
         })
         .collect();
@@ -237,9 +240,12 @@ pub fn ended(
         "size_bytes": outcome.survey.as_ref().map(|survey| survey.size_bytes),
         "free_bytes": outcome.survey.as_ref().map(|_| outcome.progress.free_bytes),
         "visited_bytes": outcome.progress.visited_bytes,
+        "resumed_bytes": over.earlier.visited_bytes,
         "steps": outcome.progress.steps,
-        "took_s": took.as_secs_f64(),
+        "resumed_steps": over.earlier.steps,
+        "took_s": outcome.progress.active.as_secs_f64(),
         "active_s": outcome.progress.active.as_secs_f64(),
+        "resumed_active_s": over.earlier.active.as_secs_f64(),
         "quiet": levels(&outcome.quiet),
         "latency": levels(&outcome.progress.latency),
         "longest_step_s": outcome.longest_step.as_secs_f64(),
@@ -261,16 +267,29 @@ pub fn reason(ended: &Ended) -> Option<String> {
     match ended {
         Ended::Complete => None,
         Ended::Stopped { reason } | Ended::Failed { reason, .. } => Some(reason.clone()),
-        Ended::Signal(number) => Some(match number {
-            1 => "SIGHUP".to_owned(),
-            2 => "SIGINT".to_owned(),
-            15 => "SIGTERM".to_owned(),
-            number => format!("signal {number}"),
-        }),
+        Ended::Signal(number) => Some(signal(*number)),
         Ended::Cancelled => Some("cancelled from another terminal".to_owned()),
         Ended::Swallowed(swallowed) => Some(format!(
             "discards are swallowed: {} bytes taken, {} bytes reached the drives",
             swallowed.taken_bytes, swallowed.passed_bytes
         )),
     }
+}
+
+fn signal(number: i32) -> String {
+    match number {
+        1 => "SIGHUP".to_owned(),
+        2 => "SIGINT".to_owned(),
+        15 => "SIGTERM".to_owned(),
+        number => format!("signal {number}"),
+    }
+}
+
+/// A checkpoint's reason, for people and programs: it has signals by their numbers.
+pub fn stop_reason(reason: &str) -> String {
+    let number = reason.strip_prefix("signal ").and_then(|n| n.parse().ok());
+    number.map_or_else(
+        || reason.to_owned(),
+        |number| format!("ended by {}", signal(number)),
+    )
 }

@@ -12,7 +12,7 @@ use trim::stop::{Stop, StopRequest};
 const IMPATIENCE: Duration = Duration::from_secs(1);
 
 /// Lets signals ask for a stop. A signal that the caller ignores (SIGHUP under nohup, SIGINT in a
-/// shell's background) stays ignored.
+/// shell's background) stays ignored; but not SIGTERM, with which `--cancel` wakes a pass.
 ///
 /// # Errors
 /// Where handlers cannot be set.
@@ -20,7 +20,7 @@ pub fn listen(stop: &Stop) -> Result<(), CommandError> {
     let ignored = ignored_signals();
     let wanted: Vec<i32> = [SIGINT, SIGTERM, SIGHUP]
         .into_iter()
-        .filter(|number| ignored & (1 << (number - 1)) == 0)
+        .filter(|&number| number == SIGTERM || ignored & (1 << (number - 1)) == 0)
         .collect();
     let failed = |error: std::io::Error| {
         CommandError::new(Kind::Environment, format!("signal handlers: {error}"))
@@ -46,6 +46,22 @@ pub fn listen(stop: &Stop) -> Result<(), CommandError> {
         })
         .map_err(failed)?;
     Ok(())
+}
+
+/// Asks for a stop when the time is over, even in the middle of a call to the kernel.
+///
+/// # Errors
+/// Where no thread can be started.
+pub fn end_after(stop: &Stop, left: Duration) -> Result<(), CommandError> {
+    let stop = stop.clone();
+    std::thread::Builder::new()
+        .name("deadline".to_owned())
+        .spawn(move || {
+            std::thread::sleep(left);
+            stop.request(StopRequest::Deadline);
+        })
+        .map(|_| ())
+        .map_err(|error| CommandError::new(Kind::Environment, format!("--deadline: {error}")))
 }
 
 /// The mask of ignored signals; none where it cannot be read.

@@ -1,33 +1,31 @@
 //! How a pass ended, in plain words.
 
 use super::lines;
+use super::over::Over;
 use super::words::{Page, count, list, long, rate, short};
 use facts::Finding;
 use report::human_bytes;
 use std::time::Duration;
-use trim::account::{Layers, Swallowed};
+use trim::account::Swallowed;
 use trim::pace::QuietLevel;
-use trim::pass::{Ended, Outcome};
+use trim::pass::Ended;
 
 /// What is told of a pass that has ended.
 pub struct Ending<'a> {
     /// The mount point, fit for a terminal.
     pub mount: &'a str,
-    pub outcome: &'a Outcome,
-    pub layers: &'a Layers,
+    pub over: &'a Over<'a>,
     /// Findings that explain why discards are swallowed.
     pub explained: &'a [Finding],
     /// The words of the command that goes on: `trimtab trim /data`.
     pub command: &'a str,
-    /// Bytes visited in earlier sittings.
-    pub resumed_bytes: u64,
     /// How long the quiet level was measured.
     pub measuring: Duration,
 }
 
 /// Writes the summary.
 pub fn write(page: &mut Page, ending: &Ending<'_>) {
-    let outcome = ending.outcome;
+    let outcome = ending.over.outcome;
     let mount = ending.mount;
     page.head(&match &outcome.ended {
         Ended::Complete => format!("{mount}: complete"),
@@ -59,44 +57,50 @@ pub fn write(page: &mut Page, ending: &Ending<'_>) {
 }
 
 fn figures(page: &mut Page, ending: &Ending<'_>) {
-    let outcome = ending.outcome;
+    let (outcome, earlier) = (ending.over.outcome, &ending.over.earlier);
     let progress = &outcome.progress;
-    page.rows("freed", &freed(page, ending));
-    let visited = if progress.visited_bytes >= progress.free_bytes {
-        format!(
-            "{} of free space, all of it",
-            human_bytes(progress.free_bytes)
-        )
-    } else {
-        format!(
-            "{} of {} of free space",
-            human_bytes(progress.visited_bytes),
-            human_bytes(progress.free_bytes)
-        )
-    };
-    let earlier = if ending.resumed_bytes > 0 {
+    page.rows("freed", &freed(page, ending.over));
+    let before = if earlier.visited_bytes > 0 {
         format!(
             ", {} of it in earlier sittings",
-            human_bytes(ending.resumed_bytes)
+            human_bytes(earlier.visited_bytes)
         )
     } else {
         String::new()
     };
-    page.row("visited", &format!("{visited}{earlier}"));
+    page.row("visited", &format!("{}{before}", visited(ending.over)));
     let measuring = ending.measuring.min(progress.active);
+    let (sitting, steps) = if ending.over.is_resumed {
+        (
+            "in this sitting ",
+            progress.steps.saturating_sub(earlier.steps),
+        )
+    } else {
+        ("", progress.steps)
+    };
     page.row(
         "took",
         &format!(
-            "{}, {} of it measuring before; {}, {} visited",
+            "{sitting}{}, {} of it measuring before; {}, {} visited",
             long(progress.active),
             long(measuring),
-            count(progress.steps, "step"),
+            count(steps, "step"),
             rate(mean_rate(
-                progress.visited_bytes.saturating_sub(ending.resumed_bytes),
+                progress.visited_bytes.saturating_sub(earlier.visited_bytes),
                 progress.active.saturating_sub(measuring)
             ))
         ),
     );
+    if ending.over.is_resumed {
+        page.row(
+            "in all",
+            &format!(
+                "{}, {}; what was freed and visited is that of all sittings",
+                long(earlier.active.saturating_add(progress.active)),
+                count(progress.steps, "step")
+            ),
+        );
+    }
     for (label, quiet) in &outcome.quiet {
         let during = progress
             .latency
@@ -118,6 +122,26 @@ fn figures(page: &mut Page, ending: &Ending<'_>) {
     }
 }
 
+/// A pass that is complete has been everywhere, whatever the figures: what is free changes meanwhile,
+/// and Btrfs' unallocated space is visited in each sitting.
+fn visited(over: &Over<'_>) -> String {
+    let progress = &over.outcome.progress;
+    let (visited, free) = (progress.visited_bytes, human_bytes(progress.free_bytes));
+    let is_complete = over.outcome.ended == Ended::Complete;
+    match (is_complete, visited >= progress.free_bytes) {
+        (true, true) => format!("{free} of free space, all of it"),
+        (true, false) => format!(
+            "{}: all that was still free, of {free} at the beginning",
+            human_bytes(visited)
+        ),
+        (false, false) => format!("{} of {free} of free space", human_bytes(visited)),
+        (false, true) => format!(
+            "{} in a free space of {free}, some of it twice and not yet all of it",
+            human_bytes(visited)
+        ),
+    }
+}
+
 #[allow(clippy::cast_precision_loss)] // a rate for people
 fn mean_rate(bytes: u64, over: Duration) -> f64 {
     if over.is_zero() {
@@ -128,35 +152,50 @@ fn mean_rate(bytes: u64, over: Duration) -> f64 {
 }
 
 /// A line for each group of layers that saw the same.
-fn freed(page: &Page, ending: &Ending<'_>) -> Vec<String> {
-    let outcome = ending.outcome;
+fn freed(page: &Page, over: &Over<'_>) -> Vec<String> {
+    let outcome = over.outcome;
+    let tops = || list(&over.ways.top());
     if !outcome.measurable {
-        return report::wrap(
-            "not measurable on this kernel: it counts no discards (4.18 and later do)",
-            page.room(),
-        );
+        let text = if over.kernel_counts {
+            let verb = if over.ways.top().len() > 1 {
+                "count"
+            } else {
+                "counts"
+            };
+            format!(
+                "not measurable: {} {verb} nothing (queue/iostats is 0, or NVMe multipath before \
+                 Linux 6.2)",
+                tops()
+            )
+        } else {
+            "not measurable on this kernel: it counts no discards (4.18 and later do)".to_owned()
+        };
+        return report::wrap(&text, page.room());
     }
-    let mut groups: Vec<(u64, Vec<String>)> = Vec::new();
-    for layer in &ending.layers.layers {
-        let counted = outcome.progress.discarded.0.get(&layer.device);
-        let bytes = counted.copied().unwrap_or(0);
-        match groups.iter_mut().find(|(known, _)| *known == bytes) {
-            Some((_, names)) => names.push(layer.device.clone()),
-            None => groups.push((bytes, vec![layer.device.clone()])),
+    let mut groups: Vec<(Option<u64>, Vec<String>)> = Vec::new();
+    for seen in over.seen() {
+        let name = seen.layer.device.clone();
+        match groups
+            .iter_mut()
+            .find(|(known, _)| *known == seen.discarded_bytes)
+        {
+            Some((_, names)) => names.push(name),
+            None => groups.push((seen.discarded_bytes, vec![name])),
         }
     }
     let free = human_bytes(outcome.progress.free_bytes);
+    let mut of = format!(" of {free} free");
     groups
         .iter()
-        .enumerate()
-        .flat_map(|(index, (bytes, names))| {
-            let each = if names.len() > 1 { " each" } else { "" };
-            let of = if index == 0 {
-                format!(" of {free} free")
-            } else {
-                String::new()
+        .flat_map(|(bytes, names)| {
+            let text = match bytes {
+                None => format!("not counted at {}", list(names)),
+                Some(bytes) => {
+                    let each = if names.len() > 1 { " each" } else { "" };
+                    let of = std::mem::take(&mut of);
+                    format!("{}{each} at {}{of}", human_bytes(*bytes), list(names))
+                }
             };
-            let text = format!("{}{each} at {}{of}", human_bytes(*bytes), list(names));
             report::wrap(&text, page.room())
         })
         .collect()

@@ -1,6 +1,7 @@
 //! Who is told: people on standard error, or programs on standard output.
 
 use super::draw::{Draw, Narrator};
+use super::layers::Ways;
 use super::lines::{self, Lines};
 use crate::cli::TrimFormat;
 use crate::error::CommandError;
@@ -87,6 +88,7 @@ pub struct Ear<'t> {
     teller: &'t mut Teller,
     mount_point: String,
     narrator: Narrator,
+    ways: &'t Ways,
     told_at: Option<Instant>,
     /// What was warned of, for the audit log.
     pub warnings: Vec<String>,
@@ -98,6 +100,7 @@ impl<'t> Ear<'t> {
         teller: &'t mut Teller,
         mount_point: &str,
         leaves: Vec<String>,
+        ways: &'t Ways,
         settings: Settings,
     ) -> Self {
         let shown = report::escape(mount_point).into_owned();
@@ -105,6 +108,7 @@ impl<'t> Ear<'t> {
             teller,
             mount_point: mount_point.to_owned(),
             narrator: Narrator::new(shown, leaves, settings),
+            ways,
             told_at: None,
             warnings: Vec::new(),
         }
@@ -127,7 +131,7 @@ impl Progress for Ear<'_> {
             }
             self.told_at = Some(Instant::now());
         }
-        let (kind, fields) = lines::event(&self.mount_point, event);
+        let (kind, fields) = lines::event(&self.mount_point, self.ways, event);
         self.teller.emit(kind, fields);
     }
 }

@@ -1,0 +1,266 @@
+//! Waits for a window, and what `--status` is told meanwhile.
+
+use super::sitting::{Run, state_error};
+use super::tell::Teller;
+use super::window::Windows;
+use super::words::long;
+use crate::error::CommandError;
+use jiff::Timestamp;
+use std::time::Duration;
+use trim::Cursor;
+use trim::clock::Clock;
+use trim::pass::{Closed, DEADLINE_PASSED, Ended, Gate};
+use trim::state::{Checkpoint, Phase, State};
+use trim::stop::StopRequest;
+use trim::target::Target;
+
+/// How often a closed window is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Begins the remark of a checkpoint whose pass waits for its window.
+const WAITING: &str = "waiting, ";
+
+/// How a wait for a window went.
+#[derive(Debug, PartialEq)]
+pub enum Waited {
+    /// It is open. `was_closed`: a checkpoint that tells of the wait has been written.
+    Open { was_closed: bool },
+    /// The wait was ended.
+    Ended(Ended),
+}
+
+/// Waits until a window opens, the stop flag and the deadline in view.
+///
+/// # Errors
+/// Where the checkpoint for `--status` cannot be written.
+pub fn for_window(
+    run: &Run<'_>,
+    target: &Target,
+    resume: Option<&Checkpoint>,
+    teller: &mut Teller,
+) -> Result<Waited, CommandError> {
+    let mut windows = run.options.windows.clone();
+    let point = target.mount_point.display().to_string();
+    let mut was_closed = false;
+    while let Some(closed) = windows.closed(run.clock.wall()) {
+        if let Some(ended) = asked_to_end(run, target) {
+            return Ok(Waited::Ended(ended));
+        }
+        let reason = reason(&windows, &closed);
+        let Some(opens_at) = closed.opens_at else {
+            return Ok(Waited::Ended(Ended::Stopped { reason }));
+        };
+        let pause = Duration::try_from(opens_at.duration_since(run.clock.wall()));
+        let pause = pause.unwrap_or_default();
+        if run.time_left().is_some_and(|left| left < pause) {
+            return Ok(Waited::Ended(Ended::Stopped {
+                reason: format!("{reason}, and the deadline is before that"),
+            }));
+        }
+        if !was_closed {
+            was_closed = true;
+            let waiting = waiting(target, resume, &reason, run.clock.wall());
+            run.state
+                .save(&waiting)
+                .map_err(|error| state_error(&error))?;
+            teller.emit(
+                "waiting",
+                serde_json::json!({
+                    "mount_point": point,
+                    "reason": reason,
+                    "pause_s": pause.as_secs_f64(),
+                }),
+            );
+            teller.say(&point, &format!("waiting, {reason} ({})", long(pause)));
+        }
+        run.clock.sleep(LOOK_EVERY);
+    }
+    Ok(Waited::Open { was_closed })
+}
+
+fn asked_to_end(run: &Run<'_>, target: &Target) -> Option<Ended> {
+    let request = run.stop.requested()?;
+    // `--cancel` arrives as a request and a signal, in this order.
+    if run.state.cancel_requested(&target.identity.key()) {
+        return Some(Ended::Cancelled);
+    }
+    Some(match request {
+        StopRequest::Cancel => Ended::Cancelled,
+        StopRequest::Signal(number) => Ended::Signal(number),
+        StopRequest::Deadline => Ended::Stopped {
+            reason: DEADLINE_PASSED.to_owned(),
+        },
+    })
+}
+
+fn reason(windows: &Windows, closed: &Closed) -> String {
+    match closed.opens_at {
+        Some(opens_at) => format!("{}; it opens at {}", closed.reason, windows.local(opens_at)),
+        None => format!("{}, which never opens", closed.reason),
+    }
+}
+
+/// For `--status`: a pass that has not begun, or not gone on yet.
+fn waiting(
+    target: &Target,
+    resume: Option<&Checkpoint>,
+    reason: &str,
+    now: Timestamp,
+) -> Checkpoint {
+    let mut checkpoint = resume.cloned().unwrap_or_else(|| Checkpoint {
+        schema: trim::state::CHECKPOINT_SCHEMA.to_owned(),
+        identity: target.identity.clone(),
+        mount_point: target.mount_point.display().to_string(),
+        started_at: now,
+        updated_at: now,
+        cursor: Cursor::default(),
+        steps: 0,
+        free_bytes: 0,
+        visited_bytes: 0,
+        discarded_bytes: std::collections::BTreeMap::new(),
+        active_s: 0.0,
+        phase: Phase::Running,
+        remark: None,
+        left_s: None,
+    });
+    checkpoint.updated_at = now;
+    checkpoint.phase = Phase::Running;
+    checkpoint.remark = Some(format!("{WAITING}{reason}"));
+    checkpoint
+}
+
+/// Leaves the state as it was before a wait: the checkpoint that the pass was to go on from, or
+/// none at all.
+///
+/// # Errors
+/// Where it cannot be written or removed.
+pub fn undo(state: &State, key: &str, resume: Option<&Checkpoint>) -> Result<(), CommandError> {
+    let undone = match resume {
+        Some(checkpoint) => state.save(checkpoint),
+        None => state.forget(key),
+    };
+    undone.map_err(|error| state_error(&error))
+}
+
+/// In mid-pass: writes into the checkpoint that the window is closed. The pass itself writes
+/// another remark when it goes on.
+///
+/// # Errors
+/// Where the checkpoint cannot be written, in words.
+pub fn remark(
+    state: &State,
+    key: &str,
+    windows: &mut Windows,
+    now: Timestamp,
+) -> Result<(), String> {
+    let Some(closed) = windows.closed(now) else {
+        return Ok(());
+    };
+    let remark = format!("{WAITING}{}", reason(windows, &closed));
+    let failed = |error| format!("the checkpoint could not be written: {error}");
+    match state.checkpoint(key).map_err(failed)? {
+        Some(mut checkpoint) if checkpoint.remark.as_ref() != Some(&remark) => {
+            checkpoint.remark = Some(remark);
+            state.save(&checkpoint).map_err(failed)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the pass of a checkpoint waits for its window.
+pub fn is_waiting(checkpoint: &Checkpoint) -> bool {
+    let remark = checkpoint.remark.as_deref();
+    checkpoint.phase == Phase::Running && remark.is_some_and(|text| text.starts_with(WAITING))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::trim::window::Window;
+    use facts::host::DeviceNumber;
+    use jiff::tz::TimeZone;
+    use std::path::PathBuf;
+    use trim::target::Identity;
+
+    fn target() -> Target {
+        Target {
+            mount_point: PathBuf::from("/data"),
+            mount_id: 1,
+            identity: Identity {
+                device: DeviceNumber { major: 7, minor: 1 },
+                uuid: Some("0f0f".to_owned()),
+                fs_type: "xfs".to_owned(),
+            },
+            device_path: PathBuf::from("/dev/loop1"),
+        }
+    }
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    struct Fixture {
+        state: State,
+        _directory: tempfile::TempDir,
+    }
+
+    fn fixture() -> Fixture {
+        let directory = tempfile::tempdir().unwrap();
+        let below = |name: &str| directory.path().join(name);
+        Fixture {
+            state: State::open(below("state"), below("run")).unwrap(),
+            _directory: directory,
+        }
+    }
+
+    fn stopped() -> Checkpoint {
+        let mut checkpoint = waiting(&target(), None, "", at("2026-03-02T00:00:00Z"));
+        checkpoint.steps = 7;
+        checkpoint.phase = Phase::Stopped {
+            reason: "budget".to_owned(),
+        };
+        checkpoint.remark = None;
+        checkpoint
+    }
+
+    #[test]
+    fn what_a_wait_wrote_is_taken_back() {
+        let Fixture { state, .. } = &fixture();
+        let (target, now) = (target(), at("2026-03-02T12:00:00Z"));
+        let key = target.identity.key();
+        let earlier = stopped();
+        let told = waiting(&target, Some(&earlier), "outside", now);
+        assert!(is_waiting(&told) && told.steps == 7);
+        state.save(&told).unwrap();
+        undo(state, &key, Some(&earlier)).unwrap();
+        assert_eq!(state.checkpoint(&key).unwrap(), Some(earlier));
+        state.save(&waiting(&target, None, "outside", now)).unwrap();
+        undo(state, &key, None).unwrap();
+        assert_eq!(state.checkpoint(&key).unwrap(), None);
+    }
+
+    #[test]
+    fn a_window_that_closes_in_mid_pass_is_told() {
+        let Fixture { state, .. } = &fixture();
+        let key = target().identity.key();
+        let mut running = stopped();
+        running.phase = Phase::Running;
+        running.remark = Some("4 KiB reads: mean 0.4 ms".to_owned());
+        state.save(&running).unwrap();
+        let window = Window::parse("01:00-05:00").unwrap();
+        let mut windows = Windows::new(vec![window], TimeZone::UTC);
+        remark(state, &key, &mut windows, at("2026-03-02T04:59:59Z")).unwrap();
+        let told = || state.checkpoint(&key).unwrap().unwrap();
+        assert_eq!(told(), running);
+        remark(state, &key, &mut windows, at("2026-03-02T05:00:00Z")).unwrap();
+        assert!(is_waiting(&told()));
+        assert_eq!(
+            told().remark.unwrap(),
+            "waiting, outside of --window 01:00-05:00, UTC; it opens at 2026-03-03 01:00 UTC"
+        );
+        assert_eq!(told().steps, 7);
+        // A pass that has left no checkpoint gets none.
+        state.forget(&key).unwrap();
+        remark(state, &key, &mut windows, at("2026-03-02T05:00:01Z")).unwrap();
+        assert_eq!(state.checkpoint(&key).unwrap(), None);
+    }
+}
