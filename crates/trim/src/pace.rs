@@ -7,7 +7,9 @@
 //!
 //! # Budgets
 //! Mean: twice the quiet mean, or `--max-latency`. Tail: three times the quiet p99. On an idle NVMe
-//! drive twice nothing is still nothing, so at least 1 ms (mean) and 2 ms (p99) above quiet.
+//! drive twice nothing is still nothing, so at least 1 ms (mean) and 2 ms (p99) above quiet. A few
+//! seconds see little of a tail: what reads take between steps may widen its budget, threefold at
+//! most.
 //!
 //! # Pauses
 //! A step is felt from the moment at which it is given to the kernel until some time after its last

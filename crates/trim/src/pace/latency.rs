@@ -18,6 +18,9 @@ const IDLE_MEAN: Memory = Memory::new(5.0, 10.0, 100.0);
 const IDLE_OVER: Memory = Memory::new(25.0, 100.0, 500.0);
 /// However long a store was away: so much of it is held against it.
 const IDLE_OVER_MAX: f64 = 2.0 * OVER_ALLOWED;
+/// Idle readings after which their tail is believed, and how often it is looked at.
+const TAIL_READINGS: u64 = 300;
+const TAIL_EVERY: u64 = 50;
 /// A prior of that many readings.
 const PRIOR_READINGS: f64 = 4.0;
 /// Part of readings over the limit before any was seen in a step.
@@ -79,6 +82,10 @@ pub(super) struct Latency {
     pub(super) mean_budget: Duration,
     pub(super) p99_budget: Duration,
     histogram: Histogram,
+    /// Readings that met no step: the quiet level as the pass goes on.
+    idle: Histogram,
+    /// Of the quiet measurement.
+    first_p99_budget: Duration,
     pending: Vec<Reading>,
     unsorted: VecDeque<Reading>,
     /// Requests in a row that failed.
@@ -124,6 +131,8 @@ impl Latency {
             mean_budget,
             p99_budget,
             histogram: Histogram::new(),
+            idle: Histogram::new(),
+            first_p99_budget: p99_budget,
             pending: Vec::new(),
             unsorted: VecDeque::new(),
             failures: 0,
@@ -224,6 +233,8 @@ impl Latency {
                     (bounded_s - self.idle_mean_s) / IDLE_MEAN.readings(self.interval_s);
                 self.idle_over += (over - self.idle_over) / IDLE_OVER.readings(self.interval_s);
                 self.idle_over = self.idle_over.min(IDLE_OVER_MAX);
+                self.idle.add(latency);
+                self.learn_tail();
                 if self.recent_s.len() >= RECENT {
                     self.recent_s.pop_front();
                 }
@@ -232,6 +243,17 @@ impl Latency {
                     self.hurt = false;
                 }
             }
+        }
+    }
+
+    /// A short quiet measurement sees little of the tail. What reads take between steps, over a
+    /// longer time, may widen the tail's budget, up to three times; a drive that our own steps keep
+    /// busy gets no more than that.
+    fn learn_tail(&mut self) {
+        if self.idle.count() >= TAIL_READINGS && self.idle.count().is_multiple_of(TAIL_EVERY) {
+            let first = self.first_p99_budget;
+            let seen = self.idle.quantile(990).saturating_mul(3);
+            self.p99_budget = seen.clamp(first, first.saturating_mul(3));
         }
     }
 

@@ -337,6 +337,29 @@ fn failed_requests_hold_it_up_and_are_no_latency() {
 }
 
 #[test]
+fn the_tail_between_steps_is_learnt_and_bounded() {
+    let budget_after = |slow_us: u64| {
+        let probes = vec![("sda".to_owned(), quiet(500))];
+        let mut controller = Controller::new(Settings::default(), probes, &[]);
+        let first = controller.budget_p99(0);
+        for i in 0..1000 {
+            let micros = if i % 40 == 0 { slow_us } else { 500 };
+            controller.read(0, &[reading(i * 50, micros)]);
+            controller.next(Duration::from_millis(i * 50));
+        }
+        controller.budget_p99(0).as_secs_f64() / first.as_secs_f64()
+    };
+    // One read in 40 takes so long by itself.
+    assert!(
+        (0.99..1.01).contains(&budget_after(600)),
+        "nothing to learn"
+    );
+    let learnt = budget_after(4000);
+    assert!((1.5..3.0).contains(&learnt), "{learnt}");
+    assert!((2.99..3.01).contains(&budget_after(500_000)), "bounded");
+}
+
+#[test]
 fn a_store_that_was_away_is_believed_again_soon_after() {
     // A store's probe: two requests a second.
     let probes = vec![("store".to_owned(), quiet(2000))];
