@@ -231,7 +231,8 @@ pub struct Trim {
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub max_latency: Option<Duration>,
 
-    /// Stop after this long; the same command goes on later
+    /// Stop this long after the call, whatever it is doing: waits for a window and all mounts
+    /// included; the same command goes on later
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub deadline: Option<Duration>,
 

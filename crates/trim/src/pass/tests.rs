@@ -27,6 +27,8 @@ struct World {
     /// Whether discards get as far as the drive.
     passes: bool,
     counts_discards: bool,
+    /// Of each range, so much is not discarded.
+    passed_over_eighths: u64,
     /// Whether the drive counts anything at all (`queue/iostats`).
     counts_reads: bool,
     /// Whether the drive answers its probe.
@@ -49,6 +51,7 @@ impl World {
             devices: RefCell::new(devices),
             passes: true,
             counts_discards: true,
+            passed_over_eighths: 0,
             counts_reads: true,
             answers: true,
             tended: Cell::new(0),
@@ -232,7 +235,9 @@ impl Trimmer for WorldTrimmer {
         self.world.now.set(self.world.now.get() + took);
         for (name, device) in self.world.devices.borrow_mut().iter_mut() {
             if name == "dm-0" || self.world.passes {
-                let bytes = device.discarded_bytes.unwrap_or(0) + range.len_bytes;
+                let taken_bytes =
+                    range.len_bytes - range.len_bytes / 8 * self.world.passed_over_eighths;
+                let bytes = device.discarded_bytes.unwrap_or(0) + taken_bytes;
                 device.discarded_bytes = Some(bytes);
                 device.discards = Some(device.discards.unwrap_or(0) + 1);
             }
@@ -547,6 +552,22 @@ fn what_cannot_be_split_wants_a_word() {
     trial.options.settings.accept_stall = Some(Duration::from_secs(2));
     assert_eq!(trial.run().0.ended, Ended::Complete);
     trial.assert_all_trimmed_once();
+}
+
+#[test]
+fn what_the_kernel_passed_over_is_told_of_xfs() {
+    for (eighths, fs_type, told) in [(1, "xfs", true), (0, "xfs", false), (1, "ext4", false)] {
+        let mut world = World::new();
+        world.passed_over_eighths = eighths;
+        let mut trial = Trial::new(world);
+        trial.target.identity.fs_type = fs_type.to_owned();
+        let (outcome, events) = trial.run();
+        assert_eq!(outcome.ended, Ended::Complete);
+        let said = events.iter().any(
+            |event| matches!(event, Event::Warning(text) if text.contains("32.0 MiB were not discarded")),
+        );
+        assert_eq!(said, told, "{fs_type} {eighths}: {events:?}");
+    }
 }
 
 #[test]

@@ -247,6 +247,10 @@ impl Drop for Disk {
 pub struct Running(Option<Child>);
 
 impl Running {
+    pub fn new(child: Child) -> Self {
+        Self(Some(child))
+    }
+
     pub fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.0.as_ref().unwrap().id()).unwrap();
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();

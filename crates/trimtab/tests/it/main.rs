@@ -11,4 +11,5 @@ mod recorded;
 mod support;
 mod surroundings;
 mod trim;
+mod trim_ends;
 mod trim_trouble;

@@ -321,7 +321,7 @@ fn the_summary_is_for_people() {
     let text = plain(&stdout(&output), &disk);
     assert!(text.starts_with("DIR/mount: complete\n"), "{text}");
     for word in [
-        "freed       ",
+        "discarded   ",
         " at loopN of ",
         "all of it",
         "steps",
@@ -453,7 +453,7 @@ fn cancel_forgets_a_pass_that_was_stopped() {
 fn a_deadline_stops_it_resumably() {
     needs_root!();
     let disk = Disk::new("xfs", 512, "rw");
-    let lines = disk.lines(1, &[&disk.path(), "--rate", "8MiB/s", "--deadline", "8s"]);
+    let lines = disk.lines(1, &[&disk.path(), "--rate", "8MiB/s", "--deadline", "16s"]);
     let ended = of_type(&lines, "ended")[0];
     assert_eq!(
         (&ended["outcome"], &ended["resumable"]),

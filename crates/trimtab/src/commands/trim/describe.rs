@@ -264,30 +264,8 @@ pub fn lowers(forecast: &Forecast<'_>, options: &Options) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::options::of_a_test;
     use super::*;
-    use crate::commands::trim::window::Windows;
-    use jiff::tz::TimeZone;
-    use trim::pace::Settings;
-
-    fn options(accept_stall: Option<Duration>) -> Options {
-        Options {
-            windows: Windows::new(Vec::new(), TimeZone::UTC),
-            now: true,
-            settings: Settings {
-                accept_stall,
-                ..Settings::default()
-            },
-            deadline: None,
-            max_request: None,
-            probes: Vec::new(),
-            require_green: None,
-            credentials_file: None,
-            ca_file: None,
-            state_dir: std::path::PathBuf::new(),
-            restart: false,
-            force: false,
-        }
-    }
 
     #[test]
     fn a_plan_judges_stalls_as_the_pass_does() {
@@ -296,20 +274,20 @@ mod tests {
             bytes: gib << 30,
         };
         // 2 GiB/s are assumed, a quarter of a second is allowed unasked.
-        let text = unsplittable(&part(8), true, &options(None));
+        let text = unsplittable(&part(8), true, &of_a_test(None));
         assert!(text.contains("for 4.0 s (at an assumed 2 GiB/s)"), "{text}");
         assert!(text.ends_with("250 ms are allowed, --accept-stall 5s allows as much"));
         let half = Unsplittable {
             bytes: 400 << 20,
             ..part(0)
         };
-        let text = unsplittable(&half, true, &options(None));
+        let text = unsplittable(&half, true, &of_a_test(None));
         assert!(!text.contains("--accept-stall"), "195 ms: {text}");
-        let asked = options(Some(Duration::from_secs(5)));
+        let asked = of_a_test(Some(Duration::from_secs(5)));
         let text = unsplittable(&part(8), true, &asked);
         assert!(!text.contains("--accept-stall"), "{text}");
         // What the pass makes without asking needs no advice.
-        let text = unsplittable(&part(8), false, &options(None));
+        let text = unsplittable(&part(8), false, &of_a_test(None));
         assert!(!text.contains("--accept-stall"), "{text}");
     }
 }

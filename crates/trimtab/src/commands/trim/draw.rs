@@ -214,7 +214,7 @@ impl Narrator {
         )
     }
 
-    /// `/data  43 %  1.3 GiB freed  212 MiB/s  reads 0.42/0.80 ms  3 min left`; parts that do not
+    /// `/data  43 %  1.3 GiB discarded  212 MiB/s  reads 0.42/0.80 ms  3 min left`; parts that do not
     /// fit are left out.
     fn line(&self, progress: &Progressed) -> String {
         let freed = progress
@@ -223,7 +223,7 @@ impl Narrator {
             .filter(|_| self.measurable);
         let mut line = self.head(progress);
         let done = match freed {
-            Some(freed) => format!("{} freed", human_bytes(freed)),
+            Some(freed) => format!("{} discarded", human_bytes(freed)),
             None => format!("{} visited", human_bytes(progress.visited_bytes)),
         };
         let latency = progress
@@ -310,7 +310,7 @@ mod tests {
     fn a_line_says_how_far_it_is() {
         assert_eq!(
             narrator("/data").line(&progress()),
-            "/data  50 %  1 GiB freed  212 MiB/s  reads 0.42/0.80 ms  3 min 10 s left"
+            "/data  50 %  1 GiB discarded  212 MiB/s  reads 0.42/0.80 ms  3 min 10 s left"
         );
     }
 
@@ -323,7 +323,7 @@ mod tests {
         old_kernel.discarded = Discarded::default();
         let line = narrator("/data").line(&old_kernel);
         assert!(
-            line.contains("1.5 GiB visited") && !line.contains("freed"),
+            line.contains("1.5 GiB visited") && !line.contains("discarded"),
             "{line}"
         );
     }

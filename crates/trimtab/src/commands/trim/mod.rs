@@ -7,7 +7,9 @@ mod draw;
 mod forecast;
 mod layers;
 mod lines;
+mod lowering;
 mod options;
+mod over;
 mod plan;
 mod signals;
 mod sitting;
@@ -16,6 +18,7 @@ mod store_probe;
 mod summary;
 mod tell;
 pub mod values;
+mod waiting;
 pub mod window;
 mod words;
 
@@ -34,7 +37,7 @@ use sitting::Run;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::Duration;
 use tell::Teller;
 use trim::clock::SystemClock;
 use trim::pass::Ended;
@@ -47,6 +50,8 @@ use words::Page;
 /// # Errors
 /// When it could not run or was refused; how a pass ended is the exit code.
 pub fn run(arguments: &Trim, config: &Config, quiet: bool) -> Result<ExitCode, CommandError> {
+    // Before the host is read: a deadline is that of the whole call.
+    let clock = SystemClock::start();
     let format = options::format(arguments, &config.trim);
     let state_dir = options::state_dir(arguments, &config.trim);
     if arguments.status {
@@ -54,7 +59,7 @@ pub fn run(arguments: &Trim, config: &Config, quiet: bool) -> Result<ExitCode, C
     }
     let mut teller = Teller::new(format, quiet);
     if arguments.restore_limits {
-        let restored = sitting::restore_leftovers(&state_dir, &mut teller)?;
+        let restored = lowering::restore_leftovers(&state_dir, &mut teller)?;
         if restored == 0 {
             teller.remark("no limits were left lowered");
         }
@@ -74,7 +79,7 @@ pub fn run(arguments: &Trim, config: &Config, quiet: bool) -> Result<ExitCode, C
     let code = if arguments.dry_run {
         dry_run(&host, &plans, &options, arguments.all, &mut teller)?
     } else {
-        trim(&host, &plans, &options, arguments, &mut teller)?
+        trim(&host, &plans, &options, arguments, clock, &mut teller)?
     };
     teller.finish()?;
     Ok(code)
@@ -168,6 +173,7 @@ fn trim(
     plans: &[Plan<'_>],
     options: &Options,
     arguments: &Trim,
+    clock: SystemClock,
     teller: &mut Teller,
 ) -> Result<ExitCode, CommandError> {
     if !arguments.all {
@@ -195,14 +201,17 @@ fn trim(
     signals::listen(&stop)?;
     let state = State::open(options.state_dir.clone(), PathBuf::from(options::RUN_DIR))
         .map_err(|error| sitting::state_error(&error))?;
-    sitting::restore_leftovers(&options.state_dir, teller)?;
+    lowering::restore_leftovers(&options.state_dir, teller)?;
     let run = Run {
         host,
         options,
         state: &state,
         stop: &stop,
-        clock: SystemClock::start(),
+        clock,
     };
+    if let Some(left) = run.time_left() {
+        signals::end_after(&stop, left)?;
+    }
     if wanted.len() > 1 {
         teller.remark(&format!(
             "{} filesystems, one after another: {}",
@@ -219,24 +228,17 @@ fn passes(
     wanted: &[&Plan<'_>],
     teller: &mut Teller,
 ) -> Result<ExitCode, CommandError> {
-    let began = Instant::now();
     let mut code = 0;
     for (index, plan) in wanted.iter().enumerate() {
         let point = plan.mount.mount_point.as_str();
-        let deadline = match run.options.deadline {
-            None => None,
-            Some(deadline) => match deadline.checked_sub(began.elapsed()) {
-                Some(left) if !left.is_zero() => Some(left),
-                _ => {
-                    teller.say(point, "not begun: the deadline has passed");
-                    code = code.max(1);
-                    continue;
-                }
-            },
-        };
+        if run.time_left() == Some(Duration::ZERO) {
+            teller.say(point, "not begun: the deadline has passed");
+            code = code.max(1);
+            continue;
+        }
         let forecast = forecast::forecast(run.host, plan, run.options, Depth::Facts);
         teller.emit("plan", lines::plan(plan, &forecast, run.options));
-        match sitting::sit(run, plan, &forecast, deadline, teller) {
+        match sitting::sit(run, plan, &forecast, teller) {
             Ok(Ended::Signal(number)) => {
                 for plan in &wanted[index + 1..] {
                     teller.say(&plan.mount.mount_point, "not begun");

@@ -172,3 +172,25 @@ fn invalid(name: &str, error: &str) -> CommandError {
     )
     .hint("values are written as on the command line, see `trimtab trim --help`")
 }
+
+/// Options of tests.
+#[cfg(test)]
+pub fn of_a_test(accept_stall: Option<Duration>) -> Options {
+    Options {
+        windows: Windows::new(Vec::new(), TimeZone::UTC),
+        now: true,
+        settings: Settings {
+            accept_stall,
+            ..Settings::default()
+        },
+        deadline: None,
+        max_request: None,
+        probes: Vec::new(),
+        require_green: None,
+        credentials_file: None,
+        ca_file: None,
+        state_dir: PathBuf::new(),
+        restart: false,
+        force: false,
+    }
+}

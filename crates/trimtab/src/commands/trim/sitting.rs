@@ -1,15 +1,18 @@
 //! One sitting of one pass: locks, leftovers, checkpoint, limits, the pass itself, its end.
 
 use super::forecast::Forecast;
+use super::layers::Ways;
 use super::options::{self, Options};
+use super::over::{Earlier, Over};
 use super::plan::{self, Plan};
 use super::store_probe::{self, StoreProbe, StoreProbeOptions};
 use super::summary::{self, Ending};
 use super::tell::{Ear, Teller};
-use super::words::{Page, long};
-use super::{audit, describe, layers, lines};
+use super::waiting::{self, Waited};
+use super::words::Page;
+use super::{audit, describe, layers, lines, lowering};
 use crate::error::{CommandError, Kind};
-use crate::{FITRIM_HELPER, GUARDIAN_HELPER, output};
+use crate::{FITRIM_HELPER, output};
 use facts::{Finding, Host};
 use jiff::Timestamp;
 use report::human_bytes;
@@ -20,20 +23,18 @@ use std::time::Duration;
 use trim::Cursor;
 use trim::child::Child;
 use trim::clock::{Clock, SystemClock};
-use trim::counters::HostCounters;
-use trim::geometry;
+use trim::counters::{HostCounters, Watch};
+use trim::geometry::{self, Walk};
 use trim::kernel_log::KernelLog;
-use trim::limits::{self, Guard, Lowered, Restored};
-use trim::pass::{self, Ended, Gate, Outcome, Parts, Progressed};
+use trim::limits::Guard;
+use trim::pass::{self, Ended, Outcome, Parts, Progressed};
 use trim::probe::{DriveProbe, DriveProbeOptions, Probe};
 use trim::state::{Checkpoint, Locks, Phase, State, StateError};
-use trim::stop::{Stop, StopRequest};
+use trim::stop::Stop;
 use trim::target::Target;
 
 /// Reads a second that ask the drives how they are: noticed by nobody, and enough to judge by.
 const PROBE_READS_PER_S: f64 = 20.0;
-/// How often a closed window is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// What all passes of a run share.
 pub struct Run<'a> {
@@ -41,7 +42,16 @@ pub struct Run<'a> {
     pub options: &'a Options,
     pub state: &'a State,
     pub stop: &'a Stop,
+    /// Began with the call.
     pub clock: SystemClock,
+}
+
+impl Run<'_> {
+    /// Until the deadline, which is that of the whole call: all its passes and waits.
+    pub fn time_left(&self) -> Option<Duration> {
+        let deadline = self.options.deadline?;
+        Some(deadline.saturating_sub(self.clock.elapsed()))
+    }
 }
 
 /// Makes, or goes on with, the pass of one filesystem.
@@ -52,10 +62,8 @@ pub fn sit(
     run: &Run<'_>,
     plan: &Plan<'_>,
     forecast: &Forecast<'_>,
-    deadline: Option<Duration>,
     teller: &mut Teller,
 ) -> Result<Ended, CommandError> {
-    let point = plan.mount.mount_point.as_str();
     let target = forecast.target.clone().ok_or_else(|| {
         let reason = forecast.unknown.clone().unwrap_or_default();
         CommandError::new(Kind::Environment, format!("{}: {reason}", plan.name()))
@@ -66,159 +74,248 @@ pub fn sit(
         .state
         .lock(&target.identity, &layers::drives(&forecast.stacks))
         .map_err(|error| busy(run, &error, plan, &key))?;
+    let resume = resumable(run, plan, &target, teller)?;
+    let sitting = Sitting {
+        run,
+        plan,
+        forecast,
+        target: &target,
+        ways: Ways::new(&forecast.stacks, &forecast.layers),
+    };
+    let was_closed = match waiting::for_window(run, &target, resume.as_ref(), teller)? {
+        Waited::Open { was_closed } => was_closed,
+        Waited::Ended(ended) => return sitting.finish_early(ended, resume.as_ref(), teller),
+    };
+    let began_at = Timestamp::now();
+    match sitting.ready(&locks, resume.as_ref(), teller) {
+        Ok(ready) => sitting.pass(ready, began_at, resume, teller),
+        Err(error) => {
+            if was_closed && let Err(undone) = waiting::undo(run.state, &key, resume.as_ref()) {
+                teller.say(&plan.mount.mount_point, &undone.to_string());
+            }
+            Err(error)
+        }
+    }
+}
+
+/// The checkpoint to go on from, unless it is too old, or `--restart` was given.
+fn resumable(
+    run: &Run<'_>,
+    plan: &Plan<'_>,
+    target: &Target,
+    teller: &mut Teller,
+) -> Result<Option<Checkpoint>, CommandError> {
+    let key = target.identity.key();
     if run.options.restart {
         run.state
             .forget(&key)
             .map_err(|error| state_error(&error))?;
     }
-    let mut resume = run
+    let checkpoint = run
         .state
         .checkpoint(&key)
         .map_err(|error| state_error(&error).hint("--restart starts over without it"))?;
-    let now = Timestamp::now();
     let stack = plan.stack.as_ref();
     let size_bytes = stack.and_then(|stack| stack.top().size_bytes);
-    if let Some(why) = resume
-        .as_ref()
-        .and_then(|checkpoint| checkpoint.outdated(&target.identity, size_bytes, now))
-    {
-        teller.say(point, &format!("an earlier pass is not resumed: {why}"));
-        resume = None;
-    }
-    if let Some(checkpoint) = &resume {
-        teller.say(point, &resumed(checkpoint));
-    }
-    if let Some(ended) = wait_for_window(run, &target, resume.as_ref(), teller)? {
-        return finish_early(run, plan, forecast, &target, ended, resume.as_ref(), teller);
-    }
-    require_green(run, point, teller)?;
-    let began_at = Timestamp::now();
-    let leaves = forecast.layers.leaves();
-    let probes = probes(run, &leaves)?;
-    let cursor = resume
-        .as_ref()
-        .map_or_else(Cursor::default, |checkpoint| checkpoint.cursor);
-    let walk = geometry::open(&target, cursor).map_err(|error| {
-        CommandError::new(Kind::Environment, format!("{}: {error}", plan.name()))
-    })?;
-    let trimmer = child(run, &target, &locks)?;
-    let watch = HostCounters::new(PathBuf::from("/proc"), forecast.layers.all(), run.clock);
-    let guard = RefCell::new(lower(run, &leaves, teller)?);
-    let mut kernel_log = KernelLog::open(Path::new("/dev/kmsg"), forecast.layers.all());
-    let resumed_bytes = resume
-        .as_ref()
-        .map_or(0, |checkpoint| checkpoint.visited_bytes);
-    let is_new = resume.is_none();
-    let parts = Parts {
-        target: &target,
-        layers: &forecast.layers,
-        walk,
-        resume,
-        trimmer: Box::new(trimmer),
-        watch: Box::new(watch),
-        probes,
-        clock: &run.clock,
-        state: run.state,
-        stop: run.stop.clone(),
-        gate: Box::new(run.options.windows.clone()),
-        tend: Box::new(|| {
-            if let Some(message) = kernel_log.failed_discard() {
-                return Err(format!(
-                    "a drive refuses discards; the kernel's log says \"{message}\". Nothing is \
-                     freed until that is mended; --restart then begins the pass anew"
-                ));
-            }
-            match guard.borrow_mut().as_mut() {
-                Some(guard) => guard.keep_guarded().map_err(|error| error.to_string()),
-                None => Ok(()),
-            }
-        }),
+    let Some(checkpoint) = checkpoint else {
+        return Ok(None);
     };
-    let pass_options = pass::Options {
-        settings: run.options.settings.clone(),
-        quiet: options::QUIET,
-        deadline,
-        settle_timeout: options::SETTLE_TIMEOUT,
-    };
-    let mut ear = Ear::new(teller, point, leaves, run.options.settings.clone());
-    let outcome = pass::run(parts, &pass_options, &mut ear);
-    let mut warnings = ear.warnings;
-    if is_new && outcome.survey.is_none() && outcome.progress.steps == 0 {
-        // What was written while it waited is no checkpoint worth keeping.
-        run.state
-            .forget(&key)
-            .map_err(|error| state_error(&error))?;
-    }
-    if let Some(guard) = guard.into_inner() {
-        put_back(guard, point, teller, &mut warnings);
-    }
-    let over = Over {
-        target: &target,
-        began_at,
-        outcome: &outcome,
-        resumed_bytes,
-        warnings: &warnings,
-    };
-    close(run, plan, forecast, &over, teller)?;
-    Ok(outcome.ended)
-}
-
-/// A pass that is over.
-struct Over<'a> {
-    target: &'a Target,
-    began_at: Timestamp,
-    outcome: &'a Outcome,
-    resumed_bytes: u64,
-    warnings: &'a [String],
-}
-
-/// The audit line and the summary.
-fn close(
-    run: &Run<'_>,
-    plan: &Plan<'_>,
-    forecast: &Forecast<'_>,
-    over: &Over<'_>,
-    teller: &mut Teller,
-) -> Result<(), CommandError> {
     let point = plan.mount.mount_point.as_str();
-    let outcome = over.outcome;
-    let entry = audit::entry(
-        over.target,
-        run.options,
-        over.began_at,
-        outcome,
-        over.resumed_bytes,
-        over.warnings,
-    );
-    if let Err(error) = run.state.audit(&entry) {
-        teller.say(
-            point,
-            &format!("the audit log could not be written: {error}"),
-        );
+    if let Some(why) = checkpoint.outdated(&target.identity, size_bytes, Timestamp::now()) {
+        teller.say(point, &format!("an earlier pass is not resumed: {why}"));
+        return Ok(None);
     }
-    let explained = match outcome.ended {
-        Ended::Swallowed(_) => explain(plan),
-        _ => Vec::new(),
-    };
-    let took = over.outcome.progress.active;
-    teller.emit(
-        "ended",
-        lines::ended(point, outcome, &forecast.layers, &explained, took),
-    );
-    let mut page = Page::new(usize::from(output::terminal_columns()));
-    summary::write(
-        &mut page,
-        &Ending {
-            mount: &plan.name(),
-            outcome,
-            layers: &forecast.layers,
-            explained: &explained,
-            command: &format!("trimtab trim {}", plan.name()),
-            resumed_bytes: over.resumed_bytes,
-            measuring: options::QUIET,
-        },
-    );
-    teller.print(&page.finish())
+    teller.say(point, &resumed(&checkpoint));
+    Ok(Some(checkpoint))
+}
+
+/// One sitting: what is to be done.
+struct Sitting<'a> {
+    run: &'a Run<'a>,
+    plan: &'a Plan<'a>,
+    forecast: &'a Forecast<'a>,
+    target: &'a Target,
+    ways: Ways,
+}
+
+/// All that a pass needs, at hand.
+struct Ready {
+    walk: Box<dyn Walk>,
+    trimmer: Child,
+    watch: HostCounters<SystemClock>,
+    probes: Vec<Box<dyn Probe>>,
+    guard: Option<Guard>,
+    kernel_counts: bool,
+}
+
+impl Sitting<'_> {
+    fn ready(
+        &self,
+        locks: &Locks,
+        resume: Option<&Checkpoint>,
+        teller: &mut Teller,
+    ) -> Result<Ready, CommandError> {
+        let run = self.run;
+        let layers = &self.forecast.layers;
+        require_green(run, &self.plan.mount.mount_point, teller)?;
+        let probes = probes(run, &layers.leaves())?;
+        let cursor = resume.map_or_else(Cursor::default, |checkpoint| checkpoint.cursor);
+        let walk = geometry::open(self.target, cursor).map_err(|error| {
+            CommandError::new(Kind::Environment, format!("{}: {error}", self.plan.name()))
+        })?;
+        let trimmer = child(run, self.target, locks)?;
+        let mut watch = HostCounters::new(PathBuf::from("/proc"), layers.all(), run.clock);
+        // Whatever is wrong with the counters, the pass itself will find and say.
+        let counters = watch.sample().unwrap_or_default();
+        let kernel_counts = counters
+            .devices
+            .values()
+            .any(|device| device.discarded_bytes.is_some());
+        Ok(Ready {
+            walk,
+            trimmer,
+            watch,
+            probes,
+            // The last: nothing fails after it.
+            guard: lowering::lower(run, &layers.leaves(), teller)?,
+            kernel_counts,
+        })
+    }
+
+    fn pass(
+        &self,
+        ready: Ready,
+        began_at: Timestamp,
+        resume: Option<Checkpoint>,
+        teller: &mut Teller,
+    ) -> Result<Ended, CommandError> {
+        let run = self.run;
+        let point = self.plan.mount.mount_point.as_str();
+        let key = self.target.identity.key();
+        let layers = &self.forecast.layers;
+        let guard = RefCell::new(ready.guard);
+        let mut kernel_log = KernelLog::open(Path::new("/dev/kmsg"), layers.all());
+        let mut windows = run.options.windows.clone();
+        let earlier = resume.as_ref().map(Earlier::of);
+        let parts = Parts {
+            target: self.target,
+            layers,
+            walk: ready.walk,
+            resume,
+            trimmer: Box::new(ready.trimmer),
+            watch: Box::new(ready.watch),
+            probes: ready.probes,
+            clock: &run.clock,
+            state: run.state,
+            stop: run.stop.clone(),
+            gate: Box::new(run.options.windows.clone()),
+            tend: Box::new(|| {
+                if let Some(message) = kernel_log.failed_discard() {
+                    return Err(format!(
+                        "a drive refuses discards; the kernel's log says \"{message}\". Nothing \
+                         is freed until that is mended; --restart then begins the pass anew"
+                    ));
+                }
+                waiting::remark(run.state, &key, &mut windows, run.clock.wall())?;
+                match guard.borrow_mut().as_mut() {
+                    Some(guard) => guard.keep_guarded().map_err(|error| error.to_string()),
+                    None => Ok(()),
+                }
+            }),
+        };
+        let pass_options = pass::Options {
+            settings: run.options.settings.clone(),
+            quiet: options::QUIET,
+            deadline: run.time_left(),
+            settle_timeout: options::SETTLE_TIMEOUT,
+        };
+        let settings = run.options.settings.clone();
+        let mut ear = Ear::new(teller, point, layers.leaves(), &self.ways, settings);
+        let outcome = pass::run(parts, &pass_options, &mut ear);
+        let mut warnings = ear.warnings;
+        if earlier.is_none() && outcome.survey.is_none() && outcome.progress.steps == 0 {
+            // What was written while it waited is no checkpoint worth keeping.
+            run.state
+                .forget(&key)
+                .map_err(|error| state_error(&error))?;
+        }
+        if let Some(guard) = guard.into_inner() {
+            lowering::put_back(guard, point, teller, &mut warnings);
+        }
+        let over = Over {
+            target: self.target,
+            began_at,
+            outcome: &outcome,
+            is_resumed: earlier.is_some(),
+            earlier: earlier.unwrap_or_default(),
+            ways: &self.ways,
+            kernel_counts: ready.kernel_counts,
+            warnings: &warnings,
+        };
+        self.close(&over, teller)?;
+        Ok(outcome.ended)
+    }
+
+    /// Ends a pass that did not get to work in this sitting.
+    fn finish_early(
+        &self,
+        ended: Ended,
+        resume: Option<&Checkpoint>,
+        teller: &mut Teller,
+    ) -> Result<Ended, CommandError> {
+        let kept = resume.filter(|_| ended != Ended::Cancelled);
+        waiting::undo(self.run.state, &self.target.identity.key(), kept)?;
+        let outcome = Outcome {
+            ended,
+            progress: Progressed::default(),
+            survey: None,
+            quiet: Vec::new(),
+            longest_step: Duration::ZERO,
+            locks_whole_steps: false,
+            measurable: false,
+        };
+        let over = Over {
+            target: self.target,
+            began_at: Timestamp::now(),
+            outcome: &outcome,
+            is_resumed: false,
+            earlier: Earlier::default(),
+            ways: &self.ways,
+            kernel_counts: true,
+            warnings: &[],
+        };
+        self.close(&over, teller)?;
+        Ok(outcome.ended)
+    }
+
+    /// The audit line and the summary.
+    fn close(&self, over: &Over<'_>, teller: &mut Teller) -> Result<(), CommandError> {
+        let point = self.plan.mount.mount_point.as_str();
+        let entry = audit::entry(over, self.run.options);
+        if let Err(error) = self.run.state.audit(&entry) {
+            teller.say(
+                point,
+                &format!("the audit log could not be written: {error}"),
+            );
+        }
+        let explained = match over.outcome.ended {
+            Ended::Swallowed(_) => explain(self.plan),
+            _ => Vec::new(),
+        };
+        teller.emit("ended", lines::ended(over, point, &explained));
+        let mut page = Page::new(usize::from(output::terminal_columns()));
+        summary::write(
+            &mut page,
+            &Ending {
+                mount: &self.plan.name(),
+                over,
+                explained: &explained,
+                command: &format!("trimtab trim {}", self.plan.name()),
+                measuring: options::QUIET,
+            },
+        );
+        teller.print(&page.finish())
+    }
 }
 
 /// What the rules say of a stack that swallows discards, read afresh: it may have been changed.
@@ -258,7 +355,7 @@ fn announce(plan: &Plan<'_>, forecast: &Forecast<'_>, options: &Options, teller:
 fn resumed(checkpoint: &Checkpoint) -> String {
     let why = match &checkpoint.phase {
         Phase::Running => "it was killed, or the host went down".to_owned(),
-        Phase::Stopped { reason } => reason.clone(),
+        Phase::Stopped { reason } => lines::stop_reason(reason),
     };
     format!(
         "goes on with the pass of {} ({why}): {} of {} visited; --restart starts over",
@@ -347,7 +444,7 @@ fn probes(run: &Run<'_>, leaves: &[String]) -> Result<Vec<Box<dyn Probe>>, Comma
 }
 
 /// This binary, by a path that is right even where it was replaced or PATH has another.
-fn own_binary() -> OsString {
+pub fn own_binary() -> OsString {
     OsString::from("/proc/self/exe")
 }
 

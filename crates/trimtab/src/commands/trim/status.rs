@@ -1,8 +1,9 @@
 //! `--status` and `--cancel`: passes of other processes, as their checkpoints and locks tell.
 
-use super::lines::Lines;
+use super::lines::{Lines, stop_reason};
 use super::plan;
 use super::sitting::state_error;
+use super::waiting::is_waiting;
 use super::words::{Page, count, long, percent, rate};
 use super::{forecast, options};
 use crate::cli::TrimFormat;
@@ -91,25 +92,36 @@ fn describe(page: &mut Page, checkpoint: &Checkpoint, holder: Option<u32>, now: 
         format!("{} ago", human_duration(seconds))
     };
     let state = match (holder, &checkpoint.phase) {
-        (Some(pid), _) => format!("running, process {pid}"),
-        (None, Phase::Stopped { reason }) => {
-            format!("stopped {}: {reason}", ago(checkpoint.updated_at))
+        (Some(pid), _) if is_waiting(checkpoint) => {
+            format!("running, process {pid}, which waits for its window")
         }
+        (Some(pid), _) => format!("running, process {pid}"),
+        (None, Phase::Stopped { reason }) => format!(
+            "stopped {}: {}",
+            ago(checkpoint.updated_at),
+            stop_reason(reason)
+        ),
         (None, Phase::Running) => format!(
             "interrupted {} (killed, or the host went down)",
             ago(checkpoint.updated_at)
         ),
     };
     page.head(&format!("{point}: {state}"));
+    let is_untouched = checkpoint.steps == 0 && checkpoint.free_bytes == 0;
     page.row(
         "visited",
-        &format!(
-            "{} %, {} of {} free, in {}",
-            percent(checkpoint.visited_bytes, checkpoint.free_bytes),
-            human_bytes(checkpoint.visited_bytes),
-            human_bytes(checkpoint.free_bytes),
-            count(checkpoint.steps, "step")
-        ),
+        &if is_untouched {
+            "nothing yet".to_owned()
+        } else {
+            format!(
+                "{} %, {} of {} free, in {}",
+                // It is not complete, or there would be no checkpoint.
+                percent(checkpoint.visited_bytes, checkpoint.free_bytes).min(99),
+                human_bytes(checkpoint.visited_bytes),
+                human_bytes(checkpoint.free_bytes),
+                count(checkpoint.steps, "step")
+            )
+        },
     );
     let active = Duration::try_from_secs_f64(checkpoint.active_s).unwrap_or_default();
     let mut time = format!(
@@ -146,7 +158,7 @@ fn mean_rate(checkpoint: &Checkpoint) -> Option<f64> {
 fn fields(checkpoint: &Checkpoint, holder: Option<u32>) -> Value {
     let (state, reason) = match (holder, &checkpoint.phase) {
         (Some(_), _) => ("running", None),
-        (None, Phase::Stopped { reason }) => ("stopped", Some(reason)),
+        (None, Phase::Stopped { reason }) => ("stopped", Some(stop_reason(reason))),
         (None, Phase::Running) => ("interrupted", None),
     };
     json!({
@@ -155,6 +167,7 @@ fn fields(checkpoint: &Checkpoint, holder: Option<u32>) -> Value {
         "state": state,
         "reason": reason,
         "pid": holder,
+        "waits_for_window": holder.is_some() && is_waiting(checkpoint),
         "started_at": checkpoint.started_at,
         "updated_at": checkpoint.updated_at,
         "steps": checkpoint.steps,
@@ -270,6 +283,32 @@ mod tests {
     }
 
     #[test]
+    fn a_pass_that_waits_says_so_and_one_that_was_stopped_is_never_at_its_end() {
+        let mut waiting = checkpoint(Phase::Running);
+        waiting.remark = Some("waiting, outside of --window 01:00-05:00, UTC".to_owned());
+        let shown = text(&waiting, Some(4711));
+        assert!(
+            shown.contains("running, process 4711, which waits for its window"),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("now         waiting, outside of --window"),
+            "{shown}"
+        );
+        assert_eq!(fields(&waiting, Some(4711))["waits_for_window"], true);
+        // It was killed while it waited.
+        assert_eq!(fields(&waiting, None)["waits_for_window"], false);
+        let mut twice = checkpoint(Phase::Running);
+        twice.visited_bytes = 5 << 30;
+        let shown = text(&twice, None);
+        assert!(shown.contains("visited     99 %"), "{shown}");
+        twice.steps = 0;
+        twice.free_bytes = 0;
+        let shown = text(&twice, None);
+        assert!(shown.contains("visited     nothing yet"), "{shown}");
+    }
+
+    #[test]
     fn passes_that_can_go_on_say_why_they_ended() {
         let killed = text(&checkpoint(Phase::Running), None);
         assert!(killed.contains("interrupted 1 h ago"), "{killed}");
@@ -281,6 +320,22 @@ mod tests {
             None,
         );
         assert!(stopped.contains("the deadline has passed"), "{stopped}");
+        assert!(
+            stopped.contains("to go on    `trimtab trim /data`"),
+            "{stopped}"
+        );
+        let signal = Phase::Stopped {
+            reason: "signal 15".to_owned(),
+        };
+        let ended = text(&checkpoint(signal.clone()), None);
+        assert!(
+            ended.contains("stopped 1 h ago: ended by SIGTERM"),
+            "{ended}"
+        );
+        assert_eq!(
+            fields(&checkpoint(signal), None)["reason"],
+            "ended by SIGTERM"
+        );
         assert_eq!(
             fields(&checkpoint(Phase::Running), None)["state"],
             "interrupted"

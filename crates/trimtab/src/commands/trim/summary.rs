@@ -59,7 +59,13 @@ pub fn write(page: &mut Page, ending: &Ending<'_>) {
 fn figures(page: &mut Page, ending: &Ending<'_>) {
     let (outcome, earlier) = (ending.over.outcome, &ending.over.earlier);
     let progress = &outcome.progress;
-    page.rows("freed", &freed(page, ending.over));
+    // What a drive does with what it takes no counter tells: it is not called freed.
+    let label = if outcome.measurable {
+        "discarded"
+    } else {
+        "freed"
+    };
+    page.rows(label, &freed(page, ending.over));
     let before = if earlier.visited_bytes > 0 {
         format!(
             ", {} of it in earlier sittings",
@@ -95,7 +101,7 @@ fn figures(page: &mut Page, ending: &Ending<'_>) {
         page.row(
             "in all",
             &format!(
-                "{}, {}; what was freed and visited is that of all sittings",
+                "{}, {}; what was discarded and visited is that of all sittings",
                 long(earlier.active.saturating_add(progress.active)),
                 count(progress.steps, "step")
             ),
@@ -231,11 +237,20 @@ pub fn swallowed_words(swallowed: &Swallowed) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::audit;
+    use super::super::layers::{self, Ways};
+    use super::super::options::of_a_test;
+    use super::super::over::Earlier;
     use super::*;
+    use facts::Host;
+    use facts::host::{BlockDevice, DeviceKind, DeviceNumber};
+    use jiff::Timestamp;
     use std::collections::BTreeMap;
-    use trim::account::{Discarded, LayerName};
+    use std::path::PathBuf;
+    use trim::account::Discarded;
     use trim::geometry::Survey;
-    use trim::pass::Progressed;
+    use trim::pass::{Outcome, Progressed};
+    use trim::target::{Identity, Target};
 
     fn level(mean_us: u64, p99_us: u64) -> QuietLevel {
         QuietLevel {
@@ -284,34 +299,91 @@ mod tests {
         }
     }
 
-    fn text(outcome: &Outcome) -> String {
-        let layer = |device: &str, depth, is_leaf| LayerName {
-            device: device.to_owned(),
-            depth,
-            is_leaf,
-            is_mapped: false,
+    fn device(name: &str, below: &[&str]) -> BlockDevice {
+        let md = DeviceKind::Md {
+            level: None,
+            chunk_bytes: None,
+            raid_disks: None,
+            array_state: None,
+            sync_action: None,
         };
-        let layers = Layers {
-            layers: vec![
-                layer("md0", 0, false),
-                layer("nvme0n1", 1, true),
-                layer("nvme1n1", 1, true),
+        BlockDevice {
+            name: name.to_owned(),
+            number: DeviceNumber::default(),
+            sysfs_path: format!("sys/block/{name}"),
+            size_bytes: None,
+            kind: if below.is_empty() {
+                DeviceKind::Other
+            } else {
+                md
+            },
+            below: below.iter().map(|&name| name.to_owned()).collect(),
+            discard: None,
+            io_limits: None,
+            rotational: None,
+            read_only: None,
+            counters: None,
+        }
+    }
+
+    fn with_over<T>(
+        outcome: &Outcome,
+        earlier: Option<Earlier>,
+        kernel_counts: bool,
+        told: impl FnOnce(&Over<'_>) -> T,
+    ) -> T {
+        let host = Host {
+            devices: vec![
+                device("md0", &["nvme0n1", "nvme1n1"]),
+                device("nvme0n1", &[]),
+                device("nvme1n1", &[]),
             ],
+            ..Host::default()
         };
+        let stacks = [host.stack_below(&host.devices[0])];
+        let target = Target {
+            mount_point: PathBuf::from("/data"),
+            mount_id: 1,
+            identity: Identity {
+                device: DeviceNumber { major: 9, minor: 0 },
+                uuid: Some("0f0f".to_owned()),
+                fs_type: "xfs".to_owned(),
+            },
+            device_path: PathBuf::from("/dev/md0"),
+        };
+        told(&Over {
+            target: &target,
+            began_at: Timestamp::UNIX_EPOCH,
+            outcome,
+            is_resumed: earlier.is_some(),
+            earlier: earlier.unwrap_or_default(),
+            ways: &Ways::new(&stacks, &layers::layers(&stacks)),
+            kernel_counts,
+            warnings: &[],
+        })
+    }
+
+    fn page(over: &Over<'_>) -> String {
         let mut page = Page::new(80);
         write(
             &mut page,
             &Ending {
                 mount: "/data",
-                outcome,
-                layers: &layers,
+                over,
                 explained: &[],
                 command: "trimtab trim /data",
-                resumed_bytes: 0,
                 measuring: Duration::from_secs(5),
             },
         );
         page.finish()
+    }
+
+    fn text(outcome: &Outcome) -> String {
+        with_over(outcome, None, false, page)
+    }
+
+    fn words(text: &str) -> String {
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -366,5 +438,105 @@ mod tests {
             let text = text(&outcome(ended, true));
             assert_eq!(text.contains(resumable), goes_on, "{text}");
         }
+    }
+
+    #[test]
+    fn a_drive_that_does_not_count_is_no_old_kernel() {
+        let outcome = outcome(Ended::Complete, false);
+        let text = words(&with_over(&outcome, None, true, page));
+        assert!(
+            text.contains("freed not measurable: md0 counts nothing (queue/iostats is 0"),
+            "{text}"
+        );
+        assert!(!text.contains("this kernel"), "{text}");
+    }
+
+    #[test]
+    fn a_layer_that_does_not_count_is_not_at_zero() {
+        let mut outcome = outcome(Ended::Complete, true);
+        outcome.progress.discarded.0.insert("md0".to_owned(), 0);
+        let all = text(&outcome);
+        assert!(all.contains("discarded   not counted at md0\n"), "{all}");
+        assert!(
+            words(&all).contains("1.5 GiB each at nvme0n1 and nvme1n1 of 3 GiB free"),
+            "{all}"
+        );
+        outcome.progress.discarded.0.remove("nvme1n1");
+        let less = text(&outcome);
+        assert!(less.contains("not counted at md0 and nvme1n1\n"), "{less}");
+        let (ended, audited) = with_over(&outcome, None, true, |over| {
+            let options = of_a_test(None);
+            (
+                lines::ended(over, "/data", &[]),
+                audit::entry(over, &options),
+            )
+        });
+        let bytes = |index: usize| ended["layers"][index]["discarded_bytes"].clone();
+        assert!(bytes(0).is_null() && bytes(2).is_null(), "{ended}");
+        assert_eq!(bytes(1), 1_556_925_645);
+        let expected = serde_json::json!({
+            "md0": null, "nvme0n1": 1_556_925_645, "nvme1n1": null,
+        });
+        assert_eq!(audited["discarded_bytes"], expected);
+    }
+
+    #[test]
+    fn only_a_complete_pass_has_visited_all() {
+        let stopped = Ended::Stopped {
+            reason: "budget".to_owned(),
+        };
+        let mut outcome = outcome(stopped, true);
+        outcome.progress.visited_bytes = 4 << 30;
+        let text_of_stopped = words(&text(&outcome));
+        assert!(
+            text_of_stopped.contains("visited 4 GiB in a free space of 3 GiB, some of it twice"),
+            "{text_of_stopped}"
+        );
+        assert!(
+            !text_of_stopped.contains("space, all of it"),
+            "{text_of_stopped}"
+        );
+        // Somebody wrote meanwhile.
+        outcome.ended = Ended::Complete;
+        outcome.progress.visited_bytes = 2 << 30;
+        let text_of_complete = words(&text(&outcome));
+        assert!(
+            text_of_complete.contains("2 GiB: all that was still free, of 3 GiB"),
+            "{text_of_complete}"
+        );
+    }
+
+    #[test]
+    fn sittings_are_told_apart() {
+        let outcome = outcome(Ended::Complete, true);
+        let earlier = Earlier {
+            steps: 600,
+            visited_bytes: 2 << 30,
+            active: Duration::from_secs(90),
+        };
+        let (text, ended, audited) = with_over(&outcome, Some(earlier), true, |over| {
+            let options = of_a_test(None);
+            (
+                words(&page(over)),
+                lines::ended(over, "/data", &[]),
+                audit::entry(over, &options),
+            )
+        });
+        for part in [
+            "3 GiB of free space, all of it, 2 GiB of it in earlier sittings",
+            "took in this sitting 12.3 s, 5.0 s of it measuring before; 73 steps,",
+            "in all 1 min 42 s, 673 steps;",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert_eq!(
+            (&ended["steps"], &ended["resumed_steps"]),
+            (&673.into(), &600.into())
+        );
+        assert_eq!(
+            (&audited["steps"], &audited["resumed_steps"]),
+            (&73.into(), &600.into())
+        );
+        assert_eq!(audited["resumed_active_s"], 90.0);
     }
 }
