@@ -67,6 +67,9 @@ pub struct Checkpoint {
     pub remark: Option<String>,
     /// Seconds left, as estimated.
     pub left_s: Option<f64>,
+    /// Boot in which it was written: device numbers mean something within a boot only.
+    #[serde(default)]
+    pub boot_id: Option<String>,
 }
 
 /// What became of a pass.
@@ -156,6 +159,7 @@ impl Checkpoint {
         identity: &Identity,
         size_bytes: Option<u64>,
         now: Timestamp,
+        boot_id: Option<&str>,
     ) -> Option<String> {
         if self.identity.fs_type != identity.fs_type {
             return Some(format!(
@@ -168,10 +172,11 @@ impl Checkpoint {
         if beyond && identity.fs_type != "btrfs" {
             return Some("it has come further than the filesystem reaches".to_owned());
         }
-        // Anonymous numbers (Btrfs) change with every mount, others with a boot at most; starting
-        // over costs time only.
+        // Drives may come up in another order after a boot, and Btrfs gets an anonymous number with
+        // every mount. Starting over costs time only.
         let (then, here) = (self.identity.device, identity.device);
-        if then != here && then.major != 0 && here.major != 0 {
+        let same_boot = boot_id.is_some() && self.boot_id.as_deref() == boot_id;
+        if same_boot && then != here && then.major != 0 && here.major != 0 {
             return Some(format!(
                 "it was begun on device {then}, and this is {here}: perhaps a copy of the filesystem"
             ));
@@ -184,6 +189,12 @@ impl Checkpoint {
             )
         })
     }
+}
+
+/// This boot's id; `None` where /proc does not tell.
+pub fn boot_id() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
 /// After a week most of what is free now was not free then.

@@ -32,6 +32,7 @@ fn checkpoint() -> Checkpoint {
         },
         remark: None,
         left_s: Some(7.5),
+        boot_id: Some("one".to_owned()),
     }
 }
 
@@ -66,7 +67,9 @@ fn copies_and_old_passes_are_begun_anew() {
     old.cursor.next_bytes = 1000;
     let same = old.identity.clone();
     let day = |days: i64| Timestamp::from_second(days * 86_400).unwrap();
-    let outdated = |identity: &Identity, size, days| old.outdated(identity, Some(size), day(days));
+    let outdated = |identity: &Identity, size, days| {
+        old.outdated(identity, Some(size), day(days), Some("one"))
+    };
     assert_eq!(outdated(&same, 1000, 6), None);
     assert!(outdated(&same, 1000, 9).unwrap().contains("9 days"));
     assert!(outdated(&same, 999, 1).unwrap().contains("further"));
@@ -75,6 +78,9 @@ fn copies_and_old_passes_are_begun_anew() {
     let mut copy = same.clone();
     copy.device.minor += 1;
     assert!(outdated(&copy, 1000, 1).unwrap().contains("7:4"));
+    // After a boot drives may have other names.
+    assert_eq!(old.outdated(&copy, Some(1000), day(1), Some("two")), None);
+    assert_eq!(old.outdated(&copy, Some(1000), day(1), None), None);
     // A Btrfs has another number after each mount.
     copy.device.major = 0;
     assert_eq!(outdated(&copy, 1000, 1), None);

@@ -34,6 +34,7 @@ fn checkpoint(steps: u64) -> Checkpoint {
         phase: Phase::Running,
         remark: None,
         left_s: None,
+        boot_id: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Engine, Judged, Recent, ratio};
 use crate::pass::{Ended, Progressed};
-use crate::state::{CHECKPOINT_SCHEMA, Checkpoint, Phase};
+use crate::state::{CHECKPOINT_SCHEMA, Checkpoint, Phase, boot_id};
 use std::time::Duration;
 
 /// Rates are means over this long.
@@ -96,6 +96,7 @@ impl Engine<'_> {
                 format!("{label}: mean {:.1} ms", level.mean.as_secs_f64() * 1e3)
             }),
             left_s: progress.left.map(|left| left.as_secs_f64()),
+            boot_id: boot_id(),
         };
         self.saved_at = Some(clock.elapsed());
         self.parts

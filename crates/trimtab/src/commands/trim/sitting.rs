@@ -121,7 +121,9 @@ fn resumable(
         return Ok(None);
     };
     let point = plan.mount.mount_point.as_str();
-    if let Some(why) = checkpoint.outdated(&target.identity, size_bytes, Timestamp::now()) {
+    let boot_id = trim::state::boot_id();
+    let now = Timestamp::now();
+    if let Some(why) = checkpoint.outdated(&target.identity, size_bytes, now, boot_id.as_deref()) {
         teller.say(point, &format!("an earlier pass is not resumed: {why}"));
         return Ok(None);
     }

@@ -267,6 +267,7 @@ mod tests {
             phase,
             remark: Some("4 KiB reads: mean 0.4 ms".to_owned()),
             left_s: Some(3072.0),
+            boot_id: None,
         }
     }
 

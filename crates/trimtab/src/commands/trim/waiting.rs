@@ -121,6 +121,7 @@ fn waiting(
         phase: Phase::Running,
         remark: None,
         left_s: None,
+        boot_id: trim::state::boot_id(),
     });
     checkpoint.updated_at = now;
     checkpoint.phase = Phase::Running;

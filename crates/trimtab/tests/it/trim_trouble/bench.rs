@@ -259,7 +259,16 @@ pub fn said(output: &Output) -> String {
 
 /// The checkpoint in a state directory, which must be the only one and readable.
 pub fn checkpoint(state: &Path) -> Value {
-    let found: Vec<PathBuf> = fs::read_dir(state)
+    serde_json::from_slice(&fs::read(checkpoint_path(state)).unwrap()).unwrap()
+}
+
+/// Writes it back, changed.
+pub fn keep_checkpoint(state: &Path, checkpoint: &Value) {
+    fs::write(checkpoint_path(state), checkpoint.to_string()).unwrap();
+}
+
+fn checkpoint_path(state: &Path) -> PathBuf {
+    let mut found: Vec<PathBuf> = fs::read_dir(state)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| {
@@ -270,7 +279,7 @@ pub fn checkpoint(state: &Path) -> Value {
         })
         .collect();
     assert_eq!(found.len(), 1, "{found:?}");
-    serde_json::from_slice(&fs::read(&found[0]).unwrap()).unwrap()
+    found.remove(0)
 }
 
 /// The pass goes on from the checkpoint, says so, and completes.
