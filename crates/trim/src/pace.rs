@@ -73,7 +73,7 @@ const ASK_AGAIN: Duration = Duration::from_millis(100);
 /// Readings below which there is no quiet level.
 const QUIET_READINGS_MIN: u64 = 8;
 /// Smallest steps with longest pauses that break the budget in a row, before giving up.
-const TRIES: u32 = 5;
+const TRIES: u32 = 2;
 /// Windows that late readings may still have met.
 const WINDOWS_MAX: usize = 256;
 /// Without any probe a step is followed by a pause of its own length, at least.
