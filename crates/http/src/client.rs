@@ -173,7 +173,9 @@ impl Client {
     /// Where no complete answer came within the limits.
     pub fn get(&self, endpoint: &Endpoint, path: &str) -> Result<Response, HttpError> {
         let page = path.split('?').next().unwrap_or_default();
-        let asked = format!("GET {endpoint}{}", shown(page.as_bytes()));
+        let base = endpoint.to_string();
+        let base = base.strip_suffix('/').unwrap_or(&base);
+        let asked = format!("GET {base}{}", shown(page.as_bytes()));
         let Some(uri) = endpoint.uri(path) else {
             return Err(HttpError::new(asked, ErrorKind::Path));
         };
