@@ -90,9 +90,14 @@ struct Line {
 
 /// The last complete pass of a filesystem. A log that is not there, or cannot be read, tells of none.
 pub fn last_complete(state_dir: &Path, key: &str) -> Option<Earlier> {
+    use rustix::fs::{Mode, OFlags};
     use std::io::{Read, Seek, SeekFrom};
-    let mut file = std::fs::File::open(state_dir.join("audit.jsonl")).ok()?;
-    let size = file.metadata().ok()?.len();
+    // A link or a FIFO that somebody put there is no log; opening the latter would never end.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(state_dir.join("audit.jsonl"), flags, Mode::empty()).ok()?;
+    let mut file = std::fs::File::from(file);
+    let found = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let size = found.len();
     file.seek(SeekFrom::Start(size.saturating_sub(TAIL_BYTES)))
         .ok()?;
     let mut bytes = Vec::new();
@@ -118,6 +123,19 @@ fn last_complete_in(log: &str, key: &str) -> Option<Earlier> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_log_tells_of_nothing_and_holds_nobody_up() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("audit.jsonl");
+        assert!(last_complete(directory.path(), "k").is_none());
+        let status = std::process::Command::new("mkfifo").arg(&log).status();
+        assert!(status.unwrap().success());
+        assert!(last_complete(directory.path(), "k").is_none());
+        std::fs::remove_file(&log).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &log).unwrap();
+        assert!(last_complete(directory.path(), "k").is_none());
+    }
 
     #[test]
     fn the_last_complete_pass_of_this_filesystem_counts() {

@@ -64,14 +64,12 @@ pub fn show(
             TrimFormat::Json => lines.emit("pass", fields(&checkpoint, holder))?,
         }
     }
-    if let Some(error) = first_error {
-        return Err(error);
-    }
-    if shown == 0 && format == TrimFormat::Text {
+    if shown == 0 && first_error.is_none() && format == TrimFormat::Text {
         page.head("no pass is running, and none can be resumed");
     }
+    // One that cannot be read does not hide the others.
     output::print(&page.finish())?;
-    Ok(ExitCode::SUCCESS)
+    first_error.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
 fn unreadable(error: &StateError) -> CommandError {
