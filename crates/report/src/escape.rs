@@ -26,7 +26,7 @@ pub fn escape(text: &str) -> Cow<'_, str> {
 
 /// The same for a serialised JSON text: control and direction characters inside strings become
 /// `\uXXXX`, which reads back as the same string. The line breaks and blanks between tokens stay.
-pub(crate) fn escape_json(json: &str) -> String {
+pub fn escape_json(json: &str) -> String {
     // serde_json escapes what is below U+0020; outside strings JSON has ASCII only.
     let mut safe = String::with_capacity(json.len());
     let mut units = [0_u16; 2];

@@ -26,7 +26,7 @@ pub use document::{
     CheckDocument, CheckResult, DiscardRow, LayerRow, MountRow, SCHEMA, StoreRow, SuppressedRow,
     json, json_schema,
 };
-pub use escape::{cut, escape};
+pub use escape::{cut, escape, escape_json};
 pub use markdown::markdown;
 pub use nagios::{NagiosStatus, nagios, nagios_status};
 pub use sarif::sarif;

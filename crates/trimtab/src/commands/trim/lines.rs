@@ -42,7 +42,7 @@ impl Lines {
             line.extend(fields);
         }
         self.seq += 1;
-        output::print(&format!("{line}\n"))
+        output::print(&format!("{}\n", report::escape_json(&line.to_string())))
     }
 }
 
