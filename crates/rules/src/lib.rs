@@ -15,7 +15,7 @@ mod pace;
 #[cfg(test)]
 mod quiet_hosts;
 mod rules;
-mod shell;
+pub mod shell;
 #[cfg(test)]
 mod test_host;
 #[cfg(test)]

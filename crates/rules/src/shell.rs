@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 ///
 /// Plain names stay as they are; names with blanks or quotes come in single quotes; names with
 /// control or other invisible characters in bash's `$'...'` form, in which those are escaped.
-pub(crate) fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();

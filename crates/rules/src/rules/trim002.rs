@@ -29,7 +29,9 @@
 //! Where discards are lost on the way (TRIM001, TRIM008); where a trim timer is only switched off
 //! (TRIM003), or one that runs passes this mount by (TRIM006); where it cannot be told that flash is
 //! below; on read-only mounts; on VDO; on Elastic Cloud Enterprise hosts (TRIM010). Where a job's
-//! script computes what it trims, this rule is skipped for what it may trim.
+//! script computes what it trims, this rule is skipped for what it may trim. A timer that is masked
+//! does not silence it: whoever masked it did not want that timer, but the drives decay all the
+//! same. TRIM003 then tells of the mask, as an information.
 //!
 //! ## References
 //! fstrim(8); Elastic, "Is your Elasticsearch trimmed?" (2016).
@@ -205,6 +207,25 @@ mod tests {
         let cloud = untrimmed()
             .with(|host| host.platform.elastic_cloud_enterprise = Some("/mnt/data/elastic".into()));
         assert_eq!(cloud.check(&RULE), Outcome::default(), "TRIM010");
+    }
+
+    #[test]
+    fn a_masked_timer_is_no_plan_to_trim() {
+        let masked = with_state(fstrim_timer(), EnabledState::Masked, Some(false));
+        let outcome = untrimmed().with(jobs(vec![masked.clone()])).check(&RULE);
+        let finding = only(&outcome);
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(
+            finding
+                .evidence
+                .iter()
+                .any(|e| e.value == "does not run here: the timer is masked")
+        );
+        // Where the mask hides what it would run.
+        let mut empty = masked;
+        empty.commands.clear();
+        let outcome = untrimmed().with(jobs(vec![empty])).check(&RULE);
+        assert_eq!(only(&outcome).severity, Severity::Warning);
     }
 
     #[test]

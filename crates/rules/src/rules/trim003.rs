@@ -27,7 +27,8 @@
 //! Where another job trims the same mounts; where nothing here is worth a trim (no flash and no
 //! device that takes discards, discards lost on the way, online discard); where a condition of the
 //! unit keeps it from running (a container); without systemd; on Elastic Cloud Enterprise hosts.
-//! A masked timer was switched off on purpose: an information.
+//! A masked timer was switched off on purpose: an information. What nothing else trims either decays
+//! all the same, of which TRIM002 warns where a store's data lies on it.
 //!
 //! ## References
 //! fstrim(8), systemd.timer(5), systemd.unit(5); scylladb#14249 (enabled but not started).
