@@ -31,7 +31,7 @@ What is still stored in the image file of what the filesystem says is free, afte
 of the same image: files of random size are written and 55 % of them deleted (`fragment.py`, fixed
 seed). Free extents come from the filesystem's own structures, stored data from the image file's map
 (`left.py`); what is left is given in MiB and in per cent of what was there to free. The log, metadata
-and live data are not free space and do not count. The time of trimtab includes five seconds in which
+and live data are not free space and do not count. The time of trimtab includes eight seconds in which
 it measures how fast the drive is when it is not trimming. trimtab is given `--accept-stall 60s`, for
 Btrfs' unallocated space and the groups of XFS on kernels that cannot split them.
 

@@ -24,11 +24,13 @@ for contender in fstrim trimtab trimtab-16MiB; do
     from=$(uptime)
     status=0
     case $contender in
-    trimtab-16MiB) trim_with trimtab --max-request 16MiB ;;
+    trimtab-16MiB) trim_with trimtab --deadline 3m --max-request 16MiB ;;
+    trimtab) trim_with trimtab --deadline 3m ;;
     *) trim_with $contender ;;
     esac >/lab/out/said.$contender 2>&1 || status=$?
     to=$(uptime)
     settled "$name"
+    [ $contender = fstrim ] || cp "/state/$index/audit.jsonl" /lab/out/audit.$contender
     touch /stop
     wait $reading
     kill $counting
