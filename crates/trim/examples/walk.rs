@@ -70,7 +70,7 @@ fn main() -> Result<(), Failure> {
         free_extents: number(1, 100)?,
     };
     let target = Target::identify(PathBuf::from(mount), fs_type, PathBuf::from(device))?;
-    let mut walk = geometry::open(&target, Cursor::default())?;
+    let mut walk = geometry::open(&target, Cursor::default(), &Stop::default())?;
     let survey = walk.survey(budget)?;
     println!("{survey:#?}");
     if survey_only {

@@ -1,11 +1,10 @@
 //! What reached each layer, by the devices' own counters.
 
 use crate::counters::Sample;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The layers below a mount, as counters see them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layers {
     /// Kernel name, depth and role of each device, from the mount down, each once. Partitions
     /// included: they have counters of their own.
@@ -13,7 +12,7 @@ pub struct Layers {
 }
 
 /// One layer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerName {
     /// Kernel name: `dm-0`.
     pub device: String,
@@ -23,7 +22,6 @@ pub struct LayerName {
     pub is_leaf: bool,
     /// It gives space back to a pool and passes on only what was mapped (thin volumes and pools,
     /// VDO): of space that was never written nothing goes further down, and that is as it should be.
-    #[serde(default)]
     pub is_mapped: bool,
 }
 
@@ -53,7 +51,7 @@ impl Layers {
 }
 
 /// Bytes discarded by device since some sample. A device without discard counters is absent.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Discarded(pub BTreeMap<String, u64>);
 
 impl Discarded {
@@ -90,7 +88,7 @@ impl Discarded {
 }
 
 /// A layer that takes discards and gives none to the layer below.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Swallowed {
     /// The layer; `None` where not even the mounted device saw a discard although the filesystem
     /// said that it trimmed.

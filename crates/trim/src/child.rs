@@ -9,6 +9,7 @@
 mod dispositions;
 mod protocol;
 mod serve;
+mod signal_mask;
 
 use crate::range::ByteRange;
 use crate::stop::Stop;
@@ -18,6 +19,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{Pid, Signal, kill_process_group};
 pub use serve::serve;
+pub use signal_mask::clear as unblock_signals;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::net::UnixStream;

@@ -11,6 +11,7 @@ pub use release::KernelRelease;
 
 use crate::ioctl::XfsGeometry;
 use crate::range::{Cursor, Step, StepBudget};
+use crate::stop::Stop;
 use crate::target::Target;
 use btrfs::Btrfs;
 use ext4::Ext4;
@@ -58,6 +59,9 @@ pub enum GeometryError {
     /// The mount is not what it was.
     #[error(transparent)]
     Target(#[from] crate::target::TargetError),
+    /// A stop was asked for in the middle of it.
+    #[error("the geometry was not read to its end: a stop was asked for")]
+    Stopped,
     /// The filesystem's structures could not be read.
     #[error("{what}: {source}")]
     Unreadable {
@@ -76,7 +80,9 @@ pub enum GeometryError {
     },
 }
 
-/// Walks a filesystem in steps, in ascending order.
+/// Walks a filesystem in steps, in ascending order. Either question may take thousands of calls of
+/// the kernel: it ends with [`GeometryError::Stopped`] soon after a stop was asked for, and can be
+/// asked again.
 pub trait Walk {
     /// What there is to do in the whole filesystem, wherever the cursor is. May take a while on a
     /// filesystem with millions of extents.
@@ -111,13 +117,14 @@ pub trait Walk {
     }
 }
 
-/// Opens the walk that suits the target's filesystem, from a cursor on.
+/// Opens the walk that suits the target's filesystem, from a cursor on. A stop ends its surveys and
+/// its search for the next step.
 ///
 /// # Errors
 /// Where the structures cannot be read. A filesystem of unknown type is no error: it is trimmed
 /// whole, and the survey says so.
-pub fn open(target: &Target, from: Cursor) -> Result<Box<dyn Walk>, GeometryError> {
-    let live = Live::new(target);
+pub fn open(target: &Target, from: Cursor, stop: &Stop) -> Result<Box<dyn Walk>, GeometryError> {
+    let live = Live::new(target, stop);
     let identity = &target.identity;
     // Without a release nothing is taken for granted.
     let release = KernelRelease::running().unwrap_or(KernelRelease::new(0, 0));

@@ -1,4 +1,5 @@
-//! The ioctls of this crate, and its only unsafe code: an ioctl hands memory to the kernel.
+//! The ioctls of this crate, and nearly all of its unsafe code (see also `child/signal_mask.rs`): an
+//! ioctl hands memory to the kernel.
 #![allow(unsafe_code)]
 
 use crate::range::ByteRange;

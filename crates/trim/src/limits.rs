@@ -17,6 +17,7 @@ mod queue;
 
 pub use guardian::guard;
 pub use journal::check_journal;
+pub use queue::lowered_to;
 
 use crate::state::directory::Directory;
 use guardian::Guardian;
@@ -40,6 +41,11 @@ pub struct Lowered {
     pub restorable_bytes: u64,
     /// `diskseq` of the drive (5.15+): a drive that came later under the same name is another.
     pub diskseq: Option<u64>,
+    /// Inode of the drive's directory in sysfs, which is its queue's for as long as that exists: a
+    /// loop device that is attached anew is another drive in the same queue, and from 6.9 on finds
+    /// the limit of its predecessor there (`max_user_discard_sectors`).
+    #[serde(default)]
+    pub queue_inode: Option<u64>,
     /// Boot in which it was written; limits do not outlive a boot.
     pub boot_id: String,
 }
@@ -85,9 +91,14 @@ pub enum LimitError {
     },
 }
 
-/// How long the values may take to be put back at the end of a pass. The kernel waits until a queue
-/// is empty before it changes a limit, so a drive that does not answer holds the writer up: the
-/// guardian, never the pass.
+/// How long the values may take to be put back at the end of a pass. Before Linux 6.9 a limit is
+/// changed at once. Since then the queue is frozen for it (`queue_discard_max_store`,
+/// `block/blk-sysfs.c`): the write waits for every request in flight on the drive, and requests that
+/// come meanwhile wait for the write. A pass that ends by itself has ended its child before, and no
+/// guardian waits for the child of a pass that was killed: the kernel kills it with its parent. What
+/// either leaves in flight is a part of one step, so others wait no longer than that step would have
+/// locked its space. A drive that does not answer at all holds up the guardian; the pass only where
+/// the guardian has died, and it writes itself.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Limits that are lowered now. Dropping it restores them too; [`Guard::restore`] tells how it went.
@@ -247,7 +258,7 @@ pub fn restore_leftovers(
 }
 
 fn plan(sysfs: &Path, devices: &[String], max_bytes: u64) -> Result<Vec<Lowered>, LimitError> {
-    let boot_id = journal::boot_id()?;
+    let boot_id = journal::this_boot()?;
     let mut lowered: Vec<Lowered> = Vec::new();
     for device in devices {
         let Some(queue) = Queue::find(sysfs, device).map_err(io_error(sysfs))? else {
@@ -267,6 +278,7 @@ fn plan(sysfs: &Path, devices: &[String], max_bytes: u64) -> Result<Vec<Lowered>
                 new_bytes: change.new_bytes,
                 restorable_bytes: change.restorable_bytes,
                 diskseq: queue.diskseq(),
+                queue_inode: queue.inode(),
                 boot_id: boot_id.clone(),
             });
         }

@@ -9,7 +9,7 @@ use crate::pace::{QuietLevel, Settings};
 use crate::probe::Probe;
 use crate::range::Step;
 use crate::state::{Checkpoint, State};
-use crate::stop::Stop;
+use crate::stop::{Stop, StopRequest};
 use crate::target::Target;
 use jiff::Timestamp;
 use std::time::Duration;
@@ -18,8 +18,10 @@ use std::time::Duration;
 /// that cannot be split is weighed.
 pub const ASSUMED_BYTES_PER_S: u64 = 2 << 30;
 
-/// For how long a step that cannot be split may lock space without `--accept-stall`: the whole block
-/// group of an ext4 or Btrfs passes, a large XFS extent of a kernel that does not clip does not.
+/// For how long a step that cannot be split may lock its space unless [`Options::accept_stall`] says
+/// otherwise. Asked of a free extent that this kernel takes whole (XFS), of Btrfs' unallocated space
+/// and of filesystems without a known geometry; a walk that locks one free extent at a time (block
+/// groups of ext4 and Btrfs, see [`Walk::locks_one_extent_at_a_time`]) is not asked at all.
 pub const STALL_UNASKED: Duration = Duration::from_millis(250);
 
 /// Why a pass ended whose time was over.
@@ -38,16 +40,6 @@ pub struct Closed {
     pub reason: String,
     /// When it opens; `None`: the pass stops and is resumed by another call.
     pub opens_at: Option<Timestamp>,
-}
-
-/// A gate that is always open.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct AlwaysOpen;
-
-impl Gate for AlwaysOpen {
-    fn closed(&mut self, _: Timestamp) -> Option<Closed> {
-        None
-    }
 }
 
 /// Everything that a pass works with.
@@ -83,6 +75,9 @@ pub struct Parts<'a> {
 pub struct Options {
     /// What the user allows.
     pub settings: Settings,
+    /// `--accept-stall`: for how long a step that cannot be split may lock its space; `None`:
+    /// [`STALL_UNASKED`].
+    pub accept_stall: Option<Duration>,
     /// How long the quiet level is measured.
     pub quiet: Duration,
     /// Longest duration of this sitting.
@@ -114,8 +109,9 @@ pub enum Event {
     Unsplittable {
         /// What.
         what: Unsplittable,
-        /// How long it may lock its space, where that can be told.
-        predicted: Option<Duration>,
+        /// How long it may lock its space: as measured in this pass, or else at
+        /// [`ASSUMED_BYTES_PER_S`].
+        predicted: Duration,
     },
     /// A step was made.
     Stepped {
@@ -208,6 +204,23 @@ pub struct Outcome {
 pub trait Progress {
     /// Something happened.
     fn event(&mut self, event: &Event);
+}
+
+/// How a pass ends that somebody wants to end; `None` while nobody does. `key` is
+/// [`crate::target::Identity::key`]. `--cancel` leaves its request with the state first and then
+/// sends a signal: a signal alone is no cancel.
+pub fn asked_to_end(stop: &Stop, state: &State, key: &str) -> Option<Ended> {
+    let request = stop.requested()?;
+    if state.cancel_requested(key) {
+        return Some(Ended::Cancelled);
+    }
+    Some(match request {
+        StopRequest::Cancel => Ended::Cancelled,
+        StopRequest::Signal(number) => Ended::Signal(number),
+        StopRequest::Deadline => Ended::Stopped {
+            reason: DEADLINE_PASSED.to_owned(),
+        },
+    })
 }
 
 mod engine;

@@ -6,9 +6,12 @@
 //! intervals are drawn at random, so that they cannot keep step with the pass. A drive with nothing
 //! but hung reads costs a few threads, and hides no other drive: each has threads of its own.
 
+mod readings;
+
+pub use readings::Readings;
+
 use crate::clock::Clock;
 use rustix::fs::{Mode, OFlags, SeekFrom};
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -95,8 +98,6 @@ impl std::fmt::Debug for DriveProbe {
 const READ_BYTES: u64 = 4096;
 /// Offsets and memory fit the largest logical block size of Linux' drives.
 const LOGICAL_BYTES_MAX: u64 = 64 << 10;
-/// Readings kept for a caller who does not come.
-const READINGS_MAX: usize = 1 << 16;
 /// Reads of one drive that may wait at the same time.
 const WORKERS_MAX: u64 = 4;
 /// For so long the drives' descriptors may stay open after the probe was dropped, where the drives
@@ -114,9 +115,8 @@ struct Shared {
 struct State {
     stop: bool,
     threads: usize,
-    done: VecDeque<Reading>,
-    /// When each worker's read was asked, while it waits.
-    waiting: Vec<Option<Duration>>,
+    /// A slot for each worker.
+    readings: Readings,
     drives: Vec<Schedule>,
 }
 
@@ -236,8 +236,7 @@ impl DriveProbe {
             });
             for _ in 0..workers {
                 let mut state = shared.lock();
-                let slot = state.waiting.len();
-                state.waiting.push(None);
+                let slot = state.readings.add_slot();
                 state.threads += 1;
                 drop(state);
                 let worker = Worker {
@@ -279,23 +278,7 @@ impl Probe for DriveProbe {
 
     fn drain(&mut self) -> Vec<Reading> {
         let mut state = self.shared.lock();
-        let mut readings: Vec<Reading> = state.done.drain(..).collect();
-        readings.sort_by_key(|reading| reading.at);
-        let now = (self.elapsed)();
-        let mut pending: Vec<Reading> = state
-            .waiting
-            .iter()
-            .flatten()
-            .map(|&at| Reading {
-                at,
-                latency: now.saturating_sub(at),
-                failed: false,
-                pending: true,
-            })
-            .collect();
-        pending.sort_by_key(|reading| reading.at);
-        readings.extend(pending);
-        readings
+        state.readings.drain((self.elapsed)())
     }
 }
 
@@ -331,17 +314,9 @@ impl<C: Clock> Worker<C> {
         while let Some((at, block)) = self.next_read() {
             let read = rustix::io::pread(&*self.descriptor, &mut *buffer, block * self.read_bytes);
             let latency = self.clock.elapsed().saturating_sub(at);
+            let failed = !matches!(read, Ok(bytes) if bytes == length);
             let mut state = self.shared.lock();
-            state.waiting[self.slot] = None;
-            if state.done.len() >= READINGS_MAX {
-                state.done.pop_front();
-            }
-            state.done.push_back(Reading {
-                at,
-                latency,
-                failed: !matches!(read, Ok(bytes) if bytes == length),
-                pending: false,
-            });
+            state.readings.answered(self.slot, latency, failed);
         }
         let Self {
             shared, descriptor, ..
@@ -364,7 +339,7 @@ impl<C: Clock> Worker<C> {
             if due <= now {
                 let block = state.drives[self.drive].take(now);
                 // Asked now: how late this thread was woken is no fault of the drive.
-                state.waiting[self.slot] = Some(now);
+                state.readings.asked(self.slot, now);
                 return Some((now, block));
             }
             state = self

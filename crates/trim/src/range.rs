@@ -33,8 +33,6 @@ pub struct Step {
     /// was trimmed before (ext4), is busy (XFS) or is shorter than the drive's granularity is not
     /// discarded.
     pub free_bytes: Option<u64>,
-    /// The largest piece of free space that is locked or discarded as one; `None` where unknown.
-    pub largest_extent_bytes: Option<u64>,
     /// Why this step could not be made as small as it was asked to be; `None` where it is.
     pub unsplittable: Option<String>,
 }

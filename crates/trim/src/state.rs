@@ -191,9 +191,12 @@ impl Checkpoint {
     }
 }
 
-/// This boot's id; `None` where /proc does not tell.
+/// Where the kernel tells which boot this is.
+pub(crate) const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// This boot's id, the same for as long as the boot lasts; `None` where /proc does not tell.
 pub fn boot_id() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let text = std::fs::read_to_string(BOOT_ID).ok()?;
     Some(text.trim().to_owned()).filter(|id| !id.is_empty())
 }
 

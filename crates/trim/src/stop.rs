@@ -48,11 +48,6 @@ impl Stop {
     pub fn clear(&self) {
         self.0.store(0, Ordering::SeqCst);
     }
-
-    /// The flag itself, for a signal handler that stores the signal's number in it.
-    pub fn flag(&self) -> Arc<AtomicI32> {
-        Arc::clone(&self.0)
-    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 //! other: one with a handler is noticed after the call only.
 //!
 //! Handlers do not survive exec, but "ignored" does (nohup, background jobs of a shell), and so does
-//! the mask. Ignored signals are set right by a second exec: a handler is installed first, and exec
-//! resets what has a handler to the default (signal(7)).
+//! the mask. The mask is emptied. Ignored signals are set right by a second exec: a handler is
+//! installed first, and exec resets what has a handler to the default (signal(7)).
 
+use super::signal_mask;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::ffi::OsStr;
 use std::io;
@@ -20,8 +21,10 @@ const DEADLY: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 const MARK: &str = "TRIMTAB_FITRIM_SECOND_EXEC";
 
 /// Makes the deadly signals deadly, by executing this program anew where it has to. Says whether
-/// SIGTERM is deaf all the same (a mask cannot be changed from here): SIGKILL it must be then.
+/// this process is deaf to SIGTERM all the same: SIGKILL it must be then. To be called while there
+/// is no other thread: each has a mask of its own.
 pub(super) fn make_default() -> io::Result<bool> {
+    signal_mask::clear()?;
     let masks = Masks::parse(&std::fs::read_to_string("/proc/self/status")?);
     let ignored = DEADLY.iter().filter(|&&signal| masks.ignores(signal));
     if ignored.clone().next().is_some() && std::env::var_os(MARK).as_deref() != Some(one()) {

@@ -22,6 +22,8 @@ pub(super) trait BtrfsSource {
     fn open(&mut self) -> Result<(), GeometryError>;
     /// Closes it again.
     fn close(&mut self);
+    /// Fails once a stop was asked for: looked at between any two questions.
+    fn check_stop(&self) -> Result<(), GeometryError>;
     /// `BTRFS_IOC_TREE_SEARCH_V2`.
     fn search(&mut self, key: BtrfsSearchKey) -> io::Result<(u32, Vec<u8>)>;
     /// Size of a sector, the smallest range that FITRIM takes.
@@ -238,6 +240,7 @@ impl<S: BtrfsSource> Btrfs<S> {
     }
 
     fn group(&mut self, chunk: Chunk) -> Result<Group, GeometryError> {
+        self.source.check_stop()?;
         let free = chunk.len_bytes.saturating_sub(self.used_bytes(&chunk)?);
         let on_devices = if chunk.is_discarded() {
             free.saturating_mul(chunk.copies())
@@ -322,7 +325,6 @@ impl<S: BtrfsSource> Btrfs<S> {
             },
             free_extents: None,
             free_bytes: Some(free_bytes),
-            largest_extent_bytes: None,
             unsplittable: Some(WHY_UNALLOCATED.to_owned()),
         }))
     }
@@ -401,7 +403,6 @@ impl<S: BtrfsSource> Walk for Btrfs<S> {
             },
             free_extents: batch.free_extents,
             free_bytes: Some(batch.free_bytes),
-            largest_extent_bytes: None,
             unsplittable: batch.exceeds(budget).then(|| WHY_GROUP.to_owned()),
         }))
     }

@@ -19,6 +19,8 @@ pub(super) trait Ext4Source {
     fn open(&mut self) -> Result<(), GeometryError>;
     /// Closes it again.
     fn close(&mut self);
+    /// Fails once a stop was asked for: looked at between any two questions.
+    fn check_stop(&self) -> Result<(), GeometryError>;
     /// Reads the device through the page cache, in which ext4 keeps its descriptors.
     fn read_at(&mut self, offset_bytes: u64, len_bytes: usize) -> io::Result<Vec<u8>>;
     /// `FS_IOC_GETFSMAP`.
@@ -176,6 +178,7 @@ impl<S: Ext4Source> Ext4<S> {
     }
 
     fn group(&mut self, group: u64, with_extents: bool) -> Result<Group, GeometryError> {
+        self.source.check_stop()?;
         let free_bytes = self.free_bytes(group)?;
         let extents = if with_extents && free_bytes > 0 {
             self.extents(group)?
@@ -330,7 +333,6 @@ impl<S: Ext4Source> Walk for Ext4<S> {
             },
             free_extents: batch.extents.map(|extents| extents.count),
             free_bytes: Some(batch.free_bytes),
-            largest_extent_bytes: batch.extents.map(|extents| extents.largest_bytes),
             unsplittable: batch.exceeds(budget).then(|| WHY_WHOLE.to_owned()),
         }))
     }

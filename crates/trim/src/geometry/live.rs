@@ -7,6 +7,7 @@ use super::ext4::Ext4Source;
 use super::whole::{Space, Statfs};
 use super::xfs::XfsSource;
 use crate::ioctl::{self, BtrfsSearchKey, FsMap};
+use crate::stop::Stop;
 use crate::target::Target;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::fs::File;
@@ -20,15 +21,17 @@ pub(super) struct Live {
     mount: Option<OwnedFd>,
     device: Option<File>,
     start: Instant,
+    stop: Stop,
 }
 
 impl Live {
-    pub(super) fn new(target: &Target) -> Self {
+    pub(super) fn new(target: &Target, stop: &Stop) -> Self {
         Self {
             target: target.clone(),
             mount: None,
             device: None,
             start: Instant::now(),
+            stop: stop.clone(),
         }
     }
 
@@ -43,6 +46,13 @@ impl Live {
     pub(super) fn close(&mut self) {
         self.mount = None;
         self.device = None;
+    }
+
+    fn check_stop(&self) -> Result<(), GeometryError> {
+        match self.stop.requested() {
+            Some(_) => Err(GeometryError::Stopped),
+            None => Ok(()),
+        }
     }
 
     fn mount(&self) -> io::Result<BorrowedFd<'_>> {
@@ -104,6 +114,10 @@ impl XfsSource for Live {
         Live::close(self);
     }
 
+    fn check_stop(&self) -> Result<(), GeometryError> {
+        Live::check_stop(self)
+    }
+
     fn fsmap(&mut self, low: FsMap, high: FsMap) -> io::Result<Vec<FsMap>> {
         ioctl::getfsmap(self.mount()?, low, high)
     }
@@ -126,6 +140,10 @@ impl Ext4Source for Live {
         Live::close(self);
     }
 
+    fn check_stop(&self) -> Result<(), GeometryError> {
+        Live::check_stop(self)
+    }
+
     fn read_at(&mut self, offset_bytes: u64, len_bytes: usize) -> io::Result<Vec<u8>> {
         self.read_device(offset_bytes, len_bytes)
     }
@@ -142,6 +160,10 @@ impl BtrfsSource for Live {
 
     fn close(&mut self) {
         Live::close(self);
+    }
+
+    fn check_stop(&self) -> Result<(), GeometryError> {
+        Live::check_stop(self)
     }
 
     fn search(&mut self, key: BtrfsSearchKey) -> io::Result<(u32, Vec<u8>)> {

@@ -62,7 +62,6 @@ impl<S: Statfs> Walk for Whole<S> {
             range: ByteRange::WHOLE,
             free_extents: None,
             free_bytes: Some(space.free_bytes),
-            largest_extent_bytes: None,
             unsplittable: Some(self.reason.clone()),
         }))
     }

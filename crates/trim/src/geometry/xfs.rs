@@ -30,6 +30,8 @@ pub(super) trait XfsSource {
     fn open(&mut self) -> Result<(), GeometryError>;
     /// Closes it again.
     fn close(&mut self);
+    /// Fails once a stop was asked for: looked at between any two questions.
+    fn check_stop(&self) -> Result<(), GeometryError>;
     /// `FS_IOC_GETFSMAP`.
     fn fsmap(&mut self, low: FsMap, high: FsMap) -> io::Result<Vec<FsMap>>;
     /// Reads the data device.
@@ -233,7 +235,6 @@ impl<S: XfsSource> Xfs<S> {
             range: range(rest.start, end),
             free_extents: Some(1),
             free_bytes: Some(if whole { rest.len() } else { len }),
-            largest_extent_bytes: Some(if whole { rest.len() } else { len }),
             unsplittable: (whole && !fits).then(|| self.why_whole()),
         }
     }
@@ -298,7 +299,6 @@ impl<S: XfsSource> Xfs<S> {
                         range: range(seam, group.end),
                         free_extents: Some(0),
                         free_bytes: Some(0),
-                        largest_extent_bytes: Some(0),
                         unsplittable: None,
                     }))
             }
@@ -308,13 +308,12 @@ impl<S: XfsSource> Xfs<S> {
     /// A whole group, where the kernel does not list extents.
     fn whole_group(&mut self, number: u64, group: Group) -> Step {
         let agf = self.agf(number, group);
-        let bytes = |blocks: u32| u64::from(blocks) * self.shape.block;
+        let free_bytes = agf.map(|agf| u64::from(agf.free_blocks) * self.shape.block);
         self.cursor.next_bytes = group.end;
         Step {
             range: range(group.start, group.end),
             free_extents: None,
-            free_bytes: agf.map(|agf| bytes(agf.free_blocks)),
-            largest_extent_bytes: agf.map(|agf| bytes(agf.longest_blocks)),
+            free_bytes,
             unsplittable: Some(WHY_GROUPS.to_owned()),
         }
     }
@@ -365,7 +364,6 @@ impl<S: XfsSource> Xfs<S> {
             range: range(start, end),
             free_extents: None,
             free_bytes: None,
-            largest_extent_bytes: None,
             unsplittable: None,
         }))
     }
@@ -442,7 +440,6 @@ fn plain(start: u64, batch: Batch) -> Step {
         range: range(start, batch.span.end),
         free_extents: Some(batch.extents),
         free_bytes: Some(batch.bytes),
-        largest_extent_bytes: Some(batch.largest),
         unsplittable: None,
     }
 }
@@ -512,6 +509,7 @@ impl<S: XfsSource> Walk for Xfs<S> {
             let (mut free_bytes, mut largest) = (0u64, 0);
             self.session(|walk| {
                 for number in 0..groups {
+                    walk.source.check_stop()?;
                     let group = walk.group(number);
                     let agf = walk.agf(number, group);
                     let blocks = agf.map_or(0, |agf| agf.free_blocks);

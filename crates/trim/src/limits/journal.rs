@@ -3,13 +3,14 @@
 use super::queue::{Queue, is_device_name};
 use super::{LimitError, Lowered, Restored, io_error};
 use crate::process::ProcessId;
+use crate::state;
 use crate::state::directory::{Directory, read_bounded};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -48,7 +49,7 @@ impl Journal {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let ProcessId { pid, start_ticks } = self.owner;
         // Numbers of processes begin anew at each boot.
-        let boot_id = boot_id()?;
+        let boot_id = this_boot()?;
         let name = format!("{boot_id}-{pid}-{start_ticks}-{number}.json");
         let mut content = serde_json::to_vec_pretty(self)
             .map_err(|error| io_error(&directory.join(&name))(error.into()))?;
@@ -157,7 +158,7 @@ impl JournalFile {
         directory: &Directory,
         sysfs: &Path,
     ) -> Result<Vec<(Lowered, Restored)>, LimitError> {
-        let boot_id = boot_id()?;
+        let boot_id = this_boot()?;
         let mut restored = Vec::new();
         let mut failed = None;
         for limit in &self.journal.limits {
@@ -184,7 +185,7 @@ fn restore(sysfs: &Path, boot_id: &str, limit: &Lowered) -> Result<Restored, Lim
     // Drives are journaled, never partitions: a partition of that name is another device, and the
     // limit of its drive is none of ours.
     let queue = queue.filter(|queue| queue.device() == limit.device);
-    match queue.filter(|queue| queue.diskseq() == limit.diskseq) {
+    match queue.filter(|queue| queue.diskseq() == limit.diskseq || queue.still_holds(limit)) {
         Some(queue) => match queue.restore(limit) {
             // The drive went in this moment.
             Err(LimitError::Io { path, source })
@@ -235,11 +236,10 @@ pub(super) fn names(directory: &Directory) -> Result<Vec<String>, LimitError> {
     Ok(names)
 }
 
-/// The same for as long as this boot lasts.
-pub(super) fn boot_id() -> Result<String, LimitError> {
-    let path = Path::new("/proc/sys/kernel/random/boot_id");
-    Ok(fs::read_to_string(path)
-        .map_err(io_error(path))?
-        .trim()
-        .to_owned())
+/// Without the boot's id nobody could tell later whether a limit is still in force.
+pub(super) fn this_boot() -> Result<String, LimitError> {
+    state::boot_id().ok_or_else(|| LimitError::Invalid {
+        path: PathBuf::from(state::BOOT_ID),
+        message: "does not tell which boot this is; is /proc mounted?".to_owned(),
+    })
 }

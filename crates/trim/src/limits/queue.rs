@@ -1,8 +1,10 @@
 //! The discard limits of a drive's request queue.
 
 use super::{LimitError, Lowered, Restored, io_error};
+use facts::host::DiscardLimits;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The largest number that the kernel takes here (`queue_var_store`, `block/blk-sysfs.c`).
@@ -92,6 +94,19 @@ impl Queue {
         read_number(&self.directory.join("diskseq")).ok()
     }
 
+    /// See [`Lowered::queue_inode`].
+    pub(super) fn inode(&self) -> Option<u64> {
+        let found = fs::metadata(&self.directory).ok()?;
+        Some(found.ino())
+    }
+
+    /// Whether another drive has come into the very queue whose limit was lowered, and finds it so.
+    pub(super) fn still_holds(&self, limit: &Lowered) -> bool {
+        limit.queue_inode.is_some()
+            && self.inode() == limit.queue_inode
+            && self.max_bytes().is_ok_and(|found| found == limit.new_bytes)
+    }
+
     fn granularity_bytes(&self) -> Result<u64, LimitError> {
         read_number(&self.directory.join("queue/discard_granularity"))
     }
@@ -174,6 +189,17 @@ fn writable(old_bytes: u64, hw_bytes: u64, granularity_bytes: u64) -> u64 {
     round_down(bytes, granule(granularity_bytes))
 }
 
+/// What [`super::Guard::lower`] writes for a drive with these limits when `max_bytes` are asked for:
+/// as much, rounded down to what the drive's granularity allows, and that at least. `None` where
+/// it writes nothing: the limit is as low already, the drive takes no discards, or its limit is
+/// not known.
+pub fn lowered_to(limits: DiscardLimits, max_bytes: u64) -> Option<u64> {
+    let old_bytes = limits.max_bytes?;
+    let hw_bytes = limits.max_hw_bytes.unwrap_or(old_bytes);
+    let granularity_bytes = limits.granularity_bytes.unwrap_or(0);
+    plan(old_bytes, hw_bytes, granularity_bytes, max_bytes).map(|change| change.new_bytes)
+}
+
 fn plan(old_bytes: u64, hw_bytes: u64, granularity_bytes: u64, max_bytes: u64) -> Option<Change> {
     let granule = granule(granularity_bytes);
     let new_bytes = round_down(max_bytes.min(WRITABLE_BYTES_MAX), granule).max(granule);
@@ -240,6 +266,13 @@ mod tests {
         assert_eq!(plan(16 * MIB, ata, 512, 16 * MIB), None);
         assert_eq!(plan(16 * MIB, ata, 512, u64::MAX), None);
         assert_eq!(plan(0, 0, 0, 16 * MIB), None);
+        let limits = DiscardLimits {
+            granularity_bytes: Some(4096),
+            max_bytes: Some(on_loop),
+            max_hw_bytes: Some(on_loop),
+        };
+        assert_eq!(lowered_to(limits, 1), Some(4096));
+        assert_eq!(lowered_to(DiscardLimits::default(), 1), None);
         // An administrator's own limit comes back as it was.
         assert_eq!(
             plan(64 * MIB, nvme, 512, 16 * MIB),

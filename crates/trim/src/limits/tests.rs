@@ -101,7 +101,7 @@ impl Bench {
 }
 
 fn now(mut limit: serde_json::Value) -> serde_json::Value {
-    limit["boot_id"] = journal::boot_id().unwrap().into();
+    limit["boot_id"] = journal::this_boot().unwrap().into();
     limit
 }
 
@@ -122,6 +122,34 @@ fn another_boot_or_another_drive_is_obsolete() {
     assert_eq!(bench.restore().unwrap(), vec![Restored::Obsolete; 3]);
     assert_eq!(std::fs::read_to_string(path).unwrap(), "16777216\n");
     assert!(!journal.exists());
+}
+
+/// As a loop device that was detached and attached anew.
+#[test]
+fn another_drive_in_the_same_queue_does_not_keep_the_limit() {
+    use std::os::unix::fs::MetadataExt;
+    let bench = Bench::new();
+    let path = drive(&bench.sysfs(), "nvme0n1", 16_777_216);
+    let mut other_drive = now(limit());
+    other_drive["diskseq"] = 8.into();
+    let found = std::fs::metadata(bench.sysfs().join("block/nvme0n1")).unwrap();
+    other_drive["queue_inode"] = (found.ino() + 1).into();
+    bench.leave(std::slice::from_ref(&other_drive));
+    assert_eq!(bench.restore().unwrap(), [Restored::Obsolete]);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "16777216\n");
+    other_drive["queue_inode"] = found.ino().into();
+    bench.leave(std::slice::from_ref(&other_drive));
+    let found_bytes = 4_294_966_784;
+    assert_eq!(
+        bench.restore().unwrap(),
+        [Restored::Nearest { found_bytes }]
+    );
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "4294966784");
+    // Whoever came has a limit of its own.
+    std::fs::write(&path, "1048576").unwrap();
+    bench.leave(&[other_drive]);
+    assert_eq!(bench.restore().unwrap(), [Restored::Obsolete]);
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "1048576");
 }
 
 #[test]

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 /// Of readings, those over the limit that one in a hundred may not exceed.
 const OVER_ALLOWED: f64 = 0.01;
-/// Of what is allowed the pass plans to use this much.
-const PLANNED: f64 = 0.7;
+/// Of what is allowed the pass plans to use this much: what the probe sees is a sample, and so is
+/// what others see.
+const PLANNED: f64 = 0.5;
 /// What is remembered, in seconds and in readings: a store's probe asks more seldom than the
 /// drives', and must not remember a bad minute for ten times as long.
 const LEDGER: Memory = Memory::new(120.0, 240.0, 2400.0);
@@ -247,13 +248,13 @@ impl Latency {
     }
 
     /// A short quiet measurement sees little of the tail. What reads take between steps, over a
-    /// longer time, may widen the tail's budget, up to three times; a drive that our own steps keep
-    /// busy gets no more than that.
+    /// longer time, may widen the tail's budget, up to twice; a drive that our own steps keep busy
+    /// gets no more than that.
     fn learn_tail(&mut self) {
         if self.idle.count() >= TAIL_READINGS && self.idle.count().is_multiple_of(TAIL_EVERY) {
             let first = self.first_p99_budget;
             let seen = self.idle.quantile(990).saturating_mul(3);
-            self.p99_budget = seen.clamp(first, first.saturating_mul(3));
+            self.p99_budget = seen.clamp(first, first.saturating_mul(2));
         }
     }
 

@@ -252,7 +252,7 @@ fn max_latency_is_the_drives_own() {
     let probes = vec![("a".to_owned(), quiet(500)), ("b".to_owned(), quiet(500))];
     let controller = Controller::new(settings, probes, &[]);
     assert_eq!(controller.budget(0), Duration::from_millis(7));
-    assert_eq!(controller.budget_p99(0), Duration::from_millis(21));
+    assert_eq!(controller.probes[0].p99_budget, Duration::from_millis(21));
     assert_eq!(controller.budget(1), Duration::from_micros(1500));
 }
 
@@ -341,13 +341,13 @@ fn the_tail_between_steps_is_learnt_and_bounded() {
     let budget_after = |slow_us: u64| {
         let probes = vec![("sda".to_owned(), quiet(500))];
         let mut controller = Controller::new(Settings::default(), probes, &[]);
-        let first = controller.budget_p99(0);
+        let first = controller.probes[0].p99_budget;
         for i in 0..1000 {
             let micros = if i % 40 == 0 { slow_us } else { 500 };
             controller.read(0, &[reading(i * 50, micros)]);
             controller.next(Duration::from_millis(i * 50));
         }
-        controller.budget_p99(0).as_secs_f64() / first.as_secs_f64()
+        controller.probes[0].p99_budget.as_secs_f64() / first.as_secs_f64()
     };
     // One read in 40 takes so long by itself.
     assert!(
@@ -355,8 +355,8 @@ fn the_tail_between_steps_is_learnt_and_bounded() {
         "nothing to learn"
     );
     let learnt = budget_after(4000);
-    assert!((1.5..3.0).contains(&learnt), "{learnt}");
-    assert!((2.99..3.01).contains(&budget_after(500_000)), "bounded");
+    assert!((1.3..2.0).contains(&learnt), "{learnt}");
+    assert!((1.99..2.01).contains(&budget_after(500_000)), "bounded");
 }
 
 #[test]
@@ -543,7 +543,6 @@ proptest! {
             max_latency,
             stall,
             rate_bytes_per_s: rate,
-            accept_stall: None,
             step_bytes_max,
             patience: Duration::from_mins(1),
         };

@@ -3,18 +3,17 @@ mod record;
 
 use super::{
     ASSUMED_BYTES_PER_S, DEADLINE_PASSED, Ended, Event, Options, Outcome, Parts, Progress,
-    Progressed, STALL_UNASKED,
+    Progressed, STALL_UNASKED, asked_to_end,
 };
 use crate::account::{self, Discarded};
 use crate::child::TrimError;
 use crate::counters::{CounterError, Sample};
-use crate::geometry::{Survey, Unsplittable};
+use crate::geometry::{GeometryError, Survey, Unsplittable};
 use crate::pace::{Action, Controller, QuietLevel, StepOutcome};
 use crate::probe::Reading;
 use crate::range::{Cursor, Step, StepBudget};
 use crate::settle::{Expect, Settler};
 use crate::state::Phase;
-use crate::stop::StopRequest;
 use believed::Believed;
 use jiff::Timestamp;
 use std::collections::{BTreeSet, VecDeque};
@@ -184,11 +183,8 @@ impl<'a> Engine<'a> {
         }
         let controller =
             Controller::new(self.options.settings.clone(), self.quiet.clone(), &samples);
-        let survey = self
-            .parts
-            .walk
-            .survey(USUAL_BUDGET)
-            .map_err(|error| failed(&error))?;
+        let surveyed = self.parts.walk.survey(USUAL_BUDGET);
+        let survey = surveyed.map_err(|error| self.unwalked(&error))?;
         self.progress.event(&Event::Begins {
             survey: survey.clone(),
             quiet: self.quiet.clone(),
@@ -237,12 +233,9 @@ impl<'a> Engine<'a> {
             match judged.controller.next(self.parts.clock.elapsed()) {
                 Action::Go => {
                     waited_since = None;
-                    let Some(step) = self
-                        .parts
-                        .walk
-                        .next_step(judged.controller.step_budget())
-                        .map_err(|error| failed(&error))?
-                    else {
+                    let budget = judged.controller.step_budget();
+                    let next = self.parts.walk.next_step(budget);
+                    let Some(step) = next.map_err(|error| self.unwalked(&error))? else {
                         self.own_up();
                         return Ok(Ended::Complete);
                     };
@@ -280,8 +273,8 @@ impl<'a> Engine<'a> {
 
     /// XFS passes over free space: what is busy in the log, what is shorter than a discard, and,
     /// on older kernels (6.1 among them), all but the first of the longest free extents of a group
-    /// that are equally long (`xfs_trim_extents` begins there and walks down by size). The other filesystems
-    /// remember what was trimmed before, and discard less for that reason.
+    /// that are equally long (`xfs_trim_extents` begins there and walks down by size). The other
+    /// filesystems remember what was trimmed before, and discard less for that reason.
     fn own_up(&mut self) {
         if self.parts.target.identity.fs_type != "xfs" || !self.measurable {
             return;
@@ -316,7 +309,8 @@ impl<'a> Engine<'a> {
         let predicted =
             measured.unwrap_or_else(|| Duration::from_secs_f64(ratio(bytes, ASSUMED_BYTES_PER_S)));
         let settings = &self.options.settings;
-        let allowed = settings
+        let allowed = self
+            .options
             .accept_stall
             .unwrap_or(STALL_UNASKED)
             .max(settings.stall);
@@ -327,7 +321,7 @@ impl<'a> Engine<'a> {
                     what: why.clone(),
                     bytes,
                 },
-                predicted: Some(predicted),
+                predicted,
             });
         }
         if predicted <= allowed {
@@ -443,6 +437,16 @@ impl<'a> Engine<'a> {
         }
     }
 
+    fn unwalked(&self, error: &GeometryError) -> Ended {
+        match error {
+            GeometryError::Stopped => self.stop_requested().unwrap_or(Ended::Signal(0)),
+            _ => Ended::Failed {
+                reason: error.to_string(),
+                resumable: true,
+            },
+        }
+    }
+
     fn untrimmed(&self, error: &TrimError) -> Ended {
         match error {
             TrimError::Stopped => self.stop_requested().unwrap_or(Ended::Signal(0)),
@@ -473,19 +477,8 @@ impl<'a> Engine<'a> {
     }
 
     fn stop_requested(&self) -> Option<Ended> {
-        let request = self.parts.stop.requested()?;
-        // `--cancel` arrives as a request and a signal, in this order.
         let key = self.parts.target.identity.key();
-        if request == StopRequest::Cancel || self.parts.state.cancel_requested(&key) {
-            return Some(Ended::Cancelled);
-        }
-        match request {
-            StopRequest::Signal(number) => Some(Ended::Signal(number)),
-            StopRequest::Cancel => Some(Ended::Cancelled),
-            StopRequest::Deadline => Some(Ended::Stopped {
-                reason: DEADLINE_PASSED.to_owned(),
-            }),
-        }
+        asked_to_end(&self.parts.stop, self.parts.state, &key)
     }
 
     /// Whether somebody wants an end, and time is left.
@@ -613,13 +606,6 @@ fn in_flight(sample: &Sample, devices: &[String]) -> u64 {
         .iter()
         .filter_map(|name| sample.devices.get(name))
         .fold(0, |sum, device| sum.saturating_add(device.in_flight))
-}
-
-fn failed(error: &crate::geometry::GeometryError) -> Ended {
-    Ended::Failed {
-        reason: error.to_string(),
-        resumable: true,
-    }
 }
 
 fn gone(error: &CounterError) -> Ended {

@@ -1,386 +1,12 @@
 //! Whole passes over a made-up filesystem and drive, in made-up time.
 
+mod world;
+
 use super::*;
-use crate::account::LayerName;
-use crate::child::{TrimError, Trimmed};
-use crate::counters::{CounterError, DeviceCounters, Sample};
-use crate::geometry::GeometryError;
-use crate::probe::Reading;
-use crate::range::{ByteRange, Cursor, StepBudget};
-use crate::stop::StopRequest;
-use crate::target::{Identity, TargetError};
-use facts::host::DeviceNumber;
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use crate::child::TrimError;
+use crate::target::TargetError;
 use std::rc::Rc;
-
-const UNIT: u64 = 4 << 20;
-
-/// What everything below looks at.
-#[allow(clippy::struct_excessive_bools)] // switches of a test
-struct World {
-    now: Cell<Duration>,
-    /// How far the wall clock is off.
-    wall_off_s: Cell<i64>,
-    devices: RefCell<BTreeMap<String, DeviceCounters>>,
-    /// Whether discards get as far as the drive.
-    passes: bool,
-    counts_discards: bool,
-    /// Of each range, so much is not discarded.
-    passed_over_eighths: u64,
-    /// Whether the drive counts anything at all (`queue/iostats`).
-    counts_reads: bool,
-    /// Whether the drive answers its probe.
-    answers: bool,
-    tended: Cell<u32>,
-    /// Bytes trimmed, in the order of the calls.
-    calls: RefCell<Vec<ByteRange>>,
-    stop: Stop,
-    gone: Cell<bool>,
-}
-
-impl World {
-    fn new() -> Self {
-        let devices = ["dm-0", "nvme0n1"]
-            .map(|name| (name.to_owned(), DeviceCounters::default()))
-            .into();
-        Self {
-            now: Cell::new(Duration::ZERO),
-            wall_off_s: Cell::new(0),
-            devices: RefCell::new(devices),
-            passes: true,
-            counts_discards: true,
-            passed_over_eighths: 0,
-            counts_reads: true,
-            answers: true,
-            tended: Cell::new(0),
-            calls: RefCell::default(),
-            stop: Stop::default(),
-            gone: Cell::new(false),
-        }
-    }
-}
-
-struct WorldClock(Rc<World>);
-
-impl Clock for WorldClock {
-    fn elapsed(&self) -> Duration {
-        self.0.now.get()
-    }
-
-    fn wall(&self) -> Timestamp {
-        let now_s = i64::try_from(self.0.now.get().as_secs()).unwrap();
-        Timestamp::from_second(1_800_000_000 + now_s + self.0.wall_off_s.get()).unwrap()
-    }
-
-    fn sleep(&self, duration: Duration) {
-        // A sleep of nothing would never end.
-        let passed = duration.max(Duration::from_micros(1));
-        self.0.now.set(self.0.now.get() + passed);
-    }
-}
-
-/// /proc/diskstats in the form of CentOS 7's kernel 3.10: 14 columns, with discards among the writes
-/// (`part_stat_add(cpu, part, sectors[rw], ...)`, block/blk-core.c, knows two directions only).
-fn diskstats_of_3_10(nvme_discarded_bytes: u64, dm_discarded_bytes: u64) -> String {
-    let nvme = 598_220_416 + nvme_discarded_bytes / 512;
-    let dm = 598_219_008 + dm_discarded_bytes / 512;
-    format!(
-        "   8       0 sda 38411 16 2319634 30177 812307 92615 29316920 1423360 0 602911 1453001\n   \
-         8       1 sda1 1883 0 49152 642 2 0 4096 11 0 573 653\n \
-         259       0 nvme0n1 9127713 27 571208512 1402213 4806177 19 {nvme} 2991203 0 1630211 4377450\n \
-         253       0 dm-0 9127700 0 571204352 1410020 4806196 0 {dm} 3004411 0 1641872 4414866\n   \
-         7       0 loop0 0 0 0 0 0 0 0 0 0 0 0\n"
-    )
-}
-
-struct WorldWatch(Rc<World>);
-
-impl Watch for WorldWatch {
-    fn sample(&mut self) -> Result<Sample, CounterError> {
-        if self.0.gone.get() {
-            return Err(CounterError::Gone {
-                device: "nvme0n1".to_owned(),
-            });
-        }
-        let mut devices = self.0.devices.borrow().clone();
-        if self.0.counts_discards {
-            for device in devices.values_mut() {
-                if self.0.counts_reads {
-                    device.reads = u64::try_from(self.0.now.get().as_millis() / 50).unwrap();
-                }
-                device.discards.get_or_insert(0);
-                device.discarded_bytes.get_or_insert(0);
-            }
-        } else {
-            let names: Vec<String> = devices.keys().cloned().collect();
-            let discarded = |name: &str| devices[name].discarded_bytes.unwrap_or(0);
-            let text = diskstats_of_3_10(discarded("nvme0n1"), discarded("dm-0"));
-            devices = crate::counters::parse_diskstats(&text, &names)?;
-        }
-        Ok(Sample {
-            at: self.0.now.get(),
-            devices,
-            io_pressure_us: None,
-        })
-    }
-}
-
-struct WorldProbe {
-    world: Rc<World>,
-    asked: Duration,
-}
-
-impl Probe for WorldProbe {
-    fn label(&self) -> String {
-        "4 KiB reads of nvme0n1".to_owned()
-    }
-
-    fn drain(&mut self) -> Vec<Reading> {
-        let mut readings = Vec::new();
-        while self.world.answers && self.asked + Duration::from_millis(50) <= self.world.now.get() {
-            self.asked += Duration::from_millis(50);
-            readings.push(Reading {
-                at: self.asked,
-                latency: Duration::from_micros(200),
-                failed: false,
-                pending: false,
-            });
-        }
-        readings
-    }
-}
-
-/// `units` pieces of free space of 4 MiB, one beside the other.
-struct WorldWalk {
-    units: u64,
-    next: u64,
-    unsplittable: bool,
-    rock_units: u64,
-    /// Hands the same step out for ever.
-    stuck: bool,
-}
-
-impl Walk for WorldWalk {
-    fn survey(&mut self, _: StepBudget) -> Result<Survey, GeometryError> {
-        Ok(Survey {
-            description: "made up".to_owned(),
-            free_bytes: self.units * UNIT,
-            free_extents: None,
-            largest_extent_bytes: None,
-            steps: self.units,
-            unsplittable: Vec::new(),
-            size_bytes: self.units * UNIT,
-        })
-    }
-
-    fn next_step(&mut self, budget: StepBudget) -> Result<Option<Step>, GeometryError> {
-        if self.next >= self.units {
-            return Ok(None);
-        }
-        let wanted = if self.unsplittable {
-            self.units.min(self.rock_units)
-        } else {
-            (budget.free_bytes / UNIT).max(1)
-        };
-        let taken = wanted.min(self.units - self.next);
-        let range = ByteRange {
-            start_bytes: self.next * UNIT,
-            len_bytes: taken * UNIT,
-        };
-        if !self.stuck {
-            self.next += taken;
-        }
-        Ok(Some(Step {
-            range,
-            free_extents: Some(taken),
-            free_bytes: Some(taken * UNIT),
-            largest_extent_bytes: Some(UNIT),
-            unsplittable: self.unsplittable.then(|| "a rock".to_owned()),
-        }))
-    }
-
-    fn observed(&mut self, _: Option<u64>) {}
-
-    fn cursor(&self) -> Cursor {
-        Cursor {
-            next_bytes: self.next * UNIT,
-            unallocated_done: false,
-        }
-    }
-
-    fn minlen_bytes(&self) -> u64 {
-        4096
-    }
-}
-
-type Trouble = Box<dyn FnMut(&World, usize) -> Option<TrimError>>;
-
-struct WorldTrimmer {
-    world: Rc<World>,
-    trouble: Trouble,
-}
-
-impl Trimmer for WorldTrimmer {
-    fn trim(&mut self, range: ByteRange, minlen_bytes: u64) -> Result<Trimmed, TrimError> {
-        assert_eq!(minlen_bytes, 4096);
-        let call = self.world.calls.borrow().len();
-        if let Some(error) = (self.trouble)(&self.world, call) {
-            return Err(error);
-        }
-        self.world.calls.borrow_mut().push(range);
-        // 4 GiB/s, and 100 us a call.
-        let took = Duration::from_micros(100) + Duration::from_nanos(range.len_bytes / 4);
-        self.world.now.set(self.world.now.get() + took);
-        for (name, device) in self.world.devices.borrow_mut().iter_mut() {
-            if name == "dm-0" || self.world.passes {
-                let taken_bytes =
-                    range.len_bytes - range.len_bytes / 8 * self.world.passed_over_eighths;
-                let bytes = device.discarded_bytes.unwrap_or(0) + taken_bytes;
-                device.discarded_bytes = Some(bytes);
-                device.discards = Some(device.discards.unwrap_or(0) + 1);
-            }
-        }
-        Ok(Trimmed {
-            reported_len_bytes: 7,
-            took,
-        })
-    }
-}
-
-#[derive(Default)]
-struct Heard(Vec<Event>);
-
-impl Progress for Heard {
-    fn event(&mut self, event: &Event) {
-        self.0.push(event.clone());
-    }
-}
-
-/// A pass of a test; its fields are changed before it runs.
-struct Trial {
-    world: Rc<World>,
-    state: State,
-    units: u64,
-    unsplittable: bool,
-    rock_units: u64,
-    stuck: bool,
-    options: Options,
-    gate: Box<dyn Gate>,
-    trouble: Trouble,
-    target: Target,
-    _directory: tempfile::TempDir,
-}
-
-impl Trial {
-    fn new(world: World) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let state =
-            State::open(directory.path().join("state"), directory.path().join("run")).unwrap();
-        Self {
-            world: Rc::new(world),
-            state,
-            units: 64,
-            unsplittable: false,
-            rock_units: u64::MAX,
-            stuck: false,
-            options: Options {
-                settings: Settings {
-                    max_latency: None,
-                    stall: Duration::from_millis(50),
-                    rate_bytes_per_s: None,
-                    accept_stall: None,
-                    step_bytes_max: 1 << 30,
-                    ..Settings::default()
-                },
-                quiet: Duration::from_secs(3),
-                deadline: None,
-                settle_timeout: Duration::from_secs(5),
-            },
-            gate: Box::new(AlwaysOpen),
-            trouble: Box::new(|_, _| None),
-            target: Target {
-                mount_point: PathBuf::from("/data"),
-                mount_id: 1,
-                identity: Identity {
-                    device: DeviceNumber {
-                        major: 253,
-                        minor: 0,
-                    },
-                    uuid: Some("11111111-2222-3333-4444-555555555555".to_owned()),
-                    fs_type: "xfs".to_owned(),
-                },
-                device_path: PathBuf::from("/dev/dm-0"),
-            },
-            _directory: directory,
-        }
-    }
-
-    fn key(&self) -> String {
-        self.target.identity.key()
-    }
-
-    fn run(&mut self) -> (Outcome, Vec<Event>) {
-        let resume = self.state.checkpoint(&self.key()).unwrap();
-        let layers = Layers {
-            layers: [("dm-0", 0, false), ("nvme0n1", 1, true)]
-                .map(|(device, depth, is_leaf)| LayerName {
-                    device: device.to_owned(),
-                    depth,
-                    is_leaf,
-                    is_mapped: false,
-                })
-                .into(),
-        };
-        let clock = WorldClock(Rc::clone(&self.world));
-        let mut heard = Heard::default();
-        let outcome = run(
-            Parts {
-                target: &self.target,
-                layers: &layers,
-                walk: Box::new(WorldWalk {
-                    units: self.units,
-                    next: resume.as_ref().map_or(0, |at| at.cursor.next_bytes / UNIT),
-                    stuck: self.stuck,
-                    unsplittable: self.unsplittable,
-                    rock_units: self.rock_units,
-                }),
-                resume,
-                trimmer: Box::new(WorldTrimmer {
-                    world: Rc::clone(&self.world),
-                    trouble: std::mem::replace(&mut self.trouble, Box::new(|_, _| None)),
-                }),
-                watch: Box::new(WorldWatch(Rc::clone(&self.world))),
-                probes: vec![Box::new(WorldProbe {
-                    world: Rc::clone(&self.world),
-                    asked: self.world.now.get(),
-                })],
-                clock: &clock,
-                state: &self.state,
-                stop: self.world.stop.clone(),
-                gate: std::mem::replace(&mut self.gate, Box::new(AlwaysOpen)),
-                tend: Box::new(|| {
-                    self.world.tended.set(self.world.tended.get() + 1);
-                    Ok(())
-                }),
-            },
-            &self.options,
-            &mut heard,
-        );
-        (outcome, heard.0)
-    }
-
-    /// Every piece of free space, in order and each once.
-    fn assert_all_trimmed_once(&self) {
-        let mut next = 0;
-        for range in self.world.calls.borrow().iter() {
-            assert_eq!(range.start_bytes, next);
-            next = range.end_bytes();
-        }
-        assert_eq!(next, self.units * UNIT);
-    }
-}
+use world::{Trial, UNIT, World};
 
 #[test]
 fn a_pass_visits_everything_once_and_leaves_no_checkpoint() {
@@ -440,6 +66,60 @@ fn cancel_drops_the_checkpoint() {
     let (outcome, _) = trial.run();
     assert_eq!(outcome.ended, Ended::Cancelled);
     assert_eq!(trial.state.checkpoint(&trial.key()).unwrap(), None);
+}
+
+#[test]
+fn a_stop_in_the_survey_ends_the_pass_and_changes_nothing() {
+    let mut trial = Trial::new(World::new());
+    trial.stop_in_survey = Some(StopRequest::Signal(15));
+    let (outcome, events) = trial.run();
+    assert_eq!(outcome.ended, Ended::Signal(15));
+    assert_eq!(outcome.survey, None);
+    assert!(
+        !events
+            .iter()
+            .any(|event| matches!(event, Event::Begins { .. }))
+    );
+    assert!(trial.world.calls.borrow().is_empty());
+    assert_eq!(trial.state.checkpoint(&trial.key()).unwrap(), None);
+
+    // The checkpoint of an earlier sitting stands as it is; a cancel drops it.
+    trial.world.stop.clear();
+    trial.trouble = Box::new(|world, call| {
+        (call == 2).then(|| {
+            world.stop.request(StopRequest::Signal(2));
+            TrimError::Stopped
+        })
+    });
+    assert_eq!(trial.run().0.ended, Ended::Signal(2));
+    let earlier = trial.state.checkpoint(&trial.key()).unwrap();
+    assert!(earlier.is_some());
+    for (request, ended, left) in [
+        (StopRequest::Signal(15), Ended::Signal(15), &earlier),
+        (StopRequest::Cancel, Ended::Cancelled, &None),
+    ] {
+        trial.world.stop.clear();
+        trial.stop_in_survey = Some(request);
+        assert_eq!(trial.run().0.ended, ended);
+        assert_eq!(&trial.state.checkpoint(&trial.key()).unwrap(), left);
+    }
+}
+
+#[test]
+fn how_a_pass_ends_that_is_asked_to() {
+    let trial = Trial::new(World::new());
+    let stop = Stop::default();
+    let ended = || asked_to_end(&stop, &trial.state, &trial.key());
+    assert_eq!(ended(), None);
+    stop.request(StopRequest::Signal(1));
+    assert_eq!(ended(), Some(Ended::Signal(1)));
+    stop.clear();
+    stop.request(StopRequest::Deadline);
+    let reason = DEADLINE_PASSED.to_owned();
+    assert_eq!(ended(), Some(Ended::Stopped { reason }));
+    stop.clear();
+    stop.request(StopRequest::Cancel);
+    assert_eq!(ended(), Some(Ended::Cancelled));
 }
 
 #[test]
@@ -549,7 +229,7 @@ fn what_cannot_be_split_wants_a_word() {
             .any(|event| matches!(event, Event::Unsplittable { .. }))
     );
 
-    trial.options.settings.accept_stall = Some(Duration::from_secs(2));
+    trial.options.accept_stall = Some(Duration::from_secs(2));
     assert_eq!(trial.run().0.ended, Ended::Complete);
     trial.assert_all_trimmed_once();
 }

@@ -140,7 +140,7 @@ fn a_waiting_read_is_reported_until_it_answers_and_nobody_waits_for_it() {
     };
     let mut probe = DriveProbe::start(&[path], slow, clock).unwrap();
     let at = clock.elapsed();
-    probe.shared.lock().waiting[0] = Some(at);
+    probe.shared.lock().readings.asked(0, at);
     for _ in 0..2 {
         let readings = probe.drain();
         assert_eq!(readings.len(), 1);

@@ -22,6 +22,89 @@ fn helper_command() -> Vec<OsString> {
     vec![helper().into(), "fitrim".into()]
 }
 
+/// A filesystem with free space that is still stored below. In the order in which all of it ends.
+struct Rig {
+    target: Target,
+    mounted: Mounted,
+    device: Loop,
+    /// The filesystem that its image is on, and what that is on, where it has one of its own.
+    outer: Option<(Mounted, Loop)>,
+    directory: tempfile::TempDir,
+}
+
+impl Rig {
+    /// `None` without root.
+    fn new(fs_type: &str) -> Option<Self> {
+        if !is_root() {
+            return None;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let image = directory.path().to_owned();
+        Some(Self::in_directory(directory, None, &image, fs_type))
+    }
+
+    /// The image of an ext4 lies on an XFS of its own; while that is frozen, the loop device waits
+    /// in fallocate, and whoever waits for its discards cannot be killed.
+    fn nested() -> Option<Self> {
+        if !is_root() {
+            return None;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let outer_device = Loop::sparse(directory.path(), "outer", 600 * MIB);
+        let outer_point = directory.path().join("outer.d");
+        let outer = Mounted::make("xfs", &outer_device.device, &outer_point);
+        let image = outer_point.join("inner");
+        std::fs::create_dir(&image).unwrap();
+        let outer = Some((outer, outer_device));
+        Some(Self::in_directory(directory, outer, &image, "ext4"))
+    }
+
+    fn in_directory(
+        directory: tempfile::TempDir,
+        outer: Option<(Mounted, Loop)>,
+        image: &Path,
+        fs_type: &str,
+    ) -> Self {
+        let device = Loop::sparse(image, "image", 400 * MIB);
+        let mounted = Mounted::make(fs_type, &device.device, &image.join("mnt"));
+        mounted.make_free_space(usize::try_from(GARBAGE_BYTES).unwrap());
+        Self {
+            target: target(&mounted, fs_type, &device.device),
+            mounted,
+            device,
+            outer,
+            directory,
+        }
+    }
+
+    fn freeze_outer(&self) -> Frozen {
+        Frozen::freeze(&self.outer.as_ref().expect("an outer filesystem").0)
+    }
+
+    fn state(&self) -> State {
+        let below = |name: &str| self.directory.path().join(name);
+        State::open(below("state"), below("run")).unwrap()
+    }
+
+    /// A pass of one step in a process of its own, and its child.
+    fn pass(&self) -> (Process, u32) {
+        let path = |name: &str| self.directory.path().join(name).display().to_string();
+        let mut parent = Process::start(&[
+            "trim",
+            &path("state"),
+            &path("run"),
+            self.mounted.mount_point.to_str().unwrap(),
+            &self.device.device,
+        ]);
+        assert_eq!(parent.line(), "trimmed");
+        let children = children_of(parent.pid());
+        let [child] = children.as_slice() else {
+            panic!("{children:?}");
+        };
+        (parent, *child)
+    }
+}
+
 fn target(mounted: &Mounted, fs_type: &str, device: &str) -> Target {
     Target::identify(mounted.mount_point.clone(), fs_type, device.into()).unwrap()
 }
@@ -30,36 +113,23 @@ fn start(target: &Target, stop: &Stop) -> Child {
     Child::new(helper_command(), target.clone(), Vec::new(), stop.clone())
 }
 
-/// A filesystem with free space that is still stored below.
-fn with_garbage(directory: &Path, fs_type: &str) -> (Loop, Mounted, Target) {
-    let device = Loop::sparse(directory, "image", 400 * MIB);
-    let mounted = Mounted::make(fs_type, &device.device, &directory.join("mnt"));
-    mounted.make_free_space(usize::try_from(GARBAGE_BYTES).unwrap());
-    let target = target(&mounted, fs_type, &device.device);
-    (device, mounted, target)
-}
-
 #[test]
 fn free_space_is_given_back_and_the_mount_is_not_held() {
-    if !is_root() {
-        return;
-    }
     for fs_type in ["ext4", "xfs", "btrfs"] {
-        let directory = tempfile::tempdir().unwrap();
-        let (device, mounted, target) = with_garbage(directory.path(), fs_type);
-        assert!(target.identity.uuid.is_some(), "{fs_type}");
-        let before = device.stored_bytes();
-        let mut child = start(&target, &Stop::default());
+        let Some(rig) = Rig::new(fs_type) else { return };
+        assert!(rig.target.identity.uuid.is_some(), "{fs_type}");
+        let before = rig.device.stored_bytes();
+        let mut child = start(&rig.target, &Stop::default());
         let trimmed = child.trim(ByteRange::WHOLE, 0).unwrap();
         assert!(trimmed.reported_len_bytes >= GARBAGE_BYTES, "{fs_type}");
         until(&format!("the image of {fs_type} shrinks"), || {
             // XFS frees what was deleted in the background.
             child.trim(ByteRange::WHOLE, 0).unwrap();
-            device.stored_bytes() + GARBAGE_BYTES / 10 * 9 < before
+            rig.device.stored_bytes() + GARBAGE_BYTES / 10 * 9 < before
         });
         let pid = child.pid().unwrap();
         // Between two calls nothing keeps the filesystem busy.
-        mounted.unmount();
+        rig.mounted.unmount();
         let error = child.trim(ByteRange::WHOLE, 0).unwrap_err();
         assert!(
             matches!(error, TrimError::Target(TargetError::Changed { .. })),
@@ -70,7 +140,7 @@ fn free_space_is_given_back_and_the_mount_is_not_held() {
             "{error}"
         );
         // The same process goes on when it is back.
-        let _mounted = Mounted::mount(&device.device, &directory.path().join("mnt"));
+        let _mounted = Mounted::mount(&rig.device.device, &rig.target.mount_point);
         match child.trim(ByteRange::WHOLE, 0) {
             Ok(_) => {}
             Err(TrimError::Target(TargetError::Changed { found, .. })) => {
@@ -84,12 +154,10 @@ fn free_space_is_given_back_and_the_mount_is_not_held() {
 
 #[test]
 fn what_is_there_instead_is_told() {
-    if !is_root() {
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let (device, mounted, target) = with_garbage(directory.path(), "ext4");
-    let mount_point = mounted.mount_point.clone();
+    let Some(rig) = Rig::new("ext4") else { return };
+    let (target, device) = (&rig.target, &rig.device.device);
+    let mount_point = &target.mount_point;
+    let beside = |name: &str| rig.directory.path().join(name);
     let changed = || match target.open().unwrap_err() {
         TargetError::Changed {
             expected, found, ..
@@ -103,41 +171,38 @@ fn what_is_there_instead_is_told() {
     target.open().unwrap();
 
     // Moved elsewhere: the directory below shows.
-    mounted.unmount();
-    let elsewhere = Mounted::mount(&device.device, &directory.path().join("elsewhere"));
+    rig.mounted.unmount();
+    let elsewhere = Mounted::mount(device, &beside("elsewhere"));
     let found = changed();
     assert!(found.contains("nothing is mounted"), "{found}");
 
     // Another filesystem on another device.
-    let other = Loop::sparse(directory.path(), "other", 64 * MIB);
-    let covering = Mounted::make("ext4", &other.device, &mount_point);
+    let other = Loop::sparse(rig.directory.path(), "other", 64 * MIB);
+    let covering = Mounted::make("ext4", &other.device, mount_point);
     let found = changed();
     assert!(found.contains("another filesystem"), "{found}");
     covering.unmount();
     elsewhere.unmount();
 
     // Another filesystem on the same device.
-    let replaced = Mounted::make("ext4", &device.device, &mount_point);
+    let replaced = Mounted::make("ext4", device, mount_point);
     let found = changed();
     assert!(found.contains("another filesystem"), "{found}");
     replaced.unmount();
 
     // The directory is gone as well.
-    std::fs::remove_dir(&mount_point).unwrap();
+    std::fs::remove_dir(mount_point).unwrap();
     let found = changed();
     assert!(found.contains("nothing is mounted"), "{found}");
 }
 
 #[test]
 fn a_lazily_unmounted_filesystem_is_gone() {
-    if !is_root() {
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let (_device, mounted, target) = with_garbage(directory.path(), "ext4");
-    let open = std::fs::File::create_new(mounted.mount_point.join("open")).unwrap();
-    run("umount", &["--lazy", mounted.mount_point.to_str().unwrap()]);
-    let error = target.open().unwrap_err();
+    let Some(rig) = Rig::new("ext4") else { return };
+    let mount_point = &rig.mounted.mount_point;
+    let open = std::fs::File::create_new(mount_point.join("open")).unwrap();
+    run("umount", &["--lazy", mount_point.to_str().unwrap()]);
+    let error = rig.target.open().unwrap_err();
     assert!(matches!(error, TargetError::Changed { .. }), "{error}");
     drop(open);
 }
@@ -162,12 +227,8 @@ fn the_kernels_refusal_is_passed_on() {
 
 #[test]
 fn a_killed_child_is_told_and_replaced() {
-    if !is_root() {
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let (_device, _mounted, target) = with_garbage(directory.path(), "ext4");
-    let mut child = start(&target, &Stop::default());
+    let Some(rig) = Rig::new("ext4") else { return };
+    let mut child = start(&rig.target, &Stop::default());
     child.trim(ByteRange::WHOLE, 0).unwrap();
     let first = child.pid().unwrap();
     signal(first, Signal::KILL);
@@ -186,13 +247,9 @@ fn a_killed_child_is_told_and_replaced() {
 
 #[test]
 fn a_stop_ends_even_a_child_that_does_not_hear() {
-    if !is_root() {
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let (_device, _mounted, target) = with_garbage(directory.path(), "ext4");
+    let Some(rig) = Rig::new("ext4") else { return };
     let stop = Stop::default();
-    let mut child = start(&target, &stop);
+    let mut child = start(&rig.target, &stop);
     child.trim(ByteRange::WHOLE, 0).unwrap();
     let pid = child.pid().unwrap();
     // SIGTERM waits until the process is continued; SIGKILL does not.
@@ -319,32 +376,18 @@ fn lock(state: &State, target: &Target) -> Result<trim::state::Locks, StateError
     state.lock(&target.identity, &[])
 }
 
-/// The image of the inner filesystem lies on an outer one; while that is frozen, the loop device
-/// waits in fallocate, and whoever waits for its discards cannot be killed.
 #[test]
 fn a_child_that_waits_for_the_drive_is_left_with_its_locks() {
-    if !is_root() {
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let outer_device = Loop::sparse(directory.path(), "outer", 600 * MIB);
-    let outer = Mounted::make(
-        "xfs",
-        &outer_device.device,
-        &directory.path().join("outer.d"),
-    );
-    let inner = directory.path().join("outer.d/inner");
-    std::fs::create_dir(&inner).unwrap();
-    let (_device, _mounted, target) = with_garbage(&inner, "ext4");
-    let state = State::open(directory.path().join("state"), directory.path().join("run")).unwrap();
-    let locks = lock(&state, &target).unwrap();
+    let Some(rig) = Rig::nested() else { return };
+    let (target, state) = (&rig.target, rig.state());
+    let locks = lock(&state, target).unwrap();
     let stop = Stop::default();
     let inherited: Vec<OwnedFd> = locks.for_child().unwrap();
     let mut child = Child::new(helper_command(), target.clone(), inherited, stop.clone());
     child.trim(ByteRange::WHOLE, 1 << 40).unwrap_err();
     let pid = child.pid().unwrap();
 
-    let frozen = Frozen::freeze(&outer);
+    let frozen = rig.freeze_outer();
     let later = stop.clone();
     let stopper = std::thread::spawn(move || {
         until_it_waits(pid);
@@ -362,7 +405,7 @@ fn a_child_that_waits_for_the_drive_is_left_with_its_locks() {
     drop(child);
     drop(locks);
     assert!(is_alive(pid));
-    let busy = lock(&state, &target).unwrap_err();
+    let busy = lock(&state, target).unwrap_err();
     assert!(
         matches!(
             busy,
@@ -375,108 +418,101 @@ fn a_child_that_waits_for_the_drive_is_left_with_its_locks() {
     );
     drop(frozen);
     until("the child is gone", || !is_alive(pid));
-    until("its locks are free", || lock(&state, &target).is_ok());
+    until("its locks are free", || lock(&state, target).is_ok());
 }
 
 /// As above, and then the parent is killed: the lock's taker is dead, and its heir is found.
 #[test]
 fn a_stuck_child_outlives_its_parent_and_is_named() {
-    if !is_root() {
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let outer_device = Loop::sparse(directory.path(), "outer", 600 * MIB);
-    let outer = Mounted::make(
-        "xfs",
-        &outer_device.device,
-        &directory.path().join("outer.d"),
-    );
-    let inner = directory.path().join("outer.d/inner");
-    std::fs::create_dir(&inner).unwrap();
-    let (device, mounted, target) = with_garbage(&inner, "ext4");
-    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    let mut parent = Process::start(&[
-        "trim",
-        &path("state"),
-        &path("run"),
-        mounted.mount_point.to_str().unwrap(),
-        &device.device,
-    ]);
-    assert_eq!(parent.line(), "trimmed");
-    let children = children_of(parent.pid());
-    let [child] = children.as_slice() else {
-        panic!("{children:?}");
-    };
-    let state = State::open(path("state").into(), path("run").into()).unwrap();
-    assert_eq!(
-        state.holder(&target.identity.key()).unwrap(),
-        Some(parent.pid())
-    );
+    let Some(rig) = Rig::nested() else { return };
+    let (mut parent, child) = rig.pass();
+    let (target, state) = (&rig.target, rig.state());
+    let key = target.identity.key();
+    assert_eq!(state.holder(&key).unwrap(), Some(parent.pid()));
     // Something to trim: what was trimmed is not trimmed again.
-    mounted.make_free_space(usize::try_from(GARBAGE_BYTES).unwrap());
-    let frozen = Frozen::freeze(&outer);
+    let garbage_bytes = usize::try_from(GARBAGE_BYTES).unwrap();
+    rig.mounted.make_free_space(garbage_bytes);
+    let frozen = rig.freeze_outer();
     parent.say("again");
-    until_it_waits(*child);
+    until_it_waits(child);
     parent.kill();
-    assert_eq!(state.holder(&target.identity.key()).unwrap(), Some(*child));
-    match lock(&state, &target).unwrap_err() {
-        StateError::Busy { pid, .. } => assert_eq!(pid, *child),
+    assert_eq!(state.holder(&key).unwrap(), Some(child));
+    match lock(&state, target).unwrap_err() {
+        StateError::Busy { pid, .. } => assert_eq!(pid, child),
         error => panic!("{error}"),
     }
     // Nobody is there to be cancelled; the checkpoint could be dropped.
-    assert!(!state.cancel(&target.identity.key()).unwrap());
+    assert!(!state.cancel(&key).unwrap());
     drop(frozen);
-    until("the child is gone", || !is_alive(*child));
-    until("its locks are free", || lock(&state, &target).is_ok());
+    until("the child is gone", || !is_alive(child));
+    until("its locks are free", || lock(&state, target).is_ok());
 }
 
 #[test]
 fn an_idle_child_dies_with_its_parent() {
-    if !is_root() {
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let (device, mounted, _target) = with_garbage(directory.path(), "ext4");
-    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    let mut parent = Process::start(&[
-        "trim",
-        &path("state"),
-        &path("run"),
-        mounted.mount_point.to_str().unwrap(),
-        &device.device,
-    ]);
-    assert_eq!(parent.line(), "trimmed");
-    let children = children_of(parent.pid());
-    assert_eq!(children.len(), 1);
+    let Some(rig) = Rig::new("ext4") else { return };
+    let (mut parent, child) = rig.pass();
     parent.kill();
-    until("the child is gone", || !is_alive(children[0]));
-    mounted.unmount();
+    until("the child is gone", || !is_alive(child));
+    rig.mounted.unmount();
 }
 
-/// A background job of a shell ignores SIGINT, `nohup` SIGHUP, and exec keeps it that way.
-#[test]
-fn ignored_signals_are_set_right() {
+/// Runs the child's command in a shell, `exec "$0" fitrim` at the end of it, lets it answer once and
+/// gives its masks of ignored, caught and blocked signals; then SIGTERM must end it.
+fn masks_under(script: &str) -> [u64; 3] {
     let target = Target::identify("/proc".into(), "proc", "proc".into()).unwrap();
-    let script = "trap '' HUP INT QUIT TERM; exec \"$0\" fitrim";
     let helper = ["sh", "-c", script]
         .map(OsString::from)
         .into_iter()
         .chain([helper().into()])
         .collect();
     let mut child = Child::new(helper, target, Vec::new(), Stop::default());
-    assert!(matches!(
-        child.trim(ByteRange::WHOLE, 0),
-        Err(TrimError::Kernel(_))
-    ));
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.pid().unwrap())).unwrap();
-    let mask = |name: &str| {
+    let error = child.trim(ByteRange::WHOLE, 0).unwrap_err();
+    assert!(matches!(error, TrimError::Kernel(_)), "{script}: {error}");
+    let pid = child.pid().unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    signal(pid, Signal::TERM);
+    until("SIGTERM ends it", || !is_alive(pid));
+    ["SigIgn:", "SigCgt:", "SigBlk:"].map(|name| {
         let line = status.lines().find(|line| line.starts_with(name)).unwrap();
         u64::from_str_radix(line.split_ascii_whitespace().nth(1).unwrap(), 16).unwrap()
-    };
+    })
+}
+
+fn assert_deadly([ignored, caught, blocked]: [u64; 3], script: &str) {
     for number in [1, 2, 3, 15] {
-        for name in ["SigIgn:", "SigCgt:", "SigBlk:"] {
-            assert_eq!(mask(name) >> (number - 1) & 1, 0, "{name} {number}");
-        }
+        let touched = (ignored | caught | blocked) >> (number - 1) & 1;
+        assert_eq!(touched, 0, "{script}: signal {number}");
+    }
+    assert_eq!(blocked, 0, "{script}");
+}
+
+/// A background job of a shell ignores SIGINT, `nohup` SIGHUP, and exec keeps it that way.
+#[test]
+fn ignored_signals_are_set_right() {
+    let script = "trap '' HUP INT QUIT TERM; exec \"$0\" fitrim";
+    assert_deadly(masks_under(script), script);
+}
+
+/// The mask outlives exec as well.
+#[test]
+fn blocked_signals_are_set_right() {
+    let block = "env --block-signal=HUP,INT,QUIT,TERM,USR1";
+    let is_known = std::process::Command::new("sh")
+        .args([
+            "-c",
+            &format!("{block} grep -q 'SigBlk:.*4207' /proc/self/status"),
+        ])
+        .status();
+    if !is_known.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: env blocks no signals before GNU coreutils 8.31");
+        return;
+    }
+    for script in [
+        format!("exec {block} \"$0\" fitrim"),
+        format!("trap '' TERM; exec {block} \"$0\" fitrim"),
+    ] {
+        assert_deadly(masks_under(&script), &script);
     }
 }
 

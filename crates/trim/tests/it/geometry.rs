@@ -5,8 +5,8 @@ use crate::support::{Loop, Mounted, is_root, run};
 use std::path::Path;
 use std::time::Duration;
 use trim::child::{Child, Trimmer};
-use trim::geometry::{self, Walk};
-use trim::stop::Stop;
+use trim::geometry::{self, GeometryError, Walk};
+use trim::stop::{Stop, StopRequest};
 use trim::target::Target;
 use trim::{Cursor, StepBudget};
 
@@ -153,7 +153,7 @@ impl Rig {
     }
 
     fn walk(&self, from: Cursor) -> Box<dyn Walk> {
-        geometry::open(&self.target, from).unwrap()
+        geometry::open(&self.target, from, &Stop::default()).unwrap()
     }
 
     fn stored_bytes(&self) -> u64 {
@@ -348,7 +348,9 @@ fn a_device_with_another_ext4_is_refused() {
     let path = ours.device.clone().into();
     let mut target = Target::identify(mounted.mount_point.clone(), "ext4", path).unwrap();
     target.device_path = other.device.clone().into();
-    let opened = geometry::open(&target, Cursor::default()).err().unwrap();
+    let opened = geometry::open(&target, Cursor::default(), &Stop::default())
+        .err()
+        .unwrap();
     assert!(
         opened.to_string().contains("it is of filesystem"),
         "{opened}"
@@ -362,4 +364,30 @@ fn a_device_with_another_ext4_is_refused() {
         target.identity.uuid.map(|uuid| uuid.replace('-', ""))
     );
     assert!(geometry::ext4_uuid(Path::new("/dev/null")).is_err());
+}
+
+#[test]
+fn a_stop_ends_the_survey_of_every_geometry() {
+    if !is_root() {
+        return;
+    }
+    for fs_type in ["xfs", "ext4", "btrfs"] {
+        let directory = tempfile::tempdir().unwrap();
+        let device = Loop::sparse(directory.path(), "image", 400 * MIB);
+        let mount_point = directory.path().join("mnt");
+        let _mounted = Mounted::make(fs_type, &device.device, &mount_point);
+        let path = device.device.clone().into();
+        let target = Target::identify(mount_point, fs_type, path).unwrap();
+        let stop = Stop::default();
+        let mut walk = geometry::open(&target, Cursor::default(), &stop).unwrap();
+        stop.request(StopRequest::Signal(15));
+        let surveyed = walk.survey(BUDGET);
+        assert!(
+            matches!(surveyed, Err(GeometryError::Stopped)),
+            "{fs_type}: {surveyed:?}"
+        );
+        stop.clear();
+        let survey = walk.survey(BUDGET).unwrap();
+        assert!(survey.free_bytes > 100 * MIB, "{fs_type}: {survey:?}");
+    }
 }

@@ -16,6 +16,9 @@ struct Fake {
     group_tree: bool,
     free_space_tree: bool,
     devices: Vec<(u64, u64)>,
+    /// Searches that were made, and after how many a stop is asked for.
+    asked: u64,
+    stop_after: u64,
 }
 
 impl BtrfsSource for Fake {
@@ -25,8 +28,16 @@ impl BtrfsSource for Fake {
 
     fn close(&mut self) {}
 
+    fn check_stop(&self) -> Result<(), GeometryError> {
+        if self.asked >= self.stop_after {
+            return Err(GeometryError::Stopped);
+        }
+        Ok(())
+    }
+
     fn search(&mut self, key: BtrfsSearchKey) -> io::Result<(u32, Vec<u8>)> {
         assert_eq!(key.type_min, key.type_max);
+        self.asked += 1;
         let absent = || Err(Errno::NOENT.into());
         let kind = match key.tree_id {
             CHUNK_TREE => CHUNK_ITEM,
@@ -69,6 +80,8 @@ fn made(groups: &[Made]) -> Fake {
         group_tree: false,
         free_space_tree: true,
         devices: vec![(1000 * MIB, 400 * MIB), (500 * MIB, 100 * MIB)],
+        asked: 0,
+        stop_after: u64::MAX,
     }
 }
 
@@ -141,6 +154,28 @@ fn nonsense_is_an_error() {
             "{found:?}"
         );
     }
+}
+
+#[test]
+fn a_stop_ends_the_survey_and_the_search_for_a_step() {
+    let groups: Vec<Made> = (1..=100).map(|at| (at * MIB, MIB, 0, 1, 1)).collect();
+    let behind_the_unallocated = Cursor {
+        next_bytes: 0,
+        unallocated_done: true,
+    };
+    let mut walk = Btrfs::new(made(&groups), behind_the_unallocated);
+    walk.source.stop_after = 10;
+    let whole = budget(1000, 1000);
+    let surveyed = walk.survey(whole);
+    assert!(matches!(surveyed, Err(GeometryError::Stopped)));
+    let step = walk.next_step(whole);
+    assert!(matches!(step, Err(GeometryError::Stopped)));
+    // What belongs to one block group is asked together, and the next step begins with its chunks.
+    assert!((10..=13).contains(&walk.source.asked));
+    walk.source.stop_after = u64::MAX;
+    assert_eq!(walk.survey(whole).unwrap().free_extents, Some(100));
+    let step = walk.next_step(whole).unwrap().unwrap();
+    assert_eq!(step.free_bytes, Some(100 * MIB), "nothing was left out");
 }
 
 proptest! {

@@ -19,6 +19,9 @@ struct Fake {
     free: Vec<u64>,
     lists_extents: bool,
     open: bool,
+    /// Lists of extents that were asked for, and after how many a stop is asked for.
+    asked: u64,
+    stop_after: u64,
 }
 
 impl Fake {
@@ -55,6 +58,13 @@ impl Ext4Source for Fake {
         self.open = false;
     }
 
+    fn check_stop(&self) -> Result<(), GeometryError> {
+        if self.asked >= self.stop_after {
+            return Err(GeometryError::Stopped);
+        }
+        Ok(())
+    }
+
     fn read_at(&mut self, offset_bytes: u64, len_bytes: usize) -> io::Result<Vec<u8>> {
         if offset_bytes == SUPERBLOCK_OFFSET_BYTES {
             return Ok(self.superblock());
@@ -74,6 +84,7 @@ impl Ext4Source for Fake {
 
     fn fsmap(&mut self, low: FsMap, high: FsMap) -> io::Result<Vec<FsMap>> {
         assert!(self.open, "the mount is open while it is asked");
+        self.asked += 1;
         if !self.lists_extents {
             return Err(Errno::NOTTY.into());
         }
@@ -96,6 +107,8 @@ fn walk(free: &[u64], lists_extents: bool, from: u64) -> Ext4<Fake> {
         free: free.to_vec(),
         lists_extents,
         open: false,
+        asked: 0,
+        stop_after: u64::MAX,
     };
     let cursor = Cursor {
         next_bytes: from,
@@ -160,7 +173,7 @@ fn a_group_larger_than_the_budget_is_said_to_be_one() {
     assert_eq!(survey.largest_extent_bytes, Some(499 * BLOCK));
     let first = walk.next_step(budget(100, 100)).unwrap().unwrap();
     assert_eq!(first.unsplittable.as_deref(), Some(WHY_WHOLE));
-    assert_eq!(first.largest_extent_bytes, Some(499 * BLOCK));
+    assert_eq!(first.free_bytes, Some(500 * BLOCK));
     let second = walk.next_step(budget(100, 100)).unwrap().unwrap();
     assert_eq!(second.unsplittable, None);
 }
@@ -175,6 +188,22 @@ fn kernels_without_getfsmap_tell_bytes_only() {
         (step.free_bytes, step.free_extents),
         (Some(11 * BLOCK), None)
     );
+}
+
+#[test]
+fn a_stop_ends_the_survey_and_the_search_for_a_step() {
+    let mut walk = walk(&[5; 100], true, 0);
+    walk.source.stop_after = 10;
+    let whole = budget(1000, 1000);
+    let surveyed = walk.survey(whole);
+    assert!(matches!(surveyed, Err(GeometryError::Stopped)));
+    let step = walk.next_step(whole);
+    assert!(matches!(step, Err(GeometryError::Stopped)));
+    assert_eq!(walk.source.asked, 10);
+    assert!(!walk.source.open, "nothing stays open");
+    walk.source.stop_after = u64::MAX;
+    assert_eq!(walk.survey(whole).unwrap().free_bytes, 500 * BLOCK);
+    assert_eq!(steps(&mut walk, whole), [(0, 100)], "nothing was left out");
 }
 
 proptest! {

@@ -82,6 +82,7 @@ impl Stream {
         } else {
             FsMap::upper(self.group.device, self.group.end)
         };
+        source.check_stop()?;
         self.listed_at = source.elapsed();
         let records = source
             .fsmap(low, high)

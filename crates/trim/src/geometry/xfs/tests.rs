@@ -19,6 +19,8 @@ struct Disk {
     hides_straddling: Cell<bool>,
     no_fsmap: Cell<bool>,
     calls: Cell<u64>,
+    /// After so many calls a stop is asked for.
+    stop_after: Cell<Option<u64>>,
 }
 
 #[derive(Clone)]
@@ -32,6 +34,13 @@ impl XfsSource for Fake {
 
     fn close(&mut self) {
         self.0.opened.set(self.0.opened.get() - 1);
+    }
+
+    fn check_stop(&self) -> Result<(), GeometryError> {
+        match self.0.stop_after.get() {
+            Some(calls) if self.0.calls.get() >= calls => Err(GeometryError::Stopped),
+            _ => Ok(()),
+        }
     }
 
     fn fsmap(&mut self, low: FsMap, high: FsMap) -> io::Result<Vec<FsMap>> {
@@ -348,10 +357,32 @@ fn without_getfsmap_whole_groups_with_their_free_bytes() {
             step.range,
             range(number * 1000 * BLOCK, (number + 1) * 1000 * BLOCK)
         );
-        assert_eq!(step.largest_extent_bytes, Some(10 * BLOCK));
+        assert_eq!(step.free_bytes, Some(50 * BLOCK));
         assert!(step.unsplittable.is_some());
     }
     assert_eq!(walk.next_step(budget(1, 1)).unwrap(), None);
+}
+
+#[test]
+fn a_stop_ends_the_survey_and_the_search_for_a_step() {
+    // Extents that are passed over, in one group: many questions for no step at all.
+    let extents: Vec<Extent> = (0..5000).map(|n| blocks(2 * n + 1, 2 * n + 2)).collect();
+    let disk = disk(&extents);
+    let mut shape = shape(1, 20_000);
+    shape.granularity = 2 * BLOCK;
+    let mut walk = walk(&disk, shape, NEW, 0);
+    let opened_with = disk.calls.get();
+    disk.stop_after.set(Some(opened_with + 3));
+    let surveyed = walk.survey(budget(100, 100));
+    assert!(matches!(surveyed, Err(GeometryError::Stopped)));
+    let step = walk.next_step(budget(100, 100));
+    assert!(matches!(step, Err(GeometryError::Stopped)));
+    assert_eq!(disk.calls.get(), opened_with + 3);
+    assert_eq!(disk.opened.get(), 0, "nothing stays open");
+    disk.stop_after.set(None);
+    let said = walk.survey(budget(100, 100)).unwrap().description;
+    assert!(said.contains("5000 more free extents"), "{said}");
+    assert_eq!(walk.next_step(budget(100, 100)).unwrap(), None);
 }
 
 #[test]
@@ -507,6 +538,7 @@ proptest! {
         impl XfsSource for Hostile {
             fn open(&mut self) -> Result<(), GeometryError> { Ok(()) }
             fn close(&mut self) {}
+            fn check_stop(&self) -> Result<(), GeometryError> { Ok(()) }
             fn fsmap(&mut self, _: FsMap, _: FsMap) -> io::Result<Vec<FsMap>> {
                 Ok(self.0.iter().copied().cycle().take(FSMAP_RECORDS).collect())
             }

@@ -1,0 +1,132 @@
+//! What the threads of a probe have heard, until somebody asks.
+
+use super::Reading;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Readings kept for a caller who does not come.
+const READINGS_MAX: usize = 1 << 16;
+
+/// The readings of an open loop: requests wait in slots, one request in each, and whoever drains
+/// them hears of those that were answered and of those that still wait.
+#[derive(Debug, Default)]
+pub struct Readings {
+    answered: VecDeque<Reading>,
+    /// When each slot's request was asked, while it waits.
+    waiting: Vec<Option<Duration>>,
+}
+
+impl Readings {
+    /// Lets one more request wait at the same time; gives the slot's number.
+    pub fn add_slot(&mut self) -> usize {
+        self.waiting.push(None);
+        self.waiting.len() - 1
+    }
+
+    /// A request was sent from a slot at a moment of the monotonic clock.
+    pub fn asked(&mut self, slot: usize, at: Duration) {
+        if let Some(waiting) = self.waiting.get_mut(slot) {
+            *waiting = Some(at);
+        }
+    }
+
+    /// The request of a slot was answered, or failed, after so long; nothing where none waits there.
+    /// The oldest readings are forgotten where nobody drains them.
+    pub fn answered(&mut self, slot: usize, latency: Duration, failed: bool) {
+        let Some(at) = self.waiting.get_mut(slot).and_then(Option::take) else {
+            return;
+        };
+        if self.answered.len() >= READINGS_MAX {
+            self.answered.pop_front();
+        }
+        self.answered.push_back(Reading {
+            at,
+            latency,
+            failed,
+            pending: false,
+        });
+    }
+
+    /// What [`super::Probe::drain`] gives: the answers since the last call, and then the requests
+    /// that wait at this moment, which come again. Both in the order in which they were asked.
+    pub fn drain(&mut self, now: Duration) -> Vec<Reading> {
+        let mut readings: Vec<Reading> = self.answered.drain(..).collect();
+        let answers = readings.len();
+        readings.extend(self.waiting.iter().flatten().map(|&at| Reading {
+            at,
+            latency: now.saturating_sub(at),
+            failed: false,
+            pending: true,
+        }));
+        let (answered, pending) = readings.split_at_mut(answers);
+        answered.sort_by_key(|reading| reading.at);
+        pending.sort_by_key(|reading| reading.at);
+        readings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn answers_come_once_and_what_waits_comes_last_and_again() {
+        let mut readings = Readings::default();
+        for slot in 0..4 {
+            assert_eq!(readings.add_slot(), slot);
+        }
+        for (slot, ms) in [(0, 40), (1, 10), (2, 30), (3, 20)] {
+            readings.asked(slot, at(ms));
+        }
+        readings.answered(0, at(1), true);
+        readings.answered(1, at(35), false);
+        let heard = |now: Duration, readings: &mut Readings| -> Vec<(Duration, Duration, bool)> {
+            let drained = readings.drain(now);
+            assert!(
+                drained
+                    .iter()
+                    .all(|reading| !reading.failed || reading.at == at(40))
+            );
+            drained
+                .iter()
+                .map(|reading| (reading.at, reading.latency, reading.pending))
+                .collect()
+        };
+        assert_eq!(
+            heard(at(50), &mut readings),
+            [
+                (at(10), at(35), false),
+                (at(40), at(1), false),
+                (at(20), at(30), true),
+                (at(30), at(20), true),
+            ]
+        );
+        readings.answered(3, at(60), false);
+        assert_eq!(
+            heard(at(90), &mut readings),
+            [(at(20), at(60), false), (at(30), at(60), true)]
+        );
+    }
+
+    #[test]
+    fn an_answer_to_nothing_is_none_and_the_newest_are_kept() {
+        let mut readings = Readings::default();
+        readings.asked(7, at(1));
+        readings.answered(7, at(1), false);
+        let slot = readings.add_slot();
+        readings.answered(slot, at(1), false);
+        assert_eq!(readings.drain(at(9)), []);
+        let count = READINGS_MAX as u64 + 10;
+        for ms in 0..count {
+            readings.asked(slot, at(ms));
+            readings.answered(slot, at(1), false);
+        }
+        let kept = readings.drain(at(count));
+        assert_eq!(kept.len(), READINGS_MAX);
+        assert_eq!(kept[0].at, at(10));
+    }
+}
