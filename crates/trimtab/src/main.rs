@@ -81,7 +81,7 @@ fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Rule(arguments) => commands::rule::run(&arguments),
         Command::Trim(arguments) => {
             let config = Config::load(cli.config.as_deref())?;
-            commands::trim::run(&arguments, &config, cli.quiet)
+            commands::trim::run(&arguments, &config, cli.config.as_deref(), cli.quiet)
         }
         Command::Completions { shell } => commands::manual::completions(shell),
         Command::Man { directory } => commands::manual::pages(&directory),

@@ -12,10 +12,22 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a hang is watched. Nothing is expected to take long.
-const PATIENCE: Duration = Duration::from_mins(2);
+pub const PATIENCE: Duration = Duration::from_mins(2);
+/// Says what is missing, and leaves the test.
+macro_rules! needs_root {
+    () => {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("SKIPPED: loop devices need root");
+            return;
+        }
+    };
+}
+pub(crate) use needs_root;
+
 /// Bytes of a MiB.
 pub const MIB: u64 = 1 << 20;
 
+/// Runs a tool that has to succeed; its output.
 pub fn tool(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program)
         .args(arguments)
@@ -218,6 +230,15 @@ impl Disk {
 
     /// The only checkpoint.
     pub fn checkpoint(&self) -> Option<Value> {
+        serde_json::from_slice(&fs::read(self.checkpoint_path()?).ok()?).ok()
+    }
+
+    /// Writes it back, changed.
+    pub fn keep_checkpoint(&self, checkpoint: &Value) {
+        fs::write(self.checkpoint_path().unwrap(), checkpoint.to_string()).unwrap();
+    }
+
+    fn checkpoint_path(&self) -> Option<PathBuf> {
         let entries = fs::read_dir(self.state()).ok()?;
         let name = entries
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
@@ -225,7 +246,7 @@ impl Disk {
                 name.starts_with("pass-")
                     && Path::new(name).extension().is_some_and(|e| e == "json")
             })?;
-        serde_json::from_slice(&fs::read(self.state().join(name)).ok()?).ok()
+        Some(self.state().join(name))
     }
 
     pub fn audit(&self) -> Vec<Value> {
@@ -289,6 +310,11 @@ pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
         assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// Without the line breaks that a path of some length leads to.
+pub fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 pub fn parse(text: &str) -> Vec<Value> {

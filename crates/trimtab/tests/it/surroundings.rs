@@ -1,5 +1,7 @@
 //! What a program may be started with.
 
+use crate::disk::{Disk, needs_root, of_type, parse};
+use crate::support::stdout;
 use std::fs::File;
 use std::process::{Command, Stdio};
 
@@ -21,6 +23,31 @@ fn an_error_that_nobody_can_be_told_of_ends_as_usual() {
             .unwrap();
         assert_eq!(status.code(), Some(2), "{variable}={value}");
     }
+}
+
+#[test]
+fn an_error_that_nobody_can_be_told_of_does_not_end_the_passes_that_follow() {
+    needs_root!();
+    let disks = [64, 65].map(|mib| Disk::new("ext4", mib, "rw"));
+    // Nobody listens at port 1.
+    let green = ["--require-green", "http://127.0.0.1:1/"];
+    let paths = disks.each_ref().map(Disk::path);
+    let output = disks[0]
+        .trim(&[&paths[0], &paths[1], green[0], green[1], "--format", "json"])
+        .stderr(full())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    let lines = parse(&stdout(&output));
+    let refused: Vec<_> = of_type(&lines, "ended")
+        .iter()
+        .map(|ended| (&ended["mount_point"], &ended["outcome"]))
+        .collect();
+    let expected = paths.map(|path| (path.into(), "refused".into()));
+    assert_eq!(
+        refused,
+        expected.each_ref().map(|(path, word)| (path, word))
+    );
 }
 
 #[test]

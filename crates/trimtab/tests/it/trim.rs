@@ -1,7 +1,7 @@
 //! `trimtab trim` as its users meet it: words it refuses, consent, dry runs, whole passes on loop
 //! devices, signals, other terminals. What goes wrong below a pass is in `trim_trouble`.
 
-use crate::disk::{Disk, MIB, of_type, tool, wait_until};
+use crate::disk::{Disk, MIB, needs_root, of_type, tool, wait_until, words};
 use crate::support::{stderr, stdout};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -10,16 +10,6 @@ use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
-
-/// Says what is missing, and leaves the test.
-macro_rules! needs_root {
-    () => {
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("SKIPPED: loop devices need root");
-            return;
-        }
-    };
-}
 
 fn refused(output: &Output) -> String {
     assert_eq!(
@@ -30,11 +20,6 @@ fn refused(output: &Output) -> String {
         stderr(output)
     );
     stderr(output)
-}
-
-/// Without the line breaks that a path of some length leads to.
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Ignores what a directory listing of this machine would make of a plan.
@@ -67,6 +52,14 @@ fn arguments_that_do_not_fit_are_usage_errors() {
             "no time zone",
         ),
         (&["trim", "--cancel"], "required"),
+        (
+            &["trim", "/", "--dry-run", "--require-green", "es1:9200"],
+            "--require-green: URL: expected http://",
+        ),
+        (
+            &["trim", "/", "--dry-run", "--probe", "ftp://es1/"],
+            "--probe: URL: expected http://",
+        ),
     ] {
         let output = crate::support::run(arguments);
         let text = refused(&output);
@@ -226,6 +219,24 @@ fn a_dry_run_tells_all_and_changes_nothing() {
             .all(|line| line.chars().count() <= 80 || line.contains("DIR")),
         "{text}"
     );
+    let asked = [
+        "--require-green",
+        "http://es1:9200",
+        "--probe",
+        "http://es1:9200/?key=hunter2",
+        "--probe",
+        "/usr/bin/ask --password hunter2",
+    ];
+    let output = disk.run(&[&asked[..], &["--dry-run", &disk.path()]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let told = words(&stdout(&output));
+    for word in [
+        "begins only while the cluster at http://es1:9200 is green",
+        "probe http://es1:9200/?... and ask ..., beside",
+    ] {
+        assert!(told.contains(word), "{word}: {told}");
+    }
+    assert!(!told.contains("hunter2"), "{told}");
     let lines = disk.lines(0, &["--dry-run", &disk.path()]);
     assert_eq!(lines.len(), 1);
     let plan = &lines[0];
@@ -350,10 +361,7 @@ fn sigint_ends_with_130_and_the_next_call_goes_on() {
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(text.contains("ended by SIGINT"), "{text}");
-    assert!(
-        words(&text).contains(&format!("`trimtab trim {}`", disk.path())),
-        "{text}"
-    );
+    assert!(words(&text).contains("to go on `trimtab trim "), "{text}");
     let visited = disk.checkpoint().unwrap()["visited_bytes"]
         .as_u64()
         .unwrap();
@@ -539,6 +547,23 @@ fn limits_are_lowered_for_the_pass_only() {
         "{}",
         stdout(&output)
     );
+    // What is written, where that is not what was asked for.
+    let granule = {
+        let name = disk.device.trim_start_matches("/dev/");
+        let path = format!("/sys/block/{name}/queue/discard_granularity");
+        let text = fs::read_to_string(path).unwrap();
+        text.trim().parse::<u64>().unwrap()
+    };
+    assert!(granule > 1 && granule.is_multiple_of(1024), "{granule}");
+    let output = disk.run(&["--dry-run", &path, "--max-request", "1"]);
+    let text = words(&stdout(&output));
+    let written = format!(
+        "becomes {} KiB, to which the granularity rounds 1 byte,",
+        granule / 1024
+    );
+    assert!(text.contains(&written), "{text}");
+    let plan = &disk.lines(0, &["--dry-run", &path, "--max-request", "1"])[0];
+    assert_eq!(plan["layers"][0]["lowered_to_bytes"], granule);
     assert_eq!(limit(), before);
     let running = disk.start_slowly(&["--max-request", "16MiB"]);
     assert_eq!(limit(), 16 * MIB);

@@ -1,7 +1,7 @@
 //! How passes of `trimtab trim` end: deadlines, signals, waits that lead nowhere, `--all --yes`, and
 //! the counters that do not count.
 
-use crate::disk::{Disk, Running, of_type, parse, tool, wait_until};
+use crate::disk::{Disk, Running, needs_root, of_type, parse, tool, wait_until, words};
 use crate::support::{stderr, stdout, trimtab};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -11,20 +11,6 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-
-/// Says what is missing, and leaves the test.
-macro_rules! needs_root {
-    () => {
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("SKIPPED: loop devices need root");
-            return;
-        }
-    };
-}
-
-fn words(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
 
 /// A window of the clock that shows UTC, in some minutes.
 fn window(from_min: i64, until_min: i64) -> String {
@@ -84,9 +70,147 @@ fn a_deadline_ends_a_call_that_does_not_return() {
     assert!(disk.checkpoint().is_some());
     let status = words(&stdout(&disk.run(&["--status"])));
     assert!(status.contains("ago: the deadline has passed"), "{status}");
+    let (state, path) = (disk.state(), disk.path());
+    let command = format!("--state {} {path}`, with the options", state.display());
+    assert!(status.contains("to go on `trimtab trim "), "{status}");
+    assert!(status.contains(&command), "{status}");
+}
+
+#[test]
+fn what_is_said_goes_on_with_the_pass() {
+    needs_root!();
+    let mut disk = Disk::bare();
+    let blank = disk.directory.path().join("with blank");
+    fs::create_dir(&blank).unwrap();
+    disk.put("xfs", &disk.directory.path().join("image"), 320, "rw");
+    // A word is needed, and the configuration that asks for it.
+    let config = disk.directory.path().join("trimtab.toml");
+    let text = format!("[check]\ndata_paths = [\"{}\"]\n", disk.path());
+    fs::write(&config, text).unwrap();
+    let config = config.display().to_string();
+    let running = disk.start_slowly(&["--now", "--config", &config]);
+    running.signal(Signal::TERM);
+    let output = running.output();
+    assert_eq!(output.status.code(), Some(143), "{}", stderr(&output));
+    let text = stdout(&output);
+    let said = text.split_once("to go on").unwrap().1;
+    let command = said.split('`').nth(1).unwrap();
+    let said = shlex::split(command).unwrap();
+    assert_eq!(said[0], "trimtab");
+    let again = trimtab()
+        .args(&said[1..])
+        .current_dir(&blank)
+        .output()
+        .unwrap();
+    assert_eq!(
+        again.status.code(),
+        Some(0),
+        "{command}: {}",
+        stderr(&again)
+    );
+    let audit = disk.audit();
+    assert_eq!(audit.len(), 2);
+    assert_eq!(audit[1]["outcome"], "complete");
+    assert!(audit[1]["resumed_bytes"].as_u64() > Some(0));
+    // Whatever else was asked for holds, too.
+    assert_eq!(audit[1]["options"], audit[0]["options"]);
+}
+
+#[test]
+fn a_pass_is_found_by_every_name_of_its_filesystem() {
+    needs_root!();
+    let (mut disk, other) = (Disk::new("xfs", 320, "rw"), Disk::new("ext4", 64, "rw"));
+    let running = disk.start_slowly(&[]);
+    running.signal(Signal::TERM);
+    assert_eq!(running.output().status.code(), Some(143));
+    let (bind, path) = (disk.bind(), disk.path());
+    let link = disk.directory.path().join("link");
+    std::os::unix::fs::symlink(disk.point(), &link).unwrap();
+    let at = |word: &str, path: &str| {
+        let mut command = disk.trim(&[word, path]);
+        command.current_dir(disk.directory.path()).output().unwrap()
+    };
+    let finds = |name: &str| {
+        let output = at("--status", name);
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", stderr(&output));
+        words(&stdout(&output)).contains(&format!("{path}: stopped"))
+    };
+    let names = [&path, &format!("{path}/"), "mount", "./mount/", "link"];
+    for name in names {
+        assert!(finds(name), "{name}");
+    }
+    assert!(finds(&bind), "the same filesystem");
+    assert!(!finds(&other.path()), "another filesystem");
+    let nowhere = at("--status", "/no/such/place");
+    assert_eq!(nowhere.status.code(), Some(2), "{}", stdout(&nowhere));
+
+    // A dry run knows of it, as far as the pass would go on from it.
+    let plan = words(&stdout(&at("--dry-run", "mount")));
+    assert!(plan.contains("goes on from the pass of"), "{plan}");
+    let stopped = disk.checkpoint().unwrap();
+    let mut outdated = stopped.clone();
+    let long_ago = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(9 * 24);
+    outdated["updated_at"] = long_ago.to_string().into();
+    disk.keep_checkpoint(&outdated);
+    let plan = words(&stdout(&at("--dry-run", "mount")));
+    assert!(!plan.contains("goes on from the pass of"), "{plan}");
+    disk.keep_checkpoint(&stopped);
+
+    // Its mount is gone, or covered by another.
+    for point in [&bind, &path] {
+        tool("umount", &[point]);
+    }
+    for name in names {
+        assert!(finds(name), "{name}, unmounted");
+    }
+    assert_eq!(at("--status", &bind).status.code(), Some(2));
+    tool("mount", &[&other.device, &path]);
+    for name in names {
+        assert!(finds(name), "{name}, covered");
+    }
+    tool("umount", &[&path]);
+    fs::remove_dir(disk.point()).unwrap();
+    assert!(finds("./mount"), "the directory is gone");
+    let cancel = at("--cancel", "./mount/");
+    assert_eq!(cancel.status.code(), Some(0), "{}", stderr(&cancel));
+    let told = stdout(&cancel);
+    assert!(told.contains("its checkpoint is forgotten"), "{told}");
+    assert!(disk.checkpoint().is_none());
+}
+
+/// A mount namespace in which /run cannot be written to.
+const NO_RUN: &str = "mount --make-rprivate / && mount -t tmpfs -o ro tmpfs /run && exec \"$@\"";
+
+#[test]
+fn trouble_with_the_locks_is_no_matter_of_the_state_directory() {
+    needs_root!();
+    let disk = Disk::new("ext4", 64, "rw");
+    let output = Command::new("unshare")
+        .args(["-m", "sh", "-c", NO_RUN, "sh"])
+        .arg(env!("CARGO_BIN_EXE_trimtab"))
+        .args(["trim", &disk.path(), "--state"])
+        .arg(disk.state())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    let text = stderr(&output);
+    assert!(text.contains("/run/trimtab: Read-only"), "{text}");
     assert!(
-        status.contains(&format!("to go on `trimtab trim {}`", disk.path())),
-        "{status}"
+        text.contains("hint: locks are in /run/trimtab whatever --state says"),
+        "{text}"
+    );
+    // And that with the state directory is one.
+    let file = disk.directory.path().join("file");
+    fs::write(&file, "").unwrap();
+    let output = trimtab()
+        .args(["trim", &disk.path(), "--state"])
+        .arg(file.join("state"))
+        .output()
+        .unwrap();
+    let text = stderr(&output);
+    assert!(
+        text.contains("hint: --state DIR keeps checkpoints"),
+        "{text}"
     );
 }
 
@@ -124,11 +248,9 @@ fn a_start_that_fails_after_a_wait_leaves_the_state_as_it_was() {
     for pass in passes {
         let output = finish(pass, "the window opens");
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-        assert!(
-            stderr(&output).contains("127.0.0.1:1"),
-            "{}",
-            stderr(&output)
-        );
+        let text = words(&stderr(&output));
+        assert!(text.contains("127.0.0.1:1"), "{text}");
+        assert!(!text.contains("goes on with"), "it does not: {text}");
     }
     assert_eq!(new.checkpoint(), None);
     assert_eq!(stopped.checkpoint().unwrap(), earlier);

@@ -3,10 +3,11 @@
 
 mod bench;
 
+use crate::disk::{needs_root, tool};
 use crate::support::stdout;
 use bench::{
     Bench, Loop, Mount, Pass, QUICK, USUAL_BYTES, assert_goes_on, checkpoint, events,
-    keep_checkpoint, make_ext4, of_type, run, said, tool,
+    keep_checkpoint, make_ext4, of_type, run, said,
 };
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::mount::{UnmountFlags, unmount};
@@ -15,16 +16,6 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// Says what is missing, and leaves the test.
-macro_rules! needs_root {
-    () => {
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("SKIPPED: loop devices need root");
-            return;
-        }
-    };
-}
 
 #[test]
 fn a_second_start_is_refused_and_told_by_whom() {

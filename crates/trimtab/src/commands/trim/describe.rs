@@ -5,10 +5,12 @@ use super::forecast::{Estimate, Forecast};
 use super::options::Options;
 use super::plan::Plan;
 use super::words::{Page, count, list, long, rate, short};
+use facts::Stack;
 use jiff::Timestamp;
 use report::{human_bytes, human_duration, stack_tree};
 use std::time::Duration;
 use trim::geometry::{Survey, Unsplittable};
+use trim::limits::lowered_to;
 use trim::pass::{ASSUMED_BYTES_PER_S, STALL_UNASKED};
 
 /// A trim that is longer ago than this, or unknown, makes a long pass likely.
@@ -111,11 +113,10 @@ fn unsplittable(part: &Unsplittable, locks_all: bool, options: &Options) -> Stri
         return format!("{head}: one free extent after the other is locked");
     }
     let stall = Duration::from_secs_f64(seconds(part.bytes, ASSUMED_BYTES_PER_S));
-    let settings = &options.settings;
-    let allowed = settings
+    let allowed = options
         .accept_stall
         .unwrap_or(STALL_UNASKED)
-        .max(settings.stall);
+        .max(options.settings.stall);
     let word = if stall > allowed {
         format!(
             "; {} are allowed, --accept-stall {}s allows as much",
@@ -224,6 +225,17 @@ fn changes(page: &mut Page, plan: &Plan<'_>, forecast: &Forecast<'_>, options: &
     if !options.windows.is_empty() {
         page.row("window", &options.windows.words());
     }
+    if let Some(cluster) = options.green_name() {
+        page.row(
+            "begins",
+            &format!("only while the cluster at {cluster} is green"),
+        );
+    }
+    let probes = options.probe_names();
+    if !probes.is_empty() {
+        let text = format!("{}, beside reads of the drives", list(&probes));
+        page.row("probe", &text);
+    }
     if !plan.stores.is_empty() {
         page.row("store", &format!("{} runs on it", plan.store_names()));
     }
@@ -238,28 +250,56 @@ fn changes(page: &mut Page, plan: &Plan<'_>, forecast: &Forecast<'_>, options: &
 /// What `--max-request` writes; `None` where it writes nothing.
 pub fn lowers(forecast: &Forecast<'_>, options: &Options) -> Option<String> {
     let max_request = options.max_request?;
-    let mut changed: Vec<String> = Vec::new();
-    for stack in &forecast.stacks {
-        for drive in stack.leaves() {
-            let found = drive.discard.and_then(|limits| limits.max_bytes);
-            let text = match found {
-                Some(found) if found <= max_request => continue,
-                Some(found) => format!("{} (now {})", drive.name, human_bytes(found)),
-                None => drive.name.clone(),
-            };
-            if !changed.contains(&text) {
-                changed.push(text);
+    // Drives by what is written for them.
+    let mut changed: Vec<(u64, Vec<String>)> = Vec::new();
+    for drive in forecast.stacks.iter().flat_map(Stack::leaves) {
+        let found = drive.discard.and_then(|limits| limits.max_bytes);
+        let (new_bytes, text) = match found {
+            Some(found) => {
+                let limits = drive.discard.unwrap_or_default();
+                let Some(new_bytes) = lowered_to(limits, max_request) else {
+                    continue;
+                };
+                let text = format!("{} (now {})", drive.name, human_bytes(found));
+                (new_bytes, text)
             }
+            None => (max_request, drive.name.clone()),
+        };
+        match changed.iter_mut().find(|(known, _)| *known == new_bytes) {
+            Some((_, drives)) if drives.contains(&text) => {}
+            Some((_, drives)) => drives.push(text),
+            None => changed.push((new_bytes, vec![text])),
         }
     }
-    (!changed.is_empty()).then(|| {
+    let clauses: Vec<String> = changed
+        .iter()
+        .map(|(new_bytes, drives)| {
+            format!(
+                "of {} becomes {}",
+                list(drives),
+                rounded(max_request, *new_bytes)
+            )
+        })
+        .collect();
+    (!clauses.is_empty()).then(|| {
         format!(
-            "discard_max_bytes of {} becomes {} for the length of the pass, and is put back \
-             afterwards, whatever happens",
-            list(&changed),
-            human_bytes(max_request)
+            "discard_max_bytes {} for the length of the pass, and is put back afterwards, whatever \
+             happens",
+            list(&clauses)
         )
     })
+}
+
+/// What is written, and what it was rounded from.
+fn rounded(asked_bytes: u64, written_bytes: u64) -> String {
+    if asked_bytes == written_bytes {
+        return human_bytes(written_bytes);
+    }
+    let asked = count(asked_bytes, "byte");
+    format!(
+        "{}, to which the granularity rounds {asked},",
+        human_bytes(written_bytes)
+    )
 }
 
 #[cfg(test)]

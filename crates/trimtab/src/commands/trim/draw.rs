@@ -117,7 +117,6 @@ pub struct Narrator {
     mount: String,
     /// Drives, to tell what was freed.
     leaves: Vec<String>,
-    measurable: bool,
     settings: Settings,
     /// Budget of the drive probe.
     budget: Option<Duration>,
@@ -130,7 +129,6 @@ impl Narrator {
         Self {
             mount,
             leaves,
-            measurable: true,
             settings,
             budget: None,
             waits: None,
@@ -167,13 +165,12 @@ impl Narrator {
                 self.budget = self.budget_of(quiet);
             }
             Event::Unsplittable { what, predicted } => {
-                let stall = predicted.map_or(String::new(), |stall| {
-                    format!(", which may hold up an allocation for {}", short(stall))
-                });
                 draw.say(&format!(
-                    "{mount}: one step that cannot be split: {}, {}{stall}",
+                    "{mount}: one step that cannot be split: {}, {}, which may hold up an \
+                     allocation for {}",
                     what.what,
-                    human_bytes(what.bytes)
+                    human_bytes(what.bytes),
+                    short(*predicted)
                 ));
             }
             Event::Stepped { progress, .. } => {
@@ -217,10 +214,7 @@ impl Narrator {
     /// `/data  43 %  1.3 GiB discarded  212 MiB/s  reads 0.42/0.80 ms  3 min left`; parts that do not
     /// fit are left out.
     fn line(&self, progress: &Progressed) -> String {
-        let freed = progress
-            .discarded
-            .sum(&self.leaves)
-            .filter(|_| self.measurable);
+        let freed = progress.discarded.sum(&self.leaves);
         let mut line = self.head(progress);
         let done = match freed {
             Some(freed) => format!("{} discarded", human_bytes(freed)),

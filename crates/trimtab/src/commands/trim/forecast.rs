@@ -14,6 +14,7 @@ use trim::account::Layers;
 use trim::geometry::{self, Survey};
 use trim::pace::Controller;
 use trim::state::{Checkpoint, State};
+use trim::stop::Stop;
 use trim::target::Target;
 
 /// What a paced pass visits a second where nothing was measured on this host: a middling drive, its
@@ -105,7 +106,7 @@ pub fn forecast<'a>(
             let is_btrfs = plan.mount.fs_type == "btrfs";
             forecast.stacks = layers::stacks(host, stack, uuid.filter(|_| is_btrfs));
             if plan.refusal.is_none() && depth == Depth::Survey {
-                survey(&mut forecast, &target, options);
+                survey(&mut forecast, plan, &target, options);
             }
             forecast.target = Some(target);
         }
@@ -139,21 +140,31 @@ pub fn identify(plan: &Plan<'_>) -> Result<Target, String> {
     .map_err(|error| error.to_string())
 }
 
-fn survey(forecast: &mut Forecast<'_>, target: &Target, options: &Options) {
+/// Why a checkpoint of this filesystem is not gone on from; `None` where it is.
+pub fn outdated(checkpoint: &Checkpoint, plan: &Plan<'_>, target: &Target) -> Option<String> {
+    let stack = plan.stack.as_ref();
+    let size_bytes = stack.and_then(|stack| stack.top().size_bytes);
+    let boot_id = trim::state::boot_id();
+    let now = Timestamp::now();
+    checkpoint.outdated(&target.identity, size_bytes, now, boot_id.as_deref())
+}
+
+fn survey(forecast: &mut Forecast<'_>, plan: &Plan<'_>, target: &Target, options: &Options) {
     let state = State {
         state_dir: options.state_dir.clone(),
         run_dir: PathBuf::from(super::options::RUN_DIR),
     };
     if !options.restart {
         // One that cannot be read is told when the pass is to go on from it.
-        forecast.checkpoint = state.checkpoint(&target.identity.key()).ok().flatten();
+        let found = state.checkpoint(&target.identity.key()).ok().flatten();
+        forecast.checkpoint = found.filter(|found| outdated(found, plan, target).is_none());
     }
     let from = forecast
         .checkpoint
         .as_ref()
         .map_or_else(Cursor::default, |checkpoint| checkpoint.cursor);
     let budget = Controller::new(options.settings.clone(), Vec::new(), &[]).step_budget();
-    let surveyed = geometry::open(target, from).and_then(|mut walk| {
+    let surveyed = geometry::open(target, from, &Stop::default()).and_then(|mut walk| {
         let survey = walk.survey(budget)?;
         Ok((survey, walk.locks_one_extent_at_a_time()))
     });
@@ -196,7 +207,14 @@ fn estimate(
     options: &Options,
     earlier: Option<&audit::Earlier>,
 ) -> Option<Estimate> {
-    let free_bytes = forecast.free_bytes?;
+    let visited_bytes = forecast
+        .checkpoint
+        .as_ref()
+        .map(|found| found.visited_bytes);
+    // What is free may have become less than what was visited.
+    let left_bytes = forecast
+        .free_bytes?
+        .saturating_sub(visited_bytes.unwrap_or(0));
     let (mut rate, mut basis) = match earlier.and_then(|pass| pass.visited_bytes_per_s) {
         Some(rate) if rate >= 1.0 => (rate as u64, Basis::LastPass),
         _ => (ASSUMED_VISITED_BYTES_PER_S, Basis::Assumed),
@@ -207,8 +225,61 @@ fn estimate(
         (rate, basis) = (limit, Basis::RateLimit);
     }
     Some(Estimate {
-        takes: Duration::from_secs(free_bytes.div_ceil(rate.max(1))),
+        takes: Duration::from_secs(left_bytes.div_ceil(rate.max(1))),
         bytes_per_s: rate,
         basis,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::of_a_test;
+    use super::*;
+    use facts::host::DeviceNumber;
+    use trim::state::Phase;
+    use trim::target::Identity;
+
+    #[test]
+    fn what_was_visited_takes_no_time() {
+        let mut forecast = Forecast {
+            target: None,
+            stacks: Vec::new(),
+            layers: Layers { layers: Vec::new() },
+            survey: None,
+            locks_one_extent: false,
+            unknown: None,
+            free_bytes: Some(10 * ASSUMED_VISITED_BYTES_PER_S),
+            expected: BTreeMap::new(),
+            estimate: None,
+            last_trim: None,
+            checkpoint: None,
+        };
+        let takes = |forecast: &Forecast<'_>| {
+            let estimated = estimate(forecast, &of_a_test(None), None);
+            estimated.unwrap().takes
+        };
+        assert_eq!(takes(&forecast), Duration::from_secs(10));
+        forecast.checkpoint = Some(Checkpoint {
+            schema: trim::state::CHECKPOINT_SCHEMA.to_owned(),
+            identity: Identity {
+                device: DeviceNumber { major: 7, minor: 1 },
+                uuid: None,
+                fs_type: "xfs".to_owned(),
+            },
+            mount_point: "/data".to_owned(),
+            started_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+            cursor: Cursor::default(),
+            steps: 7,
+            free_bytes: 0,
+            visited_bytes: 7 * ASSUMED_VISITED_BYTES_PER_S,
+            discarded_bytes: BTreeMap::new(),
+            active_s: 0.0,
+            phase: Phase::Running,
+            remark: None,
+            left_s: None,
+            boot_id: None,
+        });
+        assert_eq!(takes(&forecast), Duration::from_secs(3));
+    }
 }

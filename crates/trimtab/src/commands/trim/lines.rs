@@ -14,6 +14,7 @@ use facts::host::DiscardLimits;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use trim::geometry::Survey;
+use trim::limits::lowered_to;
 use trim::pace::QuietLevel;
 use trim::pass::{Ended, Event, Progressed};
 
@@ -72,6 +73,9 @@ pub fn plan(plan: &Plan<'_>, forecast: &Forecast<'_>, options: &Options) -> Valu
                 "is_leaf": layer.is_leaf,
                 "discard": limits,
                 "expected_bytes_max": forecast.expected.get(&layer.device),
+                "lowered_to_bytes": options.max_request.filter(|_| layer.is_leaf).and_then(
+                    |max_bytes| lowered_to(limits?, max_bytes)
+                ),
             })
         })
         .collect();
@@ -103,6 +107,8 @@ pub fn plan(plan: &Plan<'_>, forecast: &Forecast<'_>, options: &Options) -> Valu
         "last_trim_at": forecast.last_trim.as_ref().map(|(at, _)| at),
         "last_trim_by": forecast.last_trim.as_ref().map(|(_, by)| by),
         "max_request_bytes": options.max_request,
+        "require_green": options.green_name(),
+        "probes": options.probe_names(),
         "resumes": forecast.checkpoint.as_ref().map(|checkpoint| json!({
             "started_at": checkpoint.started_at,
             "visited_bytes": checkpoint.visited_bytes,
@@ -146,7 +152,7 @@ pub fn event(mount_point: &str, ways: &Ways, event: &Event) -> (&'static str, Va
             json!({
                 "text": format!("{} cannot be split", what.what),
                 "bytes": what.bytes,
-                "predicted_stall_s": predicted.map(|stall| stall.as_secs_f64()),
+                "predicted_stall_s": predicted.as_secs_f64(),
             }),
         ),
         Event::Stepped {

@@ -4,7 +4,7 @@ use super::sitting::{Run, own_binary};
 use super::tell::Teller;
 use crate::GUARDIAN_HELPER;
 use crate::error::{CommandError, Kind};
-use report::human_bytes;
+use report::{escape, human_bytes};
 use std::ffi::OsString;
 use std::path::Path;
 use trim::limits::{self, Guard, Lowered, Restored};
@@ -29,7 +29,8 @@ pub fn lower(
     ];
     let guard = Guard::lower(state_dir, Path::new("/sys"), leaves, max_request, guardian).map_err(
         |error| {
-            CommandError::new(Kind::Environment, format!("--max-request: {error}"))
+            let text = format!("--max-request: {error}");
+            CommandError::new(Kind::Environment, escape(&text))
                 .hint("nothing is left lowered; the pass works without --max-request, too")
         },
     )?;
@@ -50,12 +51,19 @@ pub fn lower(
 }
 
 /// Puts the limits back, and says how it went.
-pub fn put_back(guard: Guard, point: &str, teller: &mut Teller, warnings: &mut Vec<String>) {
+pub fn put_back(
+    run: &Run<'_>,
+    guard: Guard,
+    point: &str,
+    teller: &mut Teller,
+    warnings: &mut Vec<String>,
+) {
     let restored = match guard.restore() {
         Ok(restored) => restored,
         Err(error) => {
             let text = format!(
-                "the limits could not be put back: {error}; try `trimtab trim --restore-limits`"
+                "the limits could not be put back: {error}; try {}",
+                run.again.restore_limits()
             );
             teller.say(point, &text);
             warnings.push(text);
@@ -73,7 +81,7 @@ pub fn put_back(guard: Guard, point: &str, teller: &mut Teller, warnings: &mut V
 
 /// What became of a limit.
 fn restored_words(lowered: &Lowered, restored: &Restored) -> String {
-    let device = report::escape(&lowered.device);
+    let device = escape(&lowered.device);
     match restored {
         Restored::Restored => format!(
             "{device}: discard_max_bytes is back at {}",
@@ -100,11 +108,13 @@ fn restored_words(lowered: &Lowered, restored: &Restored) -> String {
 /// Where the journal cannot be read, or a value not be written.
 pub fn restore_leftovers(state_dir: &Path, teller: &mut Teller) -> Result<usize, CommandError> {
     let restored = limits::restore_leftovers(state_dir, Path::new("/sys")).map_err(|error| {
-        CommandError::new(
-            Kind::Environment,
-            format!("limits that an earlier pass had lowered: {error}"),
-        )
-        .hint("the journal says what to write into queue/discard_max_bytes of which drive")
+        let text = format!("limits that an earlier pass had lowered: {error}");
+        let shown = CommandError::new(Kind::Environment, escape(&text));
+        if super::signals::may_trim() {
+            shown.hint("the journal says what to write into queue/discard_max_bytes of which drive")
+        } else {
+            shown.hint("run it as root, with sudo")
+        }
     })?;
     for (lowered, outcome) in &restored {
         teller.remark(&format!(

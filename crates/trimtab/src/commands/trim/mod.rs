@@ -1,5 +1,6 @@
 //! `trimtab trim`: arguments to a pass, its events to a terminal or a stream, its end to an exit code.
 
+mod again;
 mod audit;
 mod consent;
 mod describe;
@@ -27,6 +28,7 @@ use crate::commands::source;
 use crate::config::Config;
 use crate::error::{CommandError, Kind};
 use crate::output;
+use again::Again;
 use facts::Host;
 use forecast::{Depth, Forecast};
 use jiff::Timestamp;
@@ -35,7 +37,7 @@ use plan::Plan;
 use serde_json::json;
 use sitting::Run;
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use tell::Teller;
@@ -45,17 +47,33 @@ use trim::state::State;
 use trim::stop::Stop;
 use words::Page;
 
-/// Runs `trimtab trim`.
+/// Runs `trimtab trim`. `config_path` is that of a configuration that was named.
 ///
 /// # Errors
 /// When it could not run or was refused; how a pass ended is the exit code.
-pub fn run(arguments: &Trim, config: &Config, quiet: bool) -> Result<ExitCode, CommandError> {
+pub fn run(
+    arguments: &Trim,
+    config: &Config,
+    config_path: Option<&Path>,
+    quiet: bool,
+) -> Result<ExitCode, CommandError> {
     // Before the host is read: a deadline is that of the whole call.
     let clock = SystemClock::start();
     let format = options::format(arguments, &config.trim);
     let state_dir = options::state_dir(arguments, &config.trim);
+    let again = Again::new(arguments, config_path);
     if arguments.status {
-        return status::show(&status::state_at(state_dir), &arguments.mounts, format);
+        let state = status::state_at(state_dir);
+        let meant = if arguments.mounts.is_empty() {
+            None
+        } else {
+            Some(status::keys(&state, &read(config)?, &arguments.mounts)?)
+        };
+        return status::show(&state, meant.as_deref(), &again, format);
+    }
+    if arguments.cancel {
+        let state = status::state_at(state_dir);
+        return status::cancel(&state, &read(config)?, &arguments.mounts);
     }
     let mut teller = Teller::new(format, quiet);
     if arguments.restore_limits {
@@ -68,9 +86,6 @@ pub fn run(arguments: &Trim, config: &Config, quiet: bool) -> Result<ExitCode, C
     }
     let options = Options::new(arguments, &config.trim)?;
     let host = read(config)?;
-    if arguments.cancel {
-        return status::cancel(&status::state_at(state_dir), &host, &arguments.mounts);
-    }
     let plans = if arguments.all {
         plan::all(&host, options.force)
     } else {
@@ -79,7 +94,12 @@ pub fn run(arguments: &Trim, config: &Config, quiet: bool) -> Result<ExitCode, C
     let code = if arguments.dry_run {
         dry_run(&host, &plans, &options, arguments.all, &mut teller)?
     } else {
-        trim(&host, &plans, &options, arguments, clock, &mut teller)?
+        let call = Call {
+            arguments,
+            again: &again,
+            clock,
+        };
+        trim(&host, &plans, &options, &call, &mut teller)?
     };
     teller.finish()?;
     Ok(code)
@@ -168,14 +188,21 @@ fn shared_drives(plans: &[Plan<'_>], forecasts: &[Forecast<'_>]) -> Vec<String> 
     texts
 }
 
+/// How trimtab was called, and since when it runs.
+struct Call<'a> {
+    arguments: &'a Trim,
+    again: &'a Again,
+    clock: SystemClock,
+}
+
 fn trim(
     host: &Host,
     plans: &[Plan<'_>],
     options: &Options,
-    arguments: &Trim,
-    clock: SystemClock,
+    call: &Call<'_>,
     teller: &mut Teller,
 ) -> Result<ExitCode, CommandError> {
+    let arguments = call.arguments;
     if !arguments.all {
         refuse(plans, teller)?;
     }
@@ -207,7 +234,8 @@ fn trim(
         options,
         state: &state,
         stop: &stop,
-        clock,
+        again: call.again,
+        clock: call.clock,
     };
     if let Some(left) = run.time_left() {
         signals::end_after(&stop, left)?;
@@ -270,7 +298,7 @@ fn passes(
                     return Err(error);
                 }
                 teller.print("")?;
-                eprintln!("trimtab: {error}");
+                output::complain(&error);
                 code = 2;
             }
         }

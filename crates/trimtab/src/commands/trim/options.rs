@@ -1,5 +1,6 @@
 //! What was asked for: flags, then environment, then `[trim]` of the configuration.
 
+use super::store_probe::{is_url, parse_endpoint};
 use super::values::{self, BytesPerSecond};
 use super::window::{Window, Windows};
 use crate::cli::{Trim, TrimFormat};
@@ -7,7 +8,7 @@ use crate::config::TrimConfig;
 use crate::error::{CommandError, Kind};
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trim::pace::Settings;
 
@@ -26,6 +27,7 @@ pub struct Options {
     pub windows: Windows,
     pub now: bool,
     pub settings: Settings,
+    pub accept_stall: Option<Duration>,
     pub deadline: Option<Duration>,
     pub max_request: Option<u64>,
     pub probes: Vec<String>,
@@ -41,7 +43,7 @@ impl Options {
     /// Puts flags and configuration together.
     ///
     /// # Errors
-    /// Where the configuration's values, or the zone, cannot be understood.
+    /// Where the configuration's values, the zone or a URL cannot be understood.
     pub fn new(arguments: &Trim, config: &TrimConfig) -> Result<Self, CommandError> {
         let windows = windows(arguments, config)?;
         let defaults = Settings::default();
@@ -51,14 +53,30 @@ impl Options {
         let settings = Settings {
             max_latency: duration(arguments.max_latency, "max_latency", &config.max_latency)?,
             rate_bytes_per_s: rate.map(|BytesPerSecond(rate)| rate),
-            accept_stall: duration(arguments.accept_stall, "accept_stall", &config.accept_stall)?,
             ..defaults
         };
         let max_request = config.max_request.as_deref();
+        let probes = if arguments.probe.is_empty() {
+            config.probe.clone()
+        } else {
+            arguments.probe.clone()
+        };
+        let require_green = arguments
+            .require_green
+            .clone()
+            .or_else(|| config.require_green.clone());
+        // Now, not when a window opens in the night.
+        for url in probes.iter().filter(|probe| is_url(probe)) {
+            parse_endpoint(url, "--probe")?;
+        }
+        if let Some(url) = &require_green {
+            parse_endpoint(url, "--require-green")?;
+        }
         Ok(Self {
             windows,
             now: arguments.now,
             settings,
+            accept_stall: duration(arguments.accept_stall, "accept_stall", &config.accept_stall)?,
             deadline: duration(arguments.deadline, "deadline", &config.deadline)?,
             max_request: or(
                 arguments.max_request,
@@ -66,15 +84,8 @@ impl Options {
                 max_request,
                 values::size,
             )?,
-            probes: if arguments.probe.is_empty() {
-                config.probe.clone()
-            } else {
-                arguments.probe.clone()
-            },
-            require_green: arguments
-                .require_green
-                .clone()
-                .or_else(|| config.require_green.clone()),
+            probes,
+            require_green,
             credentials_file: arguments
                 .credentials_file
                 .clone()
@@ -84,6 +95,17 @@ impl Options {
             restart: arguments.restart,
             force: arguments.force,
         })
+    }
+
+    /// What is asked beside the drives how it feels, without the secrets that arguments and queries
+    /// may hold.
+    pub fn probe_names(&self) -> Vec<String> {
+        self.probes.iter().map(|probe| name_of(probe)).collect()
+    }
+
+    /// The cluster that has to be green.
+    pub fn green_name(&self) -> Option<String> {
+        self.require_green.as_deref().map(name_of)
     }
 
     /// For the audit log: what was asked for, as it was in force.
@@ -96,7 +118,7 @@ impl Options {
             "deadline_s": seconds(self.deadline),
             "rate_bytes_per_s": self.settings.rate_bytes_per_s,
             "max_request_bytes": self.max_request,
-            "accept_stall_s": seconds(self.settings.accept_stall),
+            "accept_stall_s": seconds(self.accept_stall),
             // Commands and URLs may hold secrets.
             "probes": self.probes.len(),
             "require_green": self.require_green.is_some(),
@@ -104,6 +126,18 @@ impl Options {
             "force": self.force,
         })
     }
+}
+
+/// A URL without its query, a command without its arguments.
+fn name_of(asked: &str) -> String {
+    if is_url(asked) {
+        return parse_endpoint(asked, "").map_or_else(|error| error.message, |url| url.to_string());
+    }
+    let words = shlex::split(asked).unwrap_or_default();
+    let program = words.first().map_or("", String::as_str);
+    let name = Path::new(program).file_name().unwrap_or_default();
+    let dots = if words.len() > 1 { " ..." } else { "" };
+    format!("{}{dots}", report::escape(&name.to_string_lossy()))
 }
 
 /// The form of the output.
@@ -179,10 +213,8 @@ pub fn of_a_test(accept_stall: Option<Duration>) -> Options {
     Options {
         windows: Windows::new(Vec::new(), TimeZone::UTC),
         now: true,
-        settings: Settings {
-            accept_stall,
-            ..Settings::default()
-        },
+        settings: Settings::default(),
+        accept_stall,
         deadline: None,
         max_request: None,
         probes: Vec::new(),
@@ -192,5 +224,31 @@ pub fn of_a_test(accept_stall: Option<Duration>) -> Options {
         state_dir: PathBuf::new(),
         restart: false,
         force: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_is_named_without_secrets() {
+        let options = Options {
+            probes: [
+                "http://es1:9200/_cat?key=hunter2",
+                "/usr/bin/ask --password hunter2 'two words'",
+                "ask",
+                "u:hunter2@es1",
+                "'",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            require_green: Some("https://es1".to_owned()),
+            ..of_a_test(None)
+        };
+        let names = options.probe_names();
+        assert_eq!(names[..3], ["http://es1:9200/_cat?...", "ask ...", "ask"]);
+        assert!(!names.concat().contains("hunter2"), "{names:?}");
+        assert_eq!(options.green_name().as_deref(), Some("https://es1:443"));
     }
 }

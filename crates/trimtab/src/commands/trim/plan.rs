@@ -185,8 +185,9 @@ fn mount_at<'a>(host: &'a Host, path: &Path) -> Result<&'a Mount, CommandError> 
         );
         return Err(match on_it {
             Some(mount) => error.hint(format!(
-                "it is mounted on {0}: trimtab trim {0}",
-                report::escape(&mount.mount_point)
+                "it is mounted on {}: {}",
+                report::escape(&mount.mount_point),
+                trim_it(&mount.mount_point)
             )),
             None => error.hint("mount it first; nothing of it is mounted here"),
         });
@@ -194,11 +195,17 @@ fn mount_at<'a>(host: &'a Host, path: &Path) -> Result<&'a Mount, CommandError> 
     let error = CommandError::new(Kind::Refused, format!("{shown} is no mount point"));
     Err(match host.mount_of_path(text) {
         Some(mount) => error.hint(format!(
-            "it lies on {0}: trimtab trim {0}",
-            report::escape(&mount.mount_point)
+            "it lies on {}: {}",
+            report::escape(&mount.mount_point),
+            trim_it(&mount.mount_point)
         )),
         None => error.hint("`findmnt` lists mount points"),
     })
+}
+
+/// The command that trims what is mounted there.
+fn trim_it(mount_point: &str) -> String {
+    format!("trimtab trim {}", rules::shell::quote(mount_point))
 }
 
 /// Type of what is mounted at a path, of the filesystems that are no facts (tmpfs, proc).
@@ -271,8 +278,9 @@ fn judge(host: &Host, plan: &Plan<'_>, force: bool, notes: &mut Vec<String>) -> 
         let refusal = Refusal::new("a single file is mounted there, not a directory");
         return Some(match whole {
             Some(point) => refusal.hint(format!(
-                "the same filesystem is mounted on {0}: trimtab trim {0}",
-                report::escape(point)
+                "the same filesystem is mounted on {}: {}",
+                report::escape(point),
+                trim_it(point)
             )),
             None => refusal,
         });

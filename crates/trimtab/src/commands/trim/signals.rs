@@ -30,6 +30,9 @@ pub fn listen(stop: &Stop) -> Result<(), CommandError> {
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
+            // A mask comes from the caller too, and is an accident more often than a wish: this
+            // thread hears what all others are deaf to.
+            let _ = trim::child::unblock_signals();
             let mut first: Option<Instant> = None;
             for number in signals.forever() {
                 if stop.requested().is_none() {

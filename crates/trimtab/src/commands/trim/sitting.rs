@@ -1,6 +1,7 @@
 //! One sitting of one pass: locks, leftovers, checkpoint, limits, the pass itself, its end.
 
-use super::forecast::Forecast;
+use super::again::Again;
+use super::forecast::{self, Forecast};
 use super::layers::Ways;
 use super::options::{self, Options};
 use super::over::{Earlier, Over};
@@ -42,6 +43,8 @@ pub struct Run<'a> {
     pub options: &'a Options,
     pub state: &'a State,
     pub stop: &'a Stop,
+    /// For who is told how to go on.
+    pub again: &'a Again,
     /// Began with the call.
     pub clock: SystemClock,
 }
@@ -66,14 +69,15 @@ pub fn sit(
 ) -> Result<Ended, CommandError> {
     let target = forecast.target.clone().ok_or_else(|| {
         let reason = forecast.unknown.clone().unwrap_or_default();
-        CommandError::new(Kind::Environment, format!("{}: {reason}", plan.name()))
+        let text = format!("{}: {}", plan.name(), report::escape(&reason));
+        CommandError::new(Kind::Environment, text)
     })?;
     announce(plan, forecast, run.options, teller);
     let key = target.identity.key();
     let locks = run
         .state
         .lock(&target.identity, &layers::drives(&forecast.stacks))
-        .map_err(|error| busy(run, &error, plan, &key))?;
+        .map_err(|error| busy(run, &error, plan))?;
     let resume = resumable(run, plan, &target, teller)?;
     let sitting = Sitting {
         run,
@@ -88,7 +92,12 @@ pub fn sit(
     };
     let began_at = Timestamp::now();
     match sitting.ready(&locks, resume.as_ref(), teller) {
-        Ok(ready) => sitting.pass(ready, began_at, resume, teller),
+        Ok(ready) => {
+            if let Some(checkpoint) = &resume {
+                teller.say(&plan.mount.mount_point, &resumed(checkpoint));
+            }
+            sitting.pass(ready, began_at, resume, teller)
+        }
         Err(error) => {
             if was_closed && let Err(undone) = waiting::undo(run.state, &key, resume.as_ref()) {
                 teller.say(&plan.mount.mount_point, &undone.to_string());
@@ -115,19 +124,14 @@ fn resumable(
         .state
         .checkpoint(&key)
         .map_err(|error| state_error(&error).hint("--restart starts over without it"))?;
-    let stack = plan.stack.as_ref();
-    let size_bytes = stack.and_then(|stack| stack.top().size_bytes);
     let Some(checkpoint) = checkpoint else {
         return Ok(None);
     };
-    let point = plan.mount.mount_point.as_str();
-    let boot_id = trim::state::boot_id();
-    let now = Timestamp::now();
-    if let Some(why) = checkpoint.outdated(&target.identity, size_bytes, now, boot_id.as_deref()) {
+    if let Some(why) = forecast::outdated(&checkpoint, plan, target) {
+        let point = plan.mount.mount_point.as_str();
         teller.say(point, &format!("an earlier pass is not resumed: {why}"));
         return Ok(None);
     }
-    teller.say(point, &resumed(&checkpoint));
     Ok(Some(checkpoint))
 }
 
@@ -162,8 +166,10 @@ impl Sitting<'_> {
         require_green(run, &self.plan.mount.mount_point, teller)?;
         let probes = probes(run, &layers.leaves())?;
         let cursor = resume.map_or_else(Cursor::default, |checkpoint| checkpoint.cursor);
-        let walk = geometry::open(self.target, cursor).map_err(|error| {
-            CommandError::new(Kind::Environment, format!("{}: {error}", self.plan.name()))
+        let walk = geometry::open(self.target, cursor, run.stop).map_err(|error| {
+            let reason = error.to_string();
+            let text = format!("{}: {}", self.plan.name(), report::escape(&reason));
+            CommandError::new(Kind::Environment, text)
         })?;
         let trimmer = child(run, self.target, locks)?;
         let mut watch = HostCounters::new(PathBuf::from("/proc"), layers.all(), run.clock);
@@ -227,6 +233,7 @@ impl Sitting<'_> {
         };
         let pass_options = pass::Options {
             settings: run.options.settings.clone(),
+            accept_stall: run.options.accept_stall,
             quiet: options::QUIET,
             deadline: run.time_left(),
             settle_timeout: options::SETTLE_TIMEOUT,
@@ -242,7 +249,7 @@ impl Sitting<'_> {
                 .map_err(|error| state_error(&error))?;
         }
         if let Some(guard) = guard.into_inner() {
-            lowering::put_back(guard, point, teller, &mut warnings);
+            lowering::put_back(run, guard, point, teller, &mut warnings);
         }
         let over = Over {
             target: self.target,
@@ -312,7 +319,7 @@ impl Sitting<'_> {
                 mount: &self.plan.name(),
                 over,
                 explained: &explained,
-                command: &format!("trimtab trim {}", self.plan.name()),
+                to_go_on: &self.run.again.resume(point),
                 measuring: options::QUIET,
             },
         );
@@ -367,7 +374,7 @@ fn resumed(checkpoint: &Checkpoint) -> String {
     )
 }
 
-fn busy(run: &Run<'_>, error: &StateError, plan: &Plan<'_>, key: &str) -> CommandError {
+fn busy(run: &Run<'_>, error: &StateError, plan: &Plan<'_>) -> CommandError {
     let StateError::Busy {
         what,
         pid,
@@ -377,17 +384,15 @@ fn busy(run: &Run<'_>, error: &StateError, plan: &Plan<'_>, key: &str) -> Comman
         return state_error(error);
     };
     let name = plan.name();
-    // A drive below is found locked first, by the pass of this very filesystem.
-    let is_own = *same_filesystem || run.state.holder(key).ok().flatten() == Some(*pid);
-    if is_own {
+    if *same_filesystem {
         return CommandError::new(
             Kind::Refused,
             format!("{name} is being trimmed by process {pid}"),
         )
-        .hint("`trimtab trim --status` shows how far it is")
+        .hint(format!("{} shows how far it is", run.again.status()))
         .hint(format!(
-            "`trimtab trim --cancel {name}` ends it for good; `kill {pid}` ends it so that it can \
-             go on later"
+            "{} ends it for good; `kill {pid}` ends it so that it can go on later",
+            run.again.cancel(&plan.mount.mount_point)
         ));
     }
     CommandError::new(
@@ -397,10 +402,26 @@ fn busy(run: &Run<'_>, error: &StateError, plan: &Plan<'_>, key: &str) -> Comman
     .hint("filesystems that share a drive are trimmed one after another: name them in one command, or wait")
 }
 
-/// An error of the state directory.
+/// An error of the state directory, or of that of the locks, with the way out.
 pub fn state_error(error: &StateError) -> CommandError {
-    CommandError::new(Kind::Environment, error.to_string())
-        .hint("--state DIR keeps checkpoints elsewhere")
+    let text = error.to_string();
+    let shown = CommandError::new(Kind::Environment, report::escape(&text));
+    let StateError::Io { path, source } = error else {
+        // Its words have the way out.
+        return shown;
+    };
+    let is_denied = source.kind() == std::io::ErrorKind::PermissionDenied;
+    if is_denied && !super::signals::may_trim() {
+        shown.hint("run it as root, with sudo")
+    } else if path.starts_with(options::RUN_DIR) {
+        shown.hint(format!(
+            "locks are in {} whatever --state says; it has to be a directory of root's, on a \
+             filesystem that can be written to and has room",
+            options::RUN_DIR
+        ))
+    } else {
+        shown.hint("--state DIR keeps checkpoints elsewhere")
+    }
 }
 
 fn require_green(run: &Run<'_>, point: &str, teller: &mut Teller) -> Result<(), CommandError> {

@@ -1,5 +1,6 @@
 //! `--status` and `--cancel`: passes of other processes, as their checkpoints and locks tell.
 
+use super::again::Again;
 use super::lines::{Lines, stop_reason};
 use super::plan;
 use super::sitting::state_error;
@@ -27,13 +28,14 @@ pub fn state_at(state_dir: PathBuf) -> State {
     }
 }
 
-/// Lists passes.
+/// Lists passes: all, or those with some [`keys`].
 ///
 /// # Errors
 /// Where the state directory, or a checkpoint in it, cannot be read.
 pub fn show(
     state: &State,
-    mounts: &[PathBuf],
+    meant: Option<&[String]>,
+    again: &Again,
     format: TrimFormat,
 ) -> Result<ExitCode, CommandError> {
     let mut page = Page::new(usize::from(output::terminal_columns()));
@@ -48,18 +50,16 @@ pub fn show(
                 continue;
             }
         };
-        let is_meant = |path: &PathBuf| Path::new(&checkpoint.mount_point) == path.as_path();
-        if !mounts.is_empty() && !mounts.iter().any(is_meant) {
+        let key = checkpoint.identity.key();
+        if meant.is_some_and(|keys| !keys.contains(&key)) {
             continue;
         }
         shown += 1;
-        let holder = state
-            .holder(&checkpoint.identity.key())
-            .map_err(|error| unreadable(&error))?;
+        let holder = state.holder(&key).map_err(|error| unreadable(&error))?;
         match format {
             TrimFormat::Text => {
                 page.blank();
-                describe(&mut page, &checkpoint, holder, Timestamp::now());
+                describe(&mut page, &checkpoint, holder, again, Timestamp::now());
             }
             TrimFormat::Json => lines.emit("pass", fields(&checkpoint, holder))?,
         }
@@ -75,7 +75,8 @@ pub fn show(
 fn unreadable(error: &StateError) -> CommandError {
     let is_denied = matches!(error, StateError::Io { source, .. }
         if source.kind() == std::io::ErrorKind::PermissionDenied);
-    let shown = CommandError::new(Kind::Environment, error.to_string());
+    let text = error.to_string();
+    let shown = CommandError::new(Kind::Environment, escape(&text));
     if is_denied {
         shown.hint("run it as root: sudo trimtab trim --status")
     } else {
@@ -83,7 +84,13 @@ fn unreadable(error: &StateError) -> CommandError {
     }
 }
 
-fn describe(page: &mut Page, checkpoint: &Checkpoint, holder: Option<u32>, now: Timestamp) {
+fn describe(
+    page: &mut Page,
+    checkpoint: &Checkpoint,
+    holder: Option<u32>,
+    again: &Again,
+    now: Timestamp,
+) {
     let point = escape(&checkpoint.mount_point);
     let ago = |at: Timestamp| {
         let seconds = now.duration_since(at).as_secs().max(0).unsigned_abs();
@@ -141,10 +148,10 @@ fn describe(page: &mut Page, checkpoint: &Checkpoint, holder: Option<u32>, now: 
         if let Some(remark) = &checkpoint.remark {
             page.row("now", remark);
         }
-        page.row("to end it", &format!("`trimtab trim --cancel {point}`"));
+        page.row("to end it", &again.cancel(&checkpoint.mount_point));
     } else {
-        page.row("to go on", &format!("`trimtab trim {point}`"));
-        page.row("to forget", &format!("`trimtab trim --cancel {point}`"));
+        page.row("to go on", &again.resume_somehow(&checkpoint.mount_point));
+        page.row("to forget", &again.cancel(&checkpoint.mount_point));
     }
 }
 
@@ -186,18 +193,18 @@ fn fields(checkpoint: &Checkpoint, holder: Option<u32>) -> Value {
 pub fn cancel(state: &State, host: &Host, mounts: &[PathBuf]) -> Result<ExitCode, CommandError> {
     let mut text = String::new();
     let mut missed = false;
+    let mut meant: Vec<(&Path, String)> = Vec::new();
     for path in mounts {
-        let key = key_of(state, host, path)?;
+        for key in keys_of(state, host, path)? {
+            if !meant.iter().any(|(_, known)| *known == key) {
+                meant.push((path, key));
+            }
+        }
+    }
+    for (path, key) in meant {
         let known = state.checkpoint(&key).ok().flatten().is_some();
         let holder = state.holder(&key).map_err(|error| state_error(&error))?;
-        let asked = state.cancel(&key).map_err(|error| {
-            let error = state_error(&error);
-            if super::signals::may_trim() {
-                error
-            } else {
-                error.hint("run it as root")
-            }
-        })?;
+        let asked = state.cancel(&key).map_err(|error| state_error(&error))?;
         let point = escape(&path.display().to_string()).into_owned();
         let told = match (asked, known) {
             (true, _) => format!(
@@ -216,24 +223,74 @@ pub fn cancel(state: &State, host: &Host, mounts: &[PathBuf]) -> Result<ExitCode
     Ok(ExitCode::from(u8::from(missed)))
 }
 
-/// The key of what is mounted at a path; of a pass that was made there, where nothing is mounted.
-fn key_of(state: &State, host: &Host, path: &Path) -> Result<String, CommandError> {
-    let found = plan::named(host, &[path.to_path_buf()], false);
-    let error = match found {
-        Ok(plans) => match plans.first().map(forecast::identify) {
-            Some(Ok(target)) => return Ok(target.identity.key()),
-            Some(Err(reason)) => CommandError::new(Kind::Environment, reason),
-            None => CommandError::new(Kind::Usage, "no mount was named"),
-        },
-        Err(error) => error,
-    };
-    state
+/// Keys of the passes that some paths mean.
+///
+/// # Errors
+/// Where a path is neither a mount point nor that of a pass.
+pub fn keys(state: &State, host: &Host, paths: &[PathBuf]) -> Result<Vec<String>, CommandError> {
+    let mut keys = Vec::new();
+    for path in paths {
+        keys.extend(keys_of(state, host, path)?);
+    }
+    Ok(keys)
+}
+
+/// A path means the pass of the filesystem that is mounted there, through whichever of its mounts.
+/// Where there is none, it means the passes that were made at this path: their filesystems may have
+/// been unmounted, or have another mounted over them.
+fn keys_of(state: &State, host: &Host, path: &Path) -> Result<Vec<String>, CommandError> {
+    let mounted = key_at(host, path);
+    if let Ok(key) = &mounted {
+        // One that cannot be read is there, too.
+        let has_checkpoint = !matches!(state.checkpoint(key), Ok(None));
+        if has_checkpoint || state.holder(key).ok().flatten().is_some() {
+            return Ok(vec![key.clone()]);
+        }
+    }
+    let names = names_of(path);
+    let recorded: Vec<String> = state
         .checkpoints()
         .into_iter()
         .flatten()
-        .find(|checkpoint| Path::new(&checkpoint.mount_point) == path)
+        .filter(|checkpoint| {
+            let point = Path::new(&checkpoint.mount_point);
+            names.iter().any(|name| name == point)
+        })
         .map(|checkpoint| checkpoint.identity.key())
-        .ok_or(error)
+        .collect();
+    if recorded.is_empty() {
+        mounted.map(|key| vec![key])
+    } else {
+        Ok(recorded)
+    }
+}
+
+/// The key of what is mounted at a path.
+fn key_at(host: &Host, path: &Path) -> Result<String, CommandError> {
+    let plans = plan::named(host, &[path.to_path_buf()], false)?;
+    match plans.first().map(forecast::identify) {
+        Some(Ok(target)) => Ok(target.identity.key()),
+        Some(Err(reason)) => Err(CommandError::new(Kind::Environment, escape(&reason))),
+        None => Err(CommandError::new(Kind::Usage, "no mount was named")),
+    }
+}
+
+/// What a pass over this path would have recorded as its mount point, whether or not the directory
+/// is still there.
+fn names_of(path: &Path) -> Vec<PathBuf> {
+    let below_parent = || {
+        let absolute = std::path::absolute(path).ok()?;
+        let parent = absolute.parent()?.canonicalize().ok()?;
+        Some(parent.join(absolute.file_name()?))
+    };
+    [
+        std::path::absolute(path).ok(),
+        path.canonicalize().ok(),
+        below_parent(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 #[cfg(test)]
@@ -272,8 +329,33 @@ mod tests {
     fn text(checkpoint: &Checkpoint, holder: Option<u32>) -> String {
         let mut page = Page::new(80);
         let now = "2026-03-02T03:00:00Z".parse().unwrap();
-        describe(&mut page, checkpoint, holder, now);
+        describe(&mut page, checkpoint, holder, &Again::default(), now);
         page.finish()
+    }
+
+    #[test]
+    fn a_path_is_known_by_all_its_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let real = directory.path().canonicalize().unwrap();
+        std::fs::create_dir_all(real.join("a/mount")).unwrap();
+        std::os::unix::fs::symlink(real.join("a"), real.join("link")).unwrap();
+        let knows = |path: &str| names_of(&real.join(path)).contains(&real.join("a/mount"));
+        for path in [
+            "a/mount",
+            "a/mount/",
+            "a/./mount",
+            "link/mount",
+            "a/../a/mount",
+        ] {
+            assert!(knows(path), "{path}");
+        }
+        assert!(!knows("a") && !knows("a/mount/x"));
+        std::fs::remove_dir(real.join("a/mount")).unwrap();
+        for path in ["a/mount", "a/mount/", "link/mount", "a/../a/mount"] {
+            assert!(knows(path), "{path}, which is gone");
+        }
+        assert!(!names_of(Path::new("mount")).contains(&PathBuf::from("mount")));
+        assert!(names_of(Path::new("")).is_empty());
     }
 
     #[test]
@@ -320,7 +402,7 @@ mod tests {
         );
         assert!(stopped.contains("the deadline has passed"), "{stopped}");
         assert!(
-            stopped.contains("to go on    `trimtab trim /data`"),
+            stopped.contains("to go on    `trimtab trim /data`, with the options"),
             "{stopped}"
         );
         let signal = Phase::Stopped {

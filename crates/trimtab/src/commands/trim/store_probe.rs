@@ -15,15 +15,12 @@ pub use green::require_green;
 use crate::error::{CommandError, Kind};
 use command::CommandProbe;
 use http::{Client, Credentials, CredentialsError, Endpoint, HttpError};
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use trim::clock::Clock;
-use trim::probe::{Probe, Reading};
+use trim::probe::{Probe, Reading, Readings};
 
-/// Readings kept for a caller who does not come.
-const READINGS_MAX: usize = 1 << 16;
 /// Requests to a URL that may wait at the same time.
 const WAITING_MAX: usize = 4;
 /// A store that fails again and again is told of once in this time.
@@ -84,7 +81,11 @@ fn http_error(error: &HttpError) -> CommandError {
     CommandError::new(Kind::Environment, error.to_string()).hint(error.hint())
 }
 
-fn parse_endpoint(text: &str, option: &str) -> Result<Endpoint, CommandError> {
+/// A URL that is given to an option.
+///
+/// # Errors
+/// A usage error that shows nothing of a password in it.
+pub fn parse_endpoint(text: &str, option: &str) -> Result<Endpoint, CommandError> {
     Endpoint::parse(text).map_err(|error| {
         CommandError::new(Kind::Usage, format!("{option}: {error}"))
             .hint("for example http://localhost:9200/")
@@ -164,9 +165,8 @@ struct Shared {
 #[derive(Default)]
 struct State {
     stop: bool,
-    done: VecDeque<Reading>,
-    /// When each thread's request was sent, while it waits.
-    waiting: Vec<Option<Duration>>,
+    /// A slot for each thread.
+    readings: Readings,
     due: Duration,
     /// Requests so far.
     count: u32,
@@ -212,7 +212,6 @@ impl StoreProbe {
             ask,
             interval: Duration::from_secs_f64(1.0 / per_s),
             state: Mutex::new(State {
-                waiting: vec![None; threads],
                 due: clock.elapsed(),
                 ..State::default()
             }),
@@ -224,7 +223,8 @@ impl StoreProbe {
             shared: Arc::clone(&shared),
             elapsed: Box::new(move || clock.elapsed()),
         };
-        for (slot, clock) in clocks.into_iter().enumerate() {
+        for clock in clocks {
+            let slot = shared.lock().readings.add_slot();
             let shared = Arc::clone(&shared);
             std::thread::Builder::new()
                 .name(format!("store-probe-{slot}"))
@@ -241,7 +241,7 @@ impl StoreProbe {
 /// Whether it is meant as a URL: a scheme and `://`, or a first word with an `@`, as in a URL whose
 /// scheme was forgotten. The latter is then refused without being repeated: a password may stand
 /// before the `@`.
-fn is_url(what: &str) -> bool {
+pub fn is_url(what: &str) -> bool {
     let what = what.trim_start();
     let first = what.split_whitespace().next().unwrap_or_default();
     let has_scheme = first.split_once("://").is_some_and(|(scheme, _)| {
@@ -260,23 +260,7 @@ impl Probe for StoreProbe {
 
     fn drain(&mut self) -> Vec<Reading> {
         let mut state = self.shared.lock();
-        let mut readings: Vec<Reading> = state.done.drain(..).collect();
-        readings.sort_by_key(|reading| reading.at);
-        let now = (self.elapsed)();
-        let mut pending: Vec<Reading> = state
-            .waiting
-            .iter()
-            .flatten()
-            .map(|&at| Reading {
-                at,
-                latency: now.saturating_sub(at),
-                failed: false,
-                pending: true,
-            })
-            .collect();
-        pending.sort_by_key(|reading| reading.at);
-        readings.extend(pending);
-        readings
+        state.readings.drain((self.elapsed)())
     }
 }
 
@@ -294,16 +278,7 @@ fn work(shared: &Shared, slot: usize, clock: &impl Clock) {
         let answer = shared.ask.ask();
         let latency = clock.elapsed().saturating_sub(at);
         let mut state = shared.lock();
-        state.waiting[slot] = None;
-        if state.done.len() >= READINGS_MAX {
-            state.done.pop_front();
-        }
-        state.done.push_back(Reading {
-            at,
-            latency,
-            failed: answer.is_err(),
-            pending: false,
-        });
+        state.readings.answered(slot, latency, answer.is_err());
         let Err(reason) = answer else { continue };
         // What was ended together with the probe has not failed.
         let news = match &state.told {
@@ -336,7 +311,7 @@ fn next_request(shared: &Shared, slot: usize, clock: &impl Clock) -> Option<Dura
             let late = now.saturating_sub(state.due);
             state.due = if late > interval { now } else { state.due } + interval;
             // Sent now: how late this thread was woken is no fault of the store.
-            state.waiting[slot] = Some(now);
+            state.readings.asked(slot, now);
             return Some(now);
         }
         let left = state.due.saturating_sub(now);

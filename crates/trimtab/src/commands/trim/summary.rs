@@ -17,8 +17,8 @@ pub struct Ending<'a> {
     pub over: &'a Over<'a>,
     /// Findings that explain why discards are swallowed.
     pub explained: &'a [Finding],
-    /// The words of the command that goes on: `trimtab trim /data`.
-    pub command: &'a str,
+    /// The command that goes on, as [`super::again::Again::resume`] says it.
+    pub to_go_on: &'a str,
     /// How long the quiet level was measured.
     pub measuring: Duration,
 }
@@ -52,7 +52,7 @@ pub fn write(page: &mut Page, ending: &Ending<'_>) {
         );
     }
     if lines::is_resumable(&outcome.ended) {
-        page.row("to go on", &format!("`{}`", ending.command));
+        page.row("to go on", ending.to_go_on);
     }
 }
 
@@ -371,7 +371,7 @@ mod tests {
                 mount: "/data",
                 over,
                 explained: &[],
-                command: "trimtab trim /data",
+                to_go_on: "`trimtab trim --now /data`",
                 measuring: Duration::from_secs(5),
             },
         );
@@ -402,7 +402,7 @@ mod tests {
 
     #[test]
     fn what_can_go_on_says_how_and_what_cannot_does_not() {
-        let resumable = "`trimtab trim /data`";
+        let resumable = "to go on    `trimtab trim --now /data`";
         for (ended, goes_on) in [
             (Ended::Signal(2), true),
             (

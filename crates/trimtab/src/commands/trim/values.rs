@@ -1,6 +1,7 @@
 //! Durations, sizes and rates as people write them.
 
 use jiff::SignedDuration;
+use std::fmt::Write as _;
 use std::time::Duration;
 
 /// A rate of discards.
@@ -100,10 +101,51 @@ pub fn rate(text: &str) -> Result<BytesPerSecond, String> {
         .ok_or_else(|| format!("expected a rate such as 500MiB/s, found {text:?}"))
 }
 
+/// A duration as [`duration`] reads it: `1h30m`.
+pub fn written_duration(duration: Duration) -> String {
+    const UNITS: &[(&str, u128)] = &[
+        ("h", 3_600_000_000_000),
+        ("m", 60_000_000_000),
+        ("s", 1_000_000_000),
+        ("ms", 1_000_000),
+        ("us", 1000),
+        ("ns", 1),
+    ];
+    let mut left_ns = duration.as_nanos();
+    let mut text = String::new();
+    for (unit, ns) in UNITS {
+        if left_ns >= *ns {
+            let _ = write!(text, "{}{unit}", left_ns / ns);
+            left_ns %= ns;
+        }
+    }
+    text
+}
+
+/// A size as [`size`] reads it, in the largest unit that needs no fraction: `16MiB`.
+pub fn written_size(bytes: u64) -> String {
+    [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")]
+        .iter()
+        .find(|(bits, _)| bytes > 0 && bytes.is_multiple_of(1 << bits))
+        .map_or_else(
+            || bytes.to_string(),
+            |(bits, unit)| format!("{}{unit}", bytes >> bits),
+        )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn values_are_written_as_people_write_them() {
+        assert_eq!(written_duration(Duration::from_mins(90)), "1h30m");
+        assert_eq!(written_duration(Duration::from_millis(5)), "5ms");
+        assert_eq!(written_duration(Duration::from_micros(1500)), "1ms500us");
+        assert_eq!(written_size(16 << 20), "16MiB");
+        assert_eq!(written_size(500_000_000), "500000000");
+    }
 
     #[test]
     fn durations() {
@@ -204,6 +246,17 @@ mod tests {
                 rate(&format!("{number} {}/s", name.to_uppercase())),
                 Ok(BytesPerSecond(number * factor))
             );
+        }
+
+        #[test]
+        fn what_is_written_is_read_again(
+            seconds in 0_u64..=u64::MAX / 2, ns in 1_u32..1_000_000_000, bytes in 1_u64..,
+            bits in 0_u32..64,
+        ) {
+            let time = Duration::new(seconds, ns);
+            prop_assert_eq!(duration(&written_duration(time)), Ok(time));
+            let bytes = (bytes >> bits).max(1);
+            prop_assert_eq!(size(&written_size(bytes)), Ok(bytes));
         }
 
         #[test]

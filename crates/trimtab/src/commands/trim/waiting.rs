@@ -9,9 +9,8 @@ use jiff::Timestamp;
 use std::time::Duration;
 use trim::Cursor;
 use trim::clock::Clock;
-use trim::pass::{Closed, DEADLINE_PASSED, Ended, Gate};
+use trim::pass::{Closed, Ended, Gate, asked_to_end};
 use trim::state::{Checkpoint, Phase, State};
-use trim::stop::StopRequest;
 use trim::target::Target;
 
 /// How often a closed window is looked at.
@@ -40,9 +39,10 @@ pub fn for_window(
 ) -> Result<Waited, CommandError> {
     let mut windows = run.options.windows.clone();
     let point = target.mount_point.display().to_string();
+    let key = target.identity.key();
     let mut was_closed = false;
     while let Some(closed) = windows.closed(run.clock.wall()) {
-        if let Some(ended) = asked_to_end(run, target) {
+        if let Some(ended) = asked_to_end(run.stop, run.state, &key) {
             return Ok(Waited::Ended(ended));
         }
         let reason = reason(&windows, &closed);
@@ -75,21 +75,6 @@ pub fn for_window(
         run.clock.sleep(LOOK_EVERY);
     }
     Ok(Waited::Open { was_closed })
-}
-
-fn asked_to_end(run: &Run<'_>, target: &Target) -> Option<Ended> {
-    let request = run.stop.requested()?;
-    // `--cancel` arrives as a request and a signal, in this order.
-    if run.state.cancel_requested(&target.identity.key()) {
-        return Some(Ended::Cancelled);
-    }
-    Some(match request {
-        StopRequest::Cancel => Ended::Cancelled,
-        StopRequest::Signal(number) => Ended::Signal(number),
-        StopRequest::Deadline => Ended::Stopped {
-            reason: DEADLINE_PASSED.to_owned(),
-        },
-    })
 }
 
 fn reason(windows: &Windows, closed: &Closed) -> String {

@@ -1,5 +1,6 @@
 //! Disks, mounts and passes of these tests, each taken away again whatever happens.
 
+use crate::disk::{PATIENCE, tool};
 use crate::support::{stderr, stdout, trimtab};
 use rustix::mount::{UnmountFlags, unmount};
 use serde_json::Value;
@@ -8,30 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
 
-/// How long a hang is watched. Nothing is expected to take long.
-pub const PATIENCE: Duration = Duration::from_mins(2);
-
 /// `discard_max_bytes` of the disks below.
 pub const USUAL_BYTES: u64 = 1 << 30;
 
 /// Slow enough to be met in the middle of a pass over the disks below.
 pub const SLOW: [&str; 2] = ["--rate", "6MiB/s"];
 pub const QUICK: [&str; 2] = ["--rate", "1GiB/s"];
-
-/// Runs a tool that has to succeed; its output.
-pub fn tool(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program)
-        .args(arguments)
-        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
-        .output()
-        .unwrap_or_else(|error| panic!("{program}: {error}"));
-    assert!(
-        output.status.success(),
-        "{program} {arguments:?}: {}",
-        stderr(&output)
-    );
-    stdout(&output).trim().to_owned()
-}
 
 /// A loop device of its own, detached when dropped.
 pub struct Loop {
