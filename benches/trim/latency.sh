@@ -23,7 +23,7 @@ figures() { # TIMES FROM TO -> mean p99 max
 on_model() { # FS MODEL
     local index=0 out=$work/out arguments=() contender status began ended from to quiet_from quiet_to quiet seen verdict how
     mkdir -p "$work/share/disk" "$out"
-    rm -rf "${out:?}"/*
+    rm -rf "${out:?}"/* "$work"/log.*
     for contender in fstrim trimtab trimtab-16MiB; do
         copy_of "$1" "$work/share/disk/$index.img"
         MODEL_LOG=$work/log.$contender serve "$work/share/disk/$index.img" "$2"
