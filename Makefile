@@ -1,4 +1,4 @@
-# trimtab: see README.md. `make test` runs everything; `make demo` shows what it is good for.
+# trimtab: see README.md. `make test` runs what a change has to pass; `make demo` shows what it is good for.
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 

@@ -4,7 +4,7 @@
 set -euo pipefail
 # command or file:package, what it is for
 needs="
-cc:gcc the linker, and zstd
+cc:gcc the linker, zstd and ring
 systemd-analyze:systemd the comparison of calendars with systemd's own
 qemu-system-x86_64:qemu-system-x86 the guest
 busybox:busybox-static the guest

@@ -10,4 +10,4 @@ env "$variable=-C target-feature=+crt-static" \
 binary=${CARGO_TARGET_DIR:-target}/$host/release/trimtab
 mkdir -p "${CARGO_TARGET_DIR:-target}/release"
 cp "$binary" "${CARGO_TARGET_DIR:-target}/release/trimtab"
-ls -lh "${CARGO_TARGET_DIR:-target}/release/trimtab" | awk '{ print $NF, $5 }'
+du -h --apparent-size "${CARGO_TARGET_DIR:-target}/release/trimtab" | awk '{ print $2, $1 }'

@@ -10,6 +10,8 @@ here=$root/benches/trim
 target=${CARGO_TARGET_DIR:-$root/target}
 trimtab=${TRIMTAB:-$target/release/trimtab}
 neighbour=$target/debug/examples/neighbour
+# shellcheck source=lab/filesystems.sh
+. "$root/lab/filesystems.sh"
 
 say() { echo "bench-trim: $*" >&2; }
 
@@ -59,24 +61,14 @@ fcntl.ioctl(open("/dev/loop-control"), 0x4C81, int(sys.argv[1]))' "${device#/dev
 }
 detach() { losetup --detach "$device"; }
 
-# Options with which the filesystems are mounted: no discards but the trim's.
-mount_image() { # FS
-    case $1 in
-    btrfs) mount -o nodiscard "$device" "$work/mount" ;;
-    *) mount "$device" "$work/mount" ;;
-    esac
-}
+mount_image() { mount_filesystem "$1" "$device" "$work/mount"; } # FS
 
 # base_image FS NAME SIZE MIB SMALLEST_KIB LARGEST_KIB: a filesystem with fragmented free space in
 # $work/NAME.img. The same numbers make the same files.
 base_image() {
     local image=$work/$2.img made
     truncate -s "$3" "$image"
-    case $1 in
-    xfs) mkfs.xfs -q -K "$image" ;;
-    ext4) mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 "$image" ;;
-    btrfs) mkfs.btrfs -q -K "$image" >/dev/null ;;
-    esac
+    make_filesystem "$1" "$image"
     attach "$image"
     mount_image "$1"
     made=$("$here/fragment.py" "$work/mount" "$4" "$5" "$6")

@@ -3,6 +3,8 @@
 # what is wrong with it, trims it, reads from the drives' files how much the host stores before and
 # after, and looks whether a single byte of what was kept has changed. Nothing is judged here: the
 # records in /lab/out/records are judged on the host, by lab/guest/test-trim.sh.
+# shellcheck source=lab/filesystems.sh
+. /lab/filesystems.sh
 out=/lab/out
 trimtab=/lab/trimtab
 
@@ -16,9 +18,9 @@ say() { echo "== [$(cut -d' ' -f1 /proc/uptime)] $*"; }
 
 # MiB that the host stores of the drives NAME...
 stored_mib() {
-    local name blocks=0
-    for name in "$@"; do blocks=$((blocks + $(stat -c %b "/lab/disk/$name.raw"))); done
-    echo $((blocks / 2048))
+    local name bytes=0
+    for name in "$@"; do bytes=$((bytes + $(stored_bytes "/lab/disk/$name.raw"))); done
+    echo $((bytes >> 20))
 }
 
 # One line for each thing that was seen: CASE KEY VALUE. The last one of a key holds.
@@ -37,14 +39,6 @@ settled() {
     say "the drives do not come to rest"
 }
 
-make_filesystem() { # TYPE DEVICE: discards nothing, and leaves nothing to be written later
-    case $1 in
-    xfs) mkfs.xfs -q -f -K "$2" ;;
-    ext4) mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 "$2" ;;
-    btrfs) mkfs.btrfs -q -f -K "$2" ;;
-    esac
-}
-
 # Makes the filesystem of a case, with files that stay and the space of deleted ones between them.
 #   fill CASE TYPE DEVICE "DRIVE..."
 fill() {
@@ -52,9 +46,7 @@ fill() {
     name=$1 type=$2 device=$3 drives=$4
     mount=/mnt/$name
     say "$name: $type on $device"
-    make_filesystem "$type" "$device" || return 1
-    mkdir -p "$mount"
-    mount -t "$type" "$device" "$mount" || return 1
+    make_filesystem "$type" "$device" && mount_filesystem "$type" "$device" "$mount" || return 1
     [ -e /run/random ] || dd if=/dev/urandom of=/run/random bs=1M count=$JUNK_MIB 2>/dev/null
     settled
     # shellcheck disable=SC2086
@@ -116,14 +108,10 @@ look() {
 empty() {
     local state=same
     umount "$mount" || return 1
-    case $type in
-    xfs) xfs_repair -n "$device" ;;
-    ext4) e2fsck -fn "$device" ;;
-    btrfs) btrfs check "$device" ;;
-    esac >"$out/$name.fsck" 2>&1
+    check_filesystem "$type" "$device" >"$out/$name.fsck" 2>&1
     record "$name" fsck $?
     echo 3 >/proc/sys/vm/drop_caches
-    mount -t "$type" "$device" "$mount" || return 1
+    mount_filesystem "$type" "$device" "$mount" || return 1
     (cd "$mount/files" && sha256sum -c "/run/$name.sums") >"$out/$name.sums" 2>&1 || state=changed
     [ "$(find "$mount/files" -type f | wc -l)" = "$PIECES" ] || state=changed
     record "$name" files $state
@@ -132,7 +120,7 @@ empty() {
 
 # Mounts what was unmounted with `empty`, and looks at it under another name.
 again() { # LABEL
-    mount -t "$type" "$device" "$mount" && look "$1"
+    mount_filesystem "$type" "$device" "$mount" && look "$1"
 }
 
 # The usual case: fill, look, empty.

@@ -69,11 +69,11 @@ schedule anacron /usr/sbin/anacron -d -f -n cron.weekly
 say "the guard is gone"
 cp /etc/crontab /run/crontab
 sed -i 's/test -x .usr.sbin.anacron || //' /etc/crontab
-filled cron-unguarded && ask cron-unguarded && empty
+schedule cron-unguarded
 cp /run/crontab /etc/crontab
 
 say "cron.weekly and the timer"
 systemctl unmask fstrim.timer
 systemctl enable --now fstrim.timer
-filled cron-and-timer && ask cron-and-timer && empty
+schedule cron-and-timer
 exit 0

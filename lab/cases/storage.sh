@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Runs in a guest: real dm-crypt, LVM thin and md devices; what `trimtab check` says of each, and
 # whether a bundle holds any volume key. Drives: nvme0n1 to nvme4n1.
 set -uo pipefail
@@ -5,19 +6,19 @@ trimtab=/lab/trimtab
 out=/lab/out
 modprobe dm-crypt; modprobe dm-thin-pool; modprobe xfs; modprobe ext4; modprobe raid456
 printf 'a passphrase' >/run/passphrase
-fast="--pbkdf pbkdf2 --pbkdf-force-iterations 1000 --batch-mode --key-file /run/passphrase"
+fast=(--pbkdf-force-iterations 1000 --batch-mode --key-file /run/passphrase)
 
 echo "== volumes"
 # LUKS1 puts the volume key itself into the device-mapper table, LUKS2 a reference to the kernel's
 # keyring; --disable-keyring puts the key there too.
-cryptsetup luksFormat --type luks1 --pbkdf-force-iterations 1000 --batch-mode --key-file /run/passphrase /dev/nvme0n1 || exit 10
+cryptsetup luksFormat --type luks1 "${fast[@]}" /dev/nvme0n1 || exit 10
 cryptsetup open --key-file /run/passphrase /dev/nvme0n1 luks1 || exit 11
-cryptsetup luksFormat --type luks2 $fast /dev/nvme1n1 || exit 12
+cryptsetup luksFormat --type luks2 --pbkdf pbkdf2 "${fast[@]}" /dev/nvme1n1 || exit 12
 cryptsetup open --key-file /run/passphrase --disable-keyring /dev/nvme1n1 luks2 || exit 13
 for name in luks1 luks2; do
     dmsetup table --showkeys "$name" | grep -oE '\b[0-9a-f]{64,}\b' >>$out/keys
 done
-cat $out/keys | wc -l
+wc -l <$out/keys
 mkfs.xfs -q -f /dev/mapper/luks1 && mkdir -p /mnt/luks1 && mount /dev/mapper/luks1 /mnt/luks1 || exit 14
 mkfs.xfs -q -f /dev/mapper/luks2 && mkdir -p /mnt/luks2 && mount /dev/mapper/luks2 /mnt/luks2 || exit 15
 

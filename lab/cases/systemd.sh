@@ -1,5 +1,7 @@
-# systemd: runs as a service of a real systemd. What `trimtab check` says of fstrim.timer in every
-# state, and whether the remedy that it prints mends it. Drive: nvme0n1.
+# systemd: runs as a service of a real systemd.
+# shellcheck shell=bash
+# What `trimtab check` says of fstrim.timer in every state, and whether the remedy that it prints
+# mends it. Drive: nvme0n1.
 set -uo pipefail
 trimtab=/lab/trimtab
 out=/lab/out
@@ -9,7 +11,7 @@ modprobe xfs
 mkdir -p /mnt/data
 mkfs.xfs -q -f /dev/nvme0n1 && mount /dev/nvme0n1 /mnt/data || exit 10
 echo '/dev/nvme0n1 /mnt/data xfs defaults 0 0' >/etc/fstab
-check() { $trimtab check --exit-zero --data-path /mnt/data --format json >$out/$1.json || exit 20; }
+check() { $trimtab check --exit-zero --data-path /mnt/data --format json >"$out/$1.json" || exit 20; }
 
 echo "== enabled and started"
 systemctl is-enabled fstrim.timer

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads a stream of `trimtab trim --format json`.
 
-    lab/crash/events.py FILE TYPE KEY     KEY of the last event of this TYPE, or nothing
+    lab/crash/events.py FILE TYPE KEY...  KEYs of the last event of this TYPE, or nothing
     lab/crash/events.py FILE              complains about a line that is no event, or out of order
 
 A torn last line is no fault of a process that was killed, and passed over.
@@ -20,6 +20,6 @@ for seq, line in enumerate(lines):
     if event["schema"] != "trimtab.trim/1" or event["seq"] != seq:
         sys.exit(f"event {seq} is {line!r}")
     if len(sys.argv) > 2 and event["type"] == sys.argv[2]:
-        found = event[sys.argv[3]]
+        found = event
 if found is not None:
-    print(found)
+    print(*(found[key] for key in sys.argv[3:]))

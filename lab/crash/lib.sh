@@ -1,30 +1,52 @@
 # shellcheck shell=bash
-# Sourced by kill.sh and power.sh: filesystems on loop devices that these scripts made themselves.
+# shellcheck disable=SC2034,SC2154 # what is set here is used by those who source it, and the other way round
+# The head of kill.sh and power.sh, which set PREFIX and DEFAULT_COUNT before: what was asked for, the
+# binary, a directory, and how failures are told.
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=lab/needs.sh
+. "$here/../needs.sh"
+# shellcheck source=lab/filesystems.sh
+. "$here/../filesystems.sh"
+TYPES=(xfs ext4 btrfs)
+count=${COUNT:-$DEFAULT_COUNT}
+seed=${SEED:-$(date +%s)}
+failures=0
 
-# A filesystem that nothing is discarded from, in a file of which every block is stored.
-make_filesystem() { # TYPE DEVICE
-    case $1 in
-    xfs) mkfs.xfs -q -f -K "$2" ;;
-    ext4) mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 "$2" ;;
-    btrfs) mkfs.btrfs -q -f -K "$2" ;;
-    esac >/dev/null
+# Sets $trimtab and $top. Nothing is skipped any more after this.
+begin() { # [BINARY]
+    if [ $# -gt 0 ]; then
+        trimtab=$(realpath "$1")
+    else
+        cd "$here/../.." && cargo build --locked -q -p trimtab || exit 2
+        trimtab=$(realpath "${CARGO_TARGET_DIR:-target}/debug/trimtab")
+    fi
+    top=$(mktemp -d "${TMPDIR:-/var/tmp}/trimtab-$PREFIX.XXXXXX")
+    echo "== $PREFIX: $count runs, SEED=$seed"
 }
 
-mount_filesystem() { # TYPE DEVICE DIR
-    local options=defaults
-    # What is deleted must wait for the pass.
-    [ "$1" = btrfs ] && options=nodiscard
-    mkdir -p "$3"
-    mount -t "$1" -o "$options" "$2" "$3"
+# The same numbers for the same seed and run, whatever was drawn before.
+seed_run() { RANDOM=$(((seed + $1 * 7919) % 32768)); }
+
+fail() {
+    echo "FAILED: run $run ($type, ${victim:+$victim, }$moment): $*" >&2
+    failures=$((failures + 1))
 }
 
-check_filesystem() { # TYPE DEVICE_OR_FILE
-    case $1 in
-    xfs) xfs_repair -n "$2" ;;
-    ext4) e2fsck -fn "$2" ;;
-    btrfs) btrfs check "$2" ;;
-    esac
+# KEYs of the last event of a TYPE in the stream of a pass.
+event() { "$here/events.py" "$@"; }
+check_stream() { # OUTPUT.jsonl
+    event "$1" || fail "$1 is no stream of events"
 }
 
-# Bytes of a file that its own filesystem stores.
-stored_bytes() { echo $(($(stat -c %b "$1") * 512)); }
+# How far a checkpoint says that a pass has come; nothing where there is none. Fails where it cannot be
+# read.
+visited_bytes() { # STATE_DIR
+    local checkpoint
+    checkpoint=$(echo "$1"/pass-*.json)
+    [ -e "$checkpoint" ] || return 0
+    python3 -c '
+import json, sys
+checkpoint = json.load(open(sys.argv[1]))
+assert checkpoint["schema"] == "trimtab.trim-checkpoint/1", checkpoint
+print(checkpoint["visited_bytes"])' "$checkpoint"
+}

@@ -11,12 +11,13 @@ trimtab=/lab/trimtab
 data=/dev/nvme0n1 state_drive=/dev/nvme1n1
 limit=/sys/block/nvme0n1/queue/discard_max_bytes
 type=$(cat $keep/type)
-# shellcheck source=lab/crash/lib.sh
-. /lab/lib.sh
+# shellcheck source=lab/filesystems.sh
+. /lab/filesystems.sh
 for module in xfs ext4 btrfs; do modprobe $module; done
 mkdir -p /mnt/state /mnt/data
 
 record() { printf '%s\t%s\n' "$1" "$2" >>$out/records; }
+stored_kib() { echo $(($(stored_bytes /lab/disk/0.raw) / 1024)); }
 say() { echo "== [$(cut -d' ' -f1 /proc/uptime)] $*"; }
 
 start_pass() { # OUTPUT [ARGUMENT...]
@@ -39,8 +40,10 @@ if [ ! -e $keep/sums ]; then
     done
     (cd /mnt/data/files && sha256sum -- *) >/run/sums || exit 1
     sync
+    cat /mnt/data/junk.* | wc -c | awk '{ print int($1 / 1024) }' >$keep/junk_kib
     rm /mnt/data/junk.*
     sync
+    stored_kib >$keep/filled_kib
     cp /run/sums $keep/sums.new && mv $keep/sums.new $keep/sums
     /bin/bash /lab/writer.sh run /mnt/data/written $keep/ledger &
     say "the pass begins"
@@ -88,7 +91,7 @@ say "the pass goes on"
 start_pass second --rate 48MiB/s --max-request 1MiB --deadline 1h &
 pass=$!
 if [ -e $keep/clock ]; then
-    until grep -qs '"type":"step"' $out/second.jsonl || ! kill -0 $pass; do sleep 0.2; done
+    until grep -qs '"type":"step"' $out/second.jsonl || ! kill -0 $pass 2>/dev/null; do sleep 0.2; done
     record lowered_in_pass "$(cat $limit)"
     # Two days ahead and a year back, in mid-pass: the deadline of an hour is not the clock's.
     date -s '2001-02-05 04:05:06'
@@ -101,15 +104,17 @@ record limit_at_end "$(cat $limit)"
 record state_at_end "$(cd /mnt/state/trimtab && find . -name 'pass-*' -o -path './limits/*' | tr '\n' ' ')"
 sync
 sleep 1
-record stored_kib $(($(stat -c %b /lab/disk/0.raw) / 2))
+record stored_kib "$(stored_kib)"
+record clustered_kib $(($(clustered_bytes "$type" /mnt/data) / 1024))
 # What one more pass from the beginning still finds to free.
 start_pass third --restart
 record third_exit $?
 sync
 sleep 1
-record stored_after_another_kib $(($(stat -c %b /lab/disk/0.raw) / 2))
+record stored_after_another_kib "$(stored_kib)"
 look_at_files trimmed
-umount /mnt/data || record umount busy
+umount /mnt/data
+record umount $?
 check_filesystem "$type" $data >$out/trimmed.fsck 2>&1
 record trimmed_fsck $?
 echo 3 >/proc/sys/vm/drop_caches

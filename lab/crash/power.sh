@@ -13,45 +13,28 @@
 # a store had fsynced a moment before), the filesystem's own tool finds nothing, and the pass goes on
 # from its checkpoint and completes, on some runs with a clock that jumps.
 set -uo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-PATH=$PATH:/usr/sbin:/sbin
-for tool in qemu-system-x86_64 busybox cryptsetup lvm mdadm mkfs.xfs systemctl cpio python3 apt-get fio; do
-    command -v "$tool" >/dev/null || {
-        echo "SKIPPED: the guest needs $tool (make test as root installs it)"
-        exit 0
-    }
-done
-if [ $# -gt 0 ]; then
-    trimtab=$(realpath "$1")
-else
-    cd "$here/../.." && cargo build --locked -q -p trimtab || exit 2
-    trimtab=$(realpath "${CARGO_TARGET_DIR:-target}/debug/trimtab")
-fi
-count=${COUNT:-10}
-seed=${SEED:-$(date +%s)}
-TYPES=(xfs ext4 btrfs)
-top=$(mktemp -d "${TMPDIR:-/var/tmp}/trimtab-power.XXXXXX")
-failures=0 cuts=0 resumptions=0 obsolete=0 guest=''
+PREFIX=power DEFAULT_COUNT=10
+# shellcheck source=lab/crash/lib.sh
+. "$(dirname "$0")/lib.sh"
+need_tools "cutting a guest's power" "${GUEST_TOOLS[@]}" pkill setsid
+begin "$@"
+cuts=0 resumptions=0 obsolete=0 guest=''
+# shellcheck disable=SC2317 # a trap's
 clean_up() {
     [ -z "$guest" ] || pkill -9 -s "$guest"
-    [ $failures -gt 0 ] && [ -n "${KEEP:-}" ] || rm -rf "$top"
+    if [ $failures = 0 ] || [ -z "${KEEP:-}" ]; then rm -rf "$top"; fi
 }
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 "$here/../guest/prepare.sh" >/dev/null || exit 2
-echo "== power: $count runs, SEED=$seed"
-
-fail() {
-    echo "FAILED: run $run ($type, $moment): $*" >&2
-    failures=$((failures + 1))
-}
 
 boot() { # OUT: in a session of its own, sets $guest
     GUEST_SHARE=$share GUEST_DRIVE_OPTIONS=discard=unmap,cache=writethrough GUEST_TIMEOUT_S=300 \
-        GUEST_COPY="$here/lib.sh $here/writer.sh" \
-        setsid "$here/../guest/run.sh" "$here/power-case.sh" "$trimtab" "$1" 2 400M >"$1.log" 2>&1 &
+        GUEST_COPY="$here/../filesystems.sh $here/writer.sh" \
+        setsid "$here/../guest/run.sh" "$here/power-case.sh" "$trimtab" "$1" 2 "${DRIVE_KIB}K" >"$1.log" 2>&1 &
     guest=$!
 }
+DRIVE_KIB=$((400 * 1024))
 
 # The emulated machine itself: no flush, no goodbye. run.sh then complains, which is no matter.
 cut_power() {
@@ -60,7 +43,8 @@ cut_power() {
     guest=''
 }
 
-recorded() { awk -F'\t' -v key="$1" '$1 == key { value = $2 } END { print value }' "$second/records"; }
+# What the guest recorded: KEY [DIRECTORY].
+recorded() { awk -F'\t' -v key="$1" '$1 == key { value = $2 } END { print value }' "${2:-$second}/records"; }
 expect() { # KEY VALUE
     [ "$(recorded "$1")" = "$2" ] || fail "$1 is '$(recorded "$1")', expected '$2'"
 }
@@ -72,14 +56,12 @@ one_run() {
     [ $((RANDOM % 2)) = 0 ] || touch "$share/keep/clock"
     [ $((RANDOM % 2)) = 0 ] || touch "$share/keep/restore"
     boot "$first"
-    local awaited=$share/keep/begun
-    if [ "$moment" = steps ]; then awaited=step; fi
     while kill -0 "$guest" 2>/dev/null; do
-        if [ "$awaited" = step ]; then
+        if [ "$moment" = any ]; then
+            [ ! -e "$share/keep/begun" ] || break
+        else
             ! grep -qs '"type":"step"' "$share/out/first.jsonl" || break
             [ ! -e "$share/keep/over" ] || break
-        else
-            [ ! -e "$awaited" ] || break
         fi
         sleep 0.1
     done
@@ -91,7 +73,7 @@ one_run() {
     cut_power
     if [ -e "$share/keep/over" ]; then
         moment="too late"
-        [ "$(awk '$1 == "first_exit" { print $2 }' "$share/out/records")" = 0 ] || fail "nobody disturbed the first pass: $(cat "$share/out/first.err")"
+        [ "$(recorded first_exit "$share/out")" = 0 ] || fail "nobody disturbed the first pass: $(cat "$share/out/first.err")"
     else
         cuts=$((cuts + 1))
     fi
@@ -108,7 +90,7 @@ one_run() {
     expect second_exit 0
     expect third_exit 0
     [ ! -e "$share/keep/clock" ] || expect lowered_in_pass 1048576
-    expect umount ""
+    expect umount 0
     local when
     for when in replayed trimmed again; do
         expect ${when}_files same
@@ -126,31 +108,36 @@ one_run() {
         expect journals_after_restore 0
     fi
     # What the checkpoint said is what the second pass goes on from.
-    local visited=0 checkpoint resumed
-    checkpoint=$(echo "$second"/found/pass-*.json)
-    if [ -e "$checkpoint" ]; then
-        visited=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["visited_bytes"])' "$checkpoint") ||
-            fail "the checkpoint cannot be read"
+    local visited resumed
+    visited=$(visited_bytes "$second/found") || fail "the checkpoint cannot be read"
+    if [ -n "$visited" ]; then
         grep -q /mnt/data "$second/status.txt" || fail "--status does not name the mount: $(cat "$second/status.txt")"
     fi
-    "$here/events.py" "$second/second.jsonl" || fail "the output of the second pass is no stream of events"
-    resumed=$("$here/events.py" "$second/second.jsonl" begins resumed_bytes)
-    [ "$resumed" = "$visited" ] || fail "it went on from '$resumed', the checkpoint said '$visited'"
-    [ "$visited" = 0 ] || resumptions=$((resumptions + 1))
-    # Another pass frees what the store deleted meanwhile, and no more than 1 % beside it.
-    local stored another written_kib
+    check_stream "$second/second.jsonl"
+    resumed=$(event "$second/second.jsonl" begins resumed_bytes)
+    [ "$resumed" = "${visited:-0}" ] || fail "it went on from '$resumed', the checkpoint said '${visited:-0}'"
+    [ "${visited:-0}" = 0 ] || resumptions=$((resumptions + 1))
+
+    # What the passes before and after the cut left to one more from the beginning: no more than 1 %,
+    # what the store wrote and deleted behind the cursor, and what it hid from FITRIM.
+    local stored another written_kib filled
     stored=$(recorded stored_kib) another=$(recorded stored_after_another_kib)
+    filled=$(cat "$share/keep/filled_kib")
+    # writer.sh: no file is larger.
     written_kib=$(($(grep -c ^made "$share/keep/ledger") * 96))
-    [ "$stored" -le $((another + (400 * 1024 - another) / 100 + written_kib)) ] ||
+    [ "$stored" -le $((another + (DRIVE_KIB - another) / 100 + written_kib + $(recorded clustered_kib))) ] ||
         fail "$stored KiB are stored after the pass that went on, $another KiB after another one"
-    printf 'run %2d: %-5s cut %-8s resumed %9s of its bytes%s%s  %s\n' "$run" "$type" "$moment" "$visited" \
+    # And that one did free what was deleted before all this.
+    [ "$another" -le $((filled - $(cat "$share/keep/junk_kib") * 9 / 10 + written_kib)) ] ||
+        fail "$another KiB are stored at the end, $filled KiB were before the first pass, $(cat "$share/keep/junk_kib") of them deleted"
+    printf 'run %2d: %-5s cut %-8s resumed %9s of its bytes%s%s  %s\n' "$run" "$type" "$moment" "${visited:-0}" \
         "$([ -e "$share/keep/clock" ] && echo ", clock jumps")" "$([ -e "$share/keep/restore" ] && echo ", --restore-limits")" \
         "$([ $failures = $failures_before ] && echo ok || echo FAILED)"
     if [ -z "${KEEP:-}" ] || [ $failures = $failures_before ]; then rm -rf "${top:?}/$run"; fi
 }
 
 for ((run = 1; run <= count; run++)); do
-    RANDOM=$(((seed + run * 7919) % 32768))
+    seed_run $run
     type=${TYPES[(run + seed) % ${#TYPES[@]}]}
     moment=steps failures_before=$failures
     [ $((RANDOM % 4)) != 0 ] || moment=any

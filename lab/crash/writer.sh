@@ -41,7 +41,8 @@ verify)
         exit 1
     }
     [ -s "$ledger.sums" ] || { echo "writer: it wrote nothing" >&2; exit 1; }
-    cd "$directory" && sha256sum -c "$ledger.sums" >"$ledger.verified" 2>&1 || {
+    cd "$directory" || exit 1
+    sha256sum -c "$ledger.sums" >"$ledger.verified" 2>&1 || {
         grep -v ': OK$' "$ledger.verified" | head -n 5 >&2
         exit 1
     }

@@ -1,16 +1,11 @@
 # shellcheck shell=bash
 # Sourced by the guest tests: builds the binary, skips where tools are missing, counts what holds.
 # After it: $binary, $out (a directory that is removed at the end, or LAB_OUT, which is kept), expect,
-# findings, has, lacks.
+# findings, has, lacks, same, finish.
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
-PATH=$PATH:/usr/sbin:/sbin
-for tool in qemu-system-x86_64 busybox cryptsetup lvm mdadm mkfs.xfs xfs_io mkfs.btrfs systemctl run-parts fio cpio python3 \
-    apt-get; do
-    command -v "$tool" >/dev/null || {
-        echo "SKIPPED: the guest needs $tool (make test as root installs it)"
-        exit 0
-    }
-done
+# shellcheck source=lab/needs.sh
+. lab/needs.sh
+need_tools "the guest of $(basename "$0")" "${GUEST_TOOLS[@]}" zstd tar
 cargo build --locked -q -p trimtab
 # shellcheck disable=SC2034
 binary=${CARGO_TARGET_DIR:-target}/debug/trimtab
@@ -43,13 +38,20 @@ import json, sys
 for finding in json.load(open(sys.argv[1]))["result"]["findings"]:
     print(*(finding[key] for key in ("rule", "mount_point", "device", "severity", "subject")))' "$out/$1.json" | sort
 }
-has() { findings "$1" | grep -q "$2"; }
-lacks() { ! has "$@"; }
-same() { diff <(findings "$1") <(findings "$2"); }
+# A report that cannot be read has nothing and lacks nothing, and is the same as no other.
+has() { grep -q -- "$2" <<<"$(findings "$1")"; }
+lacks() {
+    local found
+    found=$(findings "$1") && ! grep -q -- "$2" <<<"$found"
+}
+same() {
+    local one other
+    one=$(findings "$1") && other=$(findings "$2") && diff <(echo "$one") <(echo "$other")
+}
 
 # The last line of a test.
 finish() {
-    [ "$failed" = 0 ] || tail -n 80 "$out/log"
+    [ "$failed" = 0 ] || ! [ -e "$out/log" ] || tail -n 80 "$out/log"
     echo "$passed passed, $failed failed"
     [ "$failed" = 0 ]
 }

@@ -8,6 +8,9 @@ set -euo pipefail
 cd "$(dirname "$0")"
 cache=${TRIMTAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/trimtab}/guest
 mkdir -p "$cache"
+# Of two that want an image at the same time the second waits, and finds it made.
+exec 9>"$cache/.lock"
+flock 9
 
 package=$(apt-cache depends linux-image-amd64 | awk '/Depends:/ { print $2; exit }')
 version=$(apt-cache policy "$package" | awk '/Candidate:/ { print $2 }')
@@ -47,11 +50,12 @@ for name in bin sbin lib lib64; do ln -s "usr/$name" "$root/$name"; done
 
 copy_libraries() { # PROGRAM [ROOT]
     local into=${2:-$root}
-    ldd "$1" 2>/dev/null | grep -o '/[^ )]*' | while read -r library; do
-        [ -e "$into$library" ] && continue
+    # A static program has none: that alone is no failure.
+    { ldd "$1" 2>/dev/null || true; } | { grep -o '/[^ )]*' || true; } | while read -r library; do
+        [ ! -e "$into$library" ] || continue
         mkdir -p "$into$(dirname "$library")"
         cp -L "$library" "$into$library"
-    done || true
+    done
 }
 for tool in $tools; do
     cp -L "$(command -v "$tool")" "$root/usr/sbin/$tool"
@@ -89,9 +93,10 @@ for program in systemd systemd-executor systemd-shutdown systemd-cgroups-agent; 
     cp -L "/usr/lib/systemd/$program" "$root/usr/lib/systemd/$program"
     copy_libraries "/usr/lib/systemd/$program"
 done
-cp -a /usr/lib/systemd/system/{basic,sysinit,multi-user,timers,paths,sockets,slices,shutdown,umount,final,poweroff,local-fs,local-fs-pre,swap,time-sync,time-set,fstrim}.target \
-    /usr/lib/systemd/system/{fstrim.timer,fstrim.service,systemd-poweroff.service} \
-    "$root/usr/lib/systemd/system/" 2>/dev/null || true
+for unit in {basic,sysinit,multi-user,timers,paths,sockets,slices,shutdown,umount,final,poweroff,local-fs,local-fs-pre,swap,time-sync,time-set}.target \
+    fstrim.timer fstrim.service systemd-poweroff.service; do
+    cp -a "/usr/lib/systemd/system/$unit" "$root/usr/lib/systemd/system/"
+done
 ln -s multi-user.target "$root/usr/lib/systemd/system/default.target"
 mkdir -p "$root/etc/systemd/system/multi-user.target.wants" "$root/etc/systemd/system/timers.target.wants"
 cp lab.service "$root/etc/systemd/system/"
@@ -146,5 +151,5 @@ rm -rf "$built"
 mv "$work" "$built"
 trap - EXIT
 # One image is enough: older ones are made again when somebody goes back.
-find "$cache" -mindepth 1 -maxdepth 1 ! -name "$hash" -exec rm -rf {} +
+find "$cache" -mindepth 1 -maxdepth 1 -type d ! -name "$hash" -exec rm -rf {} +
 echo "$built"

@@ -19,7 +19,10 @@
 # Needs root. Touches only loop devices that it made.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
-PATH=$PATH:/usr/sbin:/sbin
+# shellcheck source=lab/needs.sh
+. lab/needs.sh
+# shellcheck source=lab/filesystems.sh
+. lab/filesystems.sh
 node=lab/servers/node.sh
 IMAGE_BYTES=$((2 << 30)) PIECES=256 PIECE_BYTES=$((4 << 20))
 SHARDS=3
@@ -27,19 +30,16 @@ SHARDS=3
 SITTINGS_MAX=20
 seed=${SEED:-$(date +%s)}
 
-skip() {
+skip_servers() { # REASON
     if [ "${REQUIRE_SERVERS:-}" = 1 ]; then
         echo "FAILED: trim below real servers could not be tested: $*"
         exit 1
     fi
-    echo "SKIPPED: trim below real servers: $*"
-    # lab/stage.sh repeats it at the end of `make test`.
-    [ -z "${TRIMTAB_SKIPS:-}" ] || echo "trim below real servers: $*" >>"$TRIMTAB_SKIPS"
-    exit 0
+    skip "trim below real servers: $*"
 }
-[ "$(id -u)" = 0 ] || skip "loop devices need root"
+[ "$(id -u)" = 0 ] || skip_servers "loop devices need root"
 for tool in losetup mkfs.xfs xfs_repair python3 curl setpriv; do
-    command -v "$tool" >/dev/null || skip "$tool is missing (make test as root installs it)"
+    command -v "$tool" >/dev/null || skip_servers "$tool is missing (make test as root installs it)"
 done
 mapfile -t known < <($node list)
 [ $# -gt 0 ] || set -- "${known[@]}"
@@ -48,7 +48,7 @@ for server in "$@"; do
     why=$($node fetch "$server" 2>&1 >/dev/null)
     case $? in
     0) ;;
-    77) skip "$server: ${why##*$'\n'}" ;;
+    77) skip_servers "$server: ${why##*$'\n'}" ;;
     *)
         echo "FAILED: $server: $why"
         exit 2
@@ -89,13 +89,6 @@ expect() { # WHAT COMMAND...
         sed 's/^/  | /' "$top/out" "$top/err" 2>/dev/null | tail -n 15 | cut -c1-300
     fi
 }
-stored_bytes() { echo $(($(stat -c %b "$top/image") * 512)); }
-# Bytes written to the device so far: field 7 of its stat, in sectors of 512 bytes.
-written_bytes() {
-    local fields
-    read -ra fields <"/sys/block/${device#/dev/}/stat"
-    echo $((fields[6] * 512))
-}
 # Runs a pass that is to end at once, and keeps code, out and err.
 trim() {
     "$trimtab" trim "$mount" --state "$top/state" "$@" </dev/null >"$top/out" 2>"$top/err"
@@ -104,7 +97,7 @@ trim() {
 says() { grep -qF -- "$1" "$top/err"; }
 # The pass of the last `trim` was refused: nothing was freed, nothing is kept of it.
 is_refused() { # CODE STORED_BEFORE
-    [ "$code" = "$1" ] && [ "$(stored_bytes)" -ge "$2" ] &&
+    [ "$code" = "$1" ] && [ "$(stored_bytes "$top/image")" -ge "$2" ] &&
         [ -z "$(find "$top/state" -name '*.json*' 2>/dev/null)" ]
 }
 ask() { # METHOD PATH [JSON]
@@ -124,6 +117,7 @@ start_node() {
         return 1
     }
 }
+is_sound() { check_filesystem xfs "$device" >"$top/out" 2>&1; }
 has_all() { # DOCUMENTS SUM
     [ "$(ask POST /lab/_search '{"size": 0, "aggs": {"sum": {"sum": {"field": "n"}}, "count": {"value_count": {"field": "n"}}}}' |
         field 'int(it["aggregations"]["count"]["value"]), int(it["aggregations"]["sum"]["value"]), it["_shards"]["failed"]')" = "$1 $2 0" ] &&
@@ -147,7 +141,7 @@ PYTHON
 test_refusals() { # whatever is wrong, nothing is trimmed
     local stored label=Elasticsearch
     [ "${server%%-*}" = elasticsearch ] || label=OpenSearch
-    stored=$(stored_bytes)
+    stored=$(stored_bytes "$top/image")
 
     trim
     expect "below a running store neither --now nor --window is missed" is_refused 2 "$stored"
@@ -231,17 +225,17 @@ test_server() {
     mount=$(realpath "$top/mount")
     truncate -s "$IMAGE_BYTES" "$top/image"
     device=$(losetup --find --show --direct-io=on "$top/image" 2>/dev/null || losetup --find --show "$top/image")
-    mkfs.xfs -q -f -K "$device" && mount "$device" "$mount" || return 1
+    make_filesystem xfs "$device" && mount "$device" "$mount" || return 1
     start_node || return 1
     litter
     # checksum: at every start the server reads all its files and compares.
     ask PUT /lab '{"settings": {"number_of_shards": 2, "number_of_replicas": 0,
         "index.shard.check_on_startup": "checksum"}}' >"$top/answer"
-    stored_full=$(stored_bytes)
-    written_before=$(written_bytes)
+    stored_full=$(stored_bytes "$top/image")
+    written_before=$(written_bytes "$device")
     rm -r "$mount/junk"
     sync -f "$mount"
-    expect "the test's own premise: what is deleted is still stored" [ "$(stored_bytes)" -ge "$junk" ]
+    expect "the test's own premise: what is deleted is still stored" [ "$(stored_bytes "$top/image")" -ge "$junk" ]
 
     test_refusals
 
@@ -267,8 +261,8 @@ test_server() {
 
     $node stop "$top/run"
     sync -f "$mount"
-    stored_after=$(stored_bytes)
-    written=$(($(written_bytes) - written_before))
+    stored_after=$(stored_bytes "$top/image")
+    written=$(($(written_bytes "$device") - written_before))
     freed=$((stored_full - stored_after))
     echo "   $server: $((junk >> 20)) MiB deleted, $((freed >> 20)) MiB freed, $((written >> 20)) MiB written meanwhile"
     # What was written since may have taken as many blocks anew; of the rest 1 % may stay.
@@ -284,7 +278,7 @@ test_server() {
     expect "the reason is not said" says "the connection was refused"
 
     umount "$mount"
-    expect "xfs_repair finds damage" xfs_repair -n "$device" >"$top/out" 2>&1
+    expect "xfs_repair finds damage" is_sound
     mount "$device" "$mount" || return 1
     start_node || return 1
     expect "not green after the restart" [ "$(health 'wait_for_status=green&timeout=60s')" = "green 0" ]

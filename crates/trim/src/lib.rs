@@ -7,7 +7,7 @@
 //! each layer is told by the devices' own counters ([`account`]), never by the `len` that FITRIM
 //! returns.
 //!
-//! Whether a filesystem may be trimmed at all is decided elsewhere: refusals are handed in.
+//! Whether a filesystem may be trimmed at all is decided above this crate.
 
 pub mod account;
 pub mod child;
