@@ -17,17 +17,17 @@
 //! windows take (Poisson arrivals see time averages: Wolff 1982). Of the readings that met a window
 //! the controller knows the mean excess `m` over the idle level and the part `q` above the tail's
 //! limit. If a window of length `W` comes every `T`, the pass's mean is `idle + m W / T` and the
-//! part above the limit `idle_q + q W / T`; so
+//! part above the limit `idle_q + q W / T`. The pass takes half of what is left of the budgets; the
+//! other half is for what the probe, a sample, does not see:
 //!
 //! ```text
-//! T >= W * max( m / (0.9 * budget - idle),  q / (0.5 % - idle_q) )
+//! T >= W * max( m / (0.5 * (budget - idle)),  q / (0.5 * (1 % - idle_q)) )
 //! ```
 //!
 //! and the pause is what is left of `T` after the step. A step that puts every read above the limit
 //! thus gets 0.5 % of the time, one that merely slows reads down gets more, one that is not felt
 //! gets all of it. `q` begins with a prior of 5 % worth four readings: about 30 clean readings in
-//! windows are needed for full speed. The goal is 1 %; half of it is left for what the probe, a sample,
-//! does not see.
+//! windows are needed for full speed.
 //!
 //! A plan may be wrong, so there are brakes: nothing is done while a read has been waiting for
 //! longer than the limit, until three good readings after a step that hurt, while the readings since

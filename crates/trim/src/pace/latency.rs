@@ -8,8 +8,8 @@ use std::time::Duration;
 
 /// Of readings, those over the limit that one in a hundred may not exceed.
 const OVER_ALLOWED: f64 = 0.01;
-/// Of what is allowed the pass plans to use this much: what the probe sees is a sample, and so is
-/// what others see.
+/// Of what the store itself leaves of a budget the pass plans to use this much: what the probe sees
+/// is a sample, and others ask more often, from busier processors.
 const PLANNED: f64 = 0.5;
 /// What is remembered, in seconds and in readings: a store's probe asks more seldom than the
 /// drives', and must not remember a bad minute for ten times as long.
@@ -369,8 +369,8 @@ impl Latency {
     pub(super) fn stretch(&self, level: usize) -> f64 {
         let (excess_s, over) = self.harm(level);
         let mean_budget_s = self.mean_budget.as_secs_f64();
-        let mean_room_s = (0.9 * mean_budget_s - self.idle_mean_s).max(0.05 * mean_budget_s);
-        let over_room = (PLANNED * OVER_ALLOWED - self.idle_over).max(0.1 * OVER_ALLOWED);
+        let mean_room_s = (PLANNED * (mean_budget_s - self.idle_mean_s)).max(0.05 * mean_budget_s);
+        let over_room = (PLANNED * (OVER_ALLOWED - self.idle_over)).max(0.1 * OVER_ALLOWED);
         let over = (over - self.idle_over).max(0.0);
         (excess_s / mean_room_s.max(1e-9)).max(over / over_room)
     }
