@@ -24,8 +24,8 @@ for contender in fstrim trimtab trimtab-16MiB; do
     from=$(uptime)
     status=0
     case $contender in
-    trimtab-16MiB) trim_with trimtab --deadline 3m --max-request 16MiB ;;
-    trimtab) trim_with trimtab --deadline 3m ;;
+    trimtab-16MiB) trim_with trimtab --deadline 2m --max-request 16MiB ;;
+    trimtab) trim_with trimtab --deadline 2m ;;
     *) trim_with $contender ;;
     esac >/lab/out/said.$contender 2>&1 || status=$?
     to=$(uptime)

@@ -3,7 +3,7 @@
 # (model.py), in a guest. Per contender a drive of its own with the same fragmented filesystem:
 # random reads of 4 KiB, 100 a second, first for ten seconds without a trim, then from the first
 # discard to the last; that trimtab measures the quiet level before does not count. trimtab gets
-# --deadline 3m: where a discard takes 50 ms, keeping the budget takes longer.
+# --deadline 2m: where a discard takes 50 ms, keeping the budget takes longer.
 #
 #   benches/trim/latency.sh            the table
 #   MODELS="fifo fixed parallel" FILESYSTEMS="xfs ext4" benches/trim/latency.sh

@@ -4,7 +4,7 @@
 # space is nearly all in extents that are being discarded.
 #
 #   benches/trim/stall.sh            the table
-#   GUEST=no benches/trim/stall.sh   without the guest
+#   GUEST=no benches/trim/stall.sh   without the guest; HERE=no: in the guest only
 #
 # Loop devices over sparse files, and QEMU; needs root. TRIMTAB names the binary.
 set -euo pipefail
@@ -92,10 +92,12 @@ cat <<HEAD
 | filesystem | kernel | trim | allocations | create max ms | allocate p99 ms | allocate max ms | fsync p99 ms | fsync max ms | watched s | discards | exit |
 |---|---|---|---|---|---|---|---|---|---|---|---|
 HEAD
-here_on "XFS, 4 groups of 512 MiB, $per_s discards/s" xfs full
-base_image ext4 ext4 2G 4096 256 2048
-here_on "ext4, 16 groups of 128 MiB, $per_s discards/s" ext4 ext4
-rm "$work/ext4.img"
+if [ "${HERE:-yes}" = yes ]; then
+    here_on "XFS, 4 groups of 512 MiB, $per_s discards/s" xfs full
+    base_image ext4 ext4 2G 4096 256 2048
+    here_on "ext4, 16 groups of 128 MiB, $per_s discards/s" ext4 ext4
+    rm "$work/ext4.img"
+fi
 if [ "${GUEST:-yes}" = yes ]; then
     in_guest "XFS, 4 groups of 512 MiB, 50 ms a discard (model)" full fixed "none fstrim trimtab"
     rm "$work/full.img"
