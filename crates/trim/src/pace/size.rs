@@ -18,6 +18,10 @@ const PLANNED: f64 = 0.6;
 const FIRST_LEVEL: usize = 3;
 /// Steps up to so many times the largest that was measured can be foretold.
 const FORESIGHT: f64 = 16.0;
+/// Of fewer steps the fit does not tell commands from bytes yet.
+const STEPS_TOLD: u64 = 10;
+/// Until then an extent of this size is sooner measured than foretold.
+const SMALL_BYTES: f64 = 16.0 * 1_048_576.0;
 const FIRST_BYTES: f64 = 4.0 * 1_048_576.0;
 /// Smaller pieces than this are no use: every discard has a price of its own.
 const BYTES_MIN: f64 = 1_048_576.0;
@@ -147,7 +151,13 @@ impl Sizes {
             return None;
         }
         // A few steps know little.
-        let margin = if self.cost.steps() < 10 { 2.0 } else { 1.3 };
+        let margin = if self.cost.steps() >= STEPS_TOLD {
+            1.3
+        } else if float(bytes) <= SMALL_BYTES {
+            return None;
+        } else {
+            2.0
+        };
         Some(super::seconds(
             margin * fitted.seconds(float(extents.max(1)), float(bytes)),
         ))

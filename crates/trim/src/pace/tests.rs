@@ -446,17 +446,22 @@ fn stalls_are_predicted_from_what_was_measured() {
 }
 
 #[test]
-fn a_small_discard_foretells_no_large_one() {
+fn a_few_small_discards_foretell_nothing() {
     let mut controller = Controller::new(Settings::default(), Vec::new(), &[]);
-    controller.finished(&StepOutcome {
-        began: Duration::ZERO,
-        settled: Duration::from_millis(53),
-        locked: Duration::from_millis(53),
-        discarded_bytes: Some(16 << 10),
-        free_bytes: Some(16 << 10),
-        free_extents: Some(1),
-        timed_out: false,
-    });
+    for step in 0..10 {
+        assert_eq!(controller.predicted_stall(512 << 30, 1), None);
+        // From 51 ms and 55 ms nobody can say that 2 MiB take 300 ms.
+        assert_eq!(controller.predicted_stall(2 << 20, 1), None, "{step}");
+        controller.finished(&StepOutcome {
+            began: Duration::from_secs(step),
+            settled: Duration::from_secs(step) + Duration::from_millis(53),
+            locked: Duration::from_millis(51 + step % 5),
+            discarded_bytes: Some(16 << (10 + step % 6)),
+            free_bytes: Some(16 << (10 + step % 6)),
+            free_extents: Some(1),
+            timed_out: false,
+        });
+    }
     assert_eq!(controller.predicted_stall(512 << 30, 1), None);
     assert!(controller.predicted_stall(16 << 10, 1).is_some());
 }
