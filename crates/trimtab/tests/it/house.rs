@@ -12,15 +12,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("report", &["facts"]),
     ("http", &["facts"]),
     ("trim", &["facts"]),
+    ("flash", &[]),
     (
         "trimtab",
         &[
-            "facts", "host", "schedule", "rules", "report", "http", "trim",
+            "facts", "host", "schedule", "rules", "report", "http", "trim", "flash",
         ],
     ),
     (
         "fuzz-targets",
-        &["facts", "host", "schedule", "http", "trim"],
+        &["facts", "flash", "host", "schedule", "http", "trim"],
     ),
 ];
 

@@ -1,0 +1,261 @@
+//! A series, and what numbers make of it.
+
+use super::{
+    CAPACITY_WRITTEN, HostWrites, Known, MOVED_PAGE_COST, OVER_PROVISIONING, Quantity, Series,
+    model_error,
+};
+use crate::theory::{Curve, over_writes};
+
+/// Over-provisioning, capacity in bytes, cost of a moved page: their logarithms, in which the search
+/// moves.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Point(pub(super) [f64; 3]);
+
+impl Point {
+    pub(super) const OVER_PROVISIONING: usize = 0;
+    pub(super) const CAPACITY: usize = 1;
+    pub(super) const COST: usize = 2;
+
+    pub(super) fn numbers(&self) -> [f64; 3] {
+        self.0.map(f64::exp)
+    }
+}
+
+/// What a point makes of the series.
+pub(super) struct Fit {
+    pub(super) values: Vec<f64>,
+    /// Throughput before collection; 1 for write amplification.
+    pub(super) fresh: f64,
+    /// Sum of the squares of what is left.
+    pub(super) squares: f64,
+}
+
+pub(super) struct Model<'a> {
+    series: &'a Series<'a>,
+    known: &'a Known,
+    /// Bytes written since the start, at the borders of the intervals around the points.
+    borders: Vec<f64>,
+    /// Of the logarithms.
+    pub(super) bounds: [(f64, f64); 3],
+    free: Vec<usize>,
+}
+
+impl<'a> Model<'a> {
+    /// A series that was checked.
+    pub(super) fn new(series: &'a Series<'a>, known: &'a Known) -> Self {
+        let borders = borders(series);
+        let all = borders.last().copied().unwrap_or(0.0);
+
+        let log = |(low, high): (f64, f64)| (low.ln(), high.ln());
+        let fixed = |value: f64| (value.ln(), value.ln());
+        let capacity = log((all * CAPACITY_WRITTEN.0, all * CAPACITY_WRITTEN.1));
+        let mut free = vec![Point::OVER_PROVISIONING];
+        let capacity = known.capacity_bytes.map_or_else(
+            || {
+                free.push(Point::CAPACITY);
+                capacity
+            },
+            fixed,
+        );
+        let cost = match (series.quantity, known.moved_page_cost) {
+            (Quantity::WriteAmplification, _) => fixed(1.0),
+            (Quantity::Throughput, Some(cost)) => fixed(cost),
+            (Quantity::Throughput, None) => {
+                free.push(Point::COST);
+                log(MOVED_PAGE_COST)
+            }
+        };
+        Self {
+            series,
+            known,
+            borders,
+            bounds: [log(OVER_PROVISIONING), capacity, cost],
+            free,
+        }
+    }
+
+    /// Which of a point's numbers are fitted.
+    pub(super) fn free(&self) -> &[usize] {
+        &self.free
+    }
+
+    /// Numbers that are fitted, `fresh` too.
+    pub(super) fn fitted_numbers(&self) -> usize {
+        self.free.len() + usize::from(self.is_throughput())
+    }
+
+    pub(super) fn points(&self) -> usize {
+        self.series.value.len()
+    }
+
+    pub(super) fn is_throughput(&self) -> bool {
+        self.series.quantity == Quantity::Throughput
+    }
+
+    pub(super) fn fit(&self, point: &Point) -> Fit {
+        self.fit_with(point, None)
+    }
+
+    /// With `fresh` held, or the best one.
+    pub(super) fn fit_with(&self, point: &Point, fresh: Option<f64>) -> Fit {
+        let [op, capacity, cost] = point.numbers();
+        let last = self.borders.last().copied().unwrap_or(0.0);
+        let curve = over_writes(
+            self.known.policy.equilibrium(op),
+            self.known.start,
+            last / capacity,
+        );
+        let means = means(&curve, self.borders.iter().map(|bytes| bytes / capacity));
+        let value = self.series.value;
+        let (values, fresh) = if self.is_throughput() {
+            let shape: Vec<f64> = means
+                .iter()
+                .map(|a| 1.0 / (1.0 + cost * (a - 1.0)))
+                .collect();
+            let fresh = fresh.unwrap_or_else(|| {
+                let both: f64 = shape.iter().zip(value).map(|(s, v)| s * v).sum();
+                let own: f64 = shape.iter().map(|s| s * s).sum();
+                both / own
+            });
+            (shape.iter().map(|s| s * fresh).collect(), fresh)
+        } else {
+            (means, 1.0)
+        };
+        let squares = values.iter().zip(value).map(|(m, v)| (m - v).powi(2)).sum();
+        Fit {
+            values,
+            fresh,
+            squares,
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss)] // points
+    pub(super) fn rms(&self, squares: f64) -> f64 {
+        (squares / self.points() as f64).sqrt()
+    }
+
+    pub(super) fn r_squared(&self, squares: f64) -> Option<f64> {
+        let total = self.total();
+        (total > 0.0).then(|| 1.0 - squares / total)
+    }
+
+    /// Standard deviation over mean.
+    pub(super) fn variation(&self) -> f64 {
+        self.rms(self.total()) / self.mean()
+    }
+
+    /// Whether neighbours among the values resemble each other no more than chance has it: the
+    /// autocorrelation at lag 1 stays below twice its standard error.
+    #[allow(clippy::cast_precision_loss)] // points
+    pub(super) fn is_noise_about_its_mean(&self) -> bool {
+        let mean = self.mean();
+        let rest: Vec<f64> = self.series.value.iter().map(|v| v - mean).collect();
+        autocorrelation(&rest) < 2.0 / (self.points() as f64).sqrt()
+    }
+
+    /// [`model_error`] of this drive.
+    pub(super) fn own_share(&self) -> f64 {
+        model_error(self.known.policy, self.known.start)
+    }
+
+    /// The sum of squares by which fits differ that the model's own error does not tell apart.
+    pub(super) fn own_error(&self) -> f64 {
+        let share = self.own_share();
+        let of = |v: &f64| (share * v).powi(2);
+        self.series.value.iter().map(of).sum()
+    }
+
+    /// What the model leaves, by point.
+    pub(super) fn residuals(&self, fit: &Fit) -> Vec<f64> {
+        let value = self.series.value;
+        fit.values.iter().zip(value).map(|(m, v)| v - m).collect()
+    }
+
+    #[allow(clippy::cast_precision_loss)] // points
+    fn mean(&self) -> f64 {
+        self.series.value.iter().sum::<f64>() / self.points() as f64
+    }
+
+    fn total(&self) -> f64 {
+        let mean = self.mean();
+        self.series.value.iter().map(|v| (v - mean).powi(2)).sum()
+    }
+}
+
+/// At lag 1; 0 where nothing varies.
+pub(super) fn autocorrelation(rest: &[f64]) -> f64 {
+    let own: f64 = rest.iter().map(|r| r * r).sum();
+    let next: f64 = rest.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    if own > 0.0 { next / own } else { 0.0 }
+}
+
+/// Bytes written since the start at the borders of the intervals around the points.
+fn borders(series: &Series) -> Vec<f64> {
+    let time = series.time_s;
+    let mut sum = 0.0;
+    let mut borders = vec![0.0];
+    for (index, value) in series.value.iter().enumerate() {
+        let before = (index > 0).then(|| time[index] - time[index - 1]);
+        let after = time.get(index + 1).map(|next| next - time[index]);
+        let half = |own: Option<f64>, other: Option<f64>| 0.5 * own.or(other).unwrap_or(0.0);
+        let interval_s = half(before, after) + half(after, before);
+        let rate = match series.host_writes {
+            HostWrites::Rate(rate) => rate,
+            HostWrites::Saturated => *value,
+        };
+        sum += rate * interval_s;
+        borders.push(sum);
+    }
+    borders
+}
+
+/// Means of the write amplification between borders, which ascend.
+fn means(curve: &Curve, mut borders: impl Iterator<Item = f64>) -> Vec<f64> {
+    // No curve: so much spare area that nothing is ever moved.
+    if curve.writes.is_empty() {
+        return borders.skip(1).map(|_| 1.0).collect();
+    }
+    let mut index = 0;
+    // The integral up to `writes[index]`.
+    let mut below = 0.0;
+    let mut integral = |to: f64| {
+        let (x, y) = (&curve.writes, &curve.write_amplification);
+        while index + 1 < x.len() && x[index + 1] <= to {
+            below += 0.5 * (y[index] + y[index + 1]) * (x[index + 1] - x[index]);
+            index += 1;
+        }
+        below + 0.5 * (y[index] + curve.at(to)) * (to - x[index])
+    };
+    let Some(mut from) = borders.next() else {
+        return Vec::new();
+    };
+    let mut before = integral(from);
+    let mut means = Vec::new();
+    for to in borders {
+        let now = integral(to);
+        means.push(if to > from {
+            (now - before) / (to - from)
+        } else {
+            curve.at(to)
+        });
+        (from, before) = (to, now);
+    }
+    means
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_of_a_ramp() {
+        let curve = Curve {
+            writes: vec![0.0, 1.0, 2.0],
+            write_amplification: vec![1.0, 3.0, 3.0],
+        };
+        let found = means(&curve, [0.0, 0.5, 1.5, 4.0].into_iter());
+        for (found, expected) in found.into_iter().zip([1.5, 2.75, 3.0]) {
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+    }
+}

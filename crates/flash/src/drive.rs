@@ -1,0 +1,321 @@
+//! A translation layer with its time; RAID-0 of them.
+//!
+//! A [`Device`] is given a [`Request`] with its arrival and says when it is done. Who submits decides when:
+//! an open loop at given times, a closed loop keeps a number of requests under way ([`Queue`]).
+
+mod queue;
+mod raid0;
+#[cfg(test)]
+mod tests;
+
+pub use queue::Queue;
+pub use raid0::{DiscardSplit, Raid0, Raid0Error, Stripe};
+
+use thiserror::Error;
+
+use crate::{
+    ftl::{Counters, Ftl, PowerOn, Settings},
+    geometry::GeometryError,
+    time::{Clock, Kind, Recorder, Timing, TimingError},
+};
+
+/// Writes that are staged together.
+const BATCH: usize = 512;
+
+/// What a host asks of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// Its arrival, in nanoseconds from power-on.
+    pub at_ns: u64,
+    /// Read, write or discard.
+    pub kind: Kind,
+    /// Its first page.
+    pub first_page: u32,
+    /// How many.
+    pub pages: u32,
+    /// The stream of a write, below the number of streams of the drive.
+    pub stream: u8,
+}
+
+/// Consecutive pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Range {
+    /// The first of them.
+    pub first_page: u32,
+    /// How many.
+    pub pages: u32,
+}
+
+/// What takes requests: a drive, or an array of them.
+///
+/// Requests are served in the order in which they are submitted; arrivals should ascend, one that does not
+/// finds the parts taken by those submitted before it.
+///
+/// All methods that name pages panic where a page is beyond [`Device::pages`] or a stream beyond the drive's:
+/// whoever has addresses from outside brings them within first.
+pub trait Device {
+    /// Pages that the host can address.
+    fn pages(&self) -> u32;
+
+    /// Bytes of a page.
+    fn page_bytes(&self) -> u32;
+
+    /// Takes a request, and says when it is done, in nanoseconds. A request of no pages is done when
+    /// it arrives, and counts nowhere.
+    fn submit(&mut self, request: Request) -> u64;
+
+    /// One discard of many ranges (an NVMe or ATA command takes up to 256 or 64 of them a block; what is
+    /// too long for a command is for the caller to split). When it is done.
+    fn discard_ranges(&mut self, at_ns: u64, ranges: &[Range]) -> u64;
+
+    /// Takes writes of one page each, to be timed one after the other by [`Device::write_staged`] before
+    /// anything else is asked. The translation goes through all of them at once, which is much faster
+    /// than one by one; what comes of it is the same.
+    fn stage(&mut self, pages: &[u32], stream: u8);
+
+    /// The next staged write arrives; when it is done. Panics where none is left.
+    fn write_staged(&mut self, at_ns: u64) -> u64;
+
+    /// Writes of one page each, each when `queue` lets it; when the last of them is done.
+    fn write_pages(&mut self, queue: &mut Queue, pages: &[u32], stream: u8) -> u64 {
+        let mut last = 0;
+        for batch in pages.chunks(BATCH) {
+            self.stage(batch, stream);
+            for _ in batch {
+                let done = self.write_staged(queue.next_ns());
+                queue.took(done);
+                last = last.max(done);
+            }
+        }
+        last
+    }
+
+    /// Discards of one page each, each when `queue` lets it; when the last of them is done.
+    fn discard_pages(&mut self, queue: &mut Queue, pages: &[u32]) -> u64;
+
+    /// What was written, moved, trimmed and erased: by all drives together.
+    fn counters(&self) -> Counters;
+
+    /// Counts from here on.
+    fn reset_counters(&mut self);
+
+    /// Pages of discards that no drive heard of.
+    fn unheard_pages(&self) -> u64;
+
+    /// Latencies and throughput as the host sees them.
+    fn recorder(&self) -> &Recorder;
+
+    /// To restart it, or to close its last interval.
+    fn recorder_mut(&mut self) -> &mut Recorder;
+}
+
+/// Why there is no such drive.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum DriveError {
+    /// Its shape.
+    #[error(transparent)]
+    Geometry(#[from] GeometryError),
+    /// Its time.
+    #[error(transparent)]
+    Timing(#[from] TimingError),
+}
+
+/// A translation layer with its time.
+#[derive(Debug, Clone)]
+pub struct Drive {
+    ftl: Ftl<Clock>,
+    page_bytes: u32,
+    pages: u32,
+    unheard_pages: u64,
+    recorder: Recorder,
+}
+
+impl Drive {
+    /// A drive as it stands after `power_on`, at time 0; `recorder` says whether there are intervals.
+    ///
+    /// # Errors
+    /// Numbers of which there is no drive.
+    pub fn new(
+        settings: Settings,
+        power_on: PowerOn,
+        timing: &Timing,
+        recorder: Recorder,
+    ) -> Result<Self, DriveError> {
+        let geometry = settings.geometry;
+        let clock = Clock::new(timing, geometry.page_bytes, geometry.pages_per_block)?;
+        let ftl = Ftl::new(settings, power_on, clock)?;
+        Ok(Self {
+            ftl,
+            page_bytes: geometry.page_bytes,
+            #[allow(clippy::cast_possible_truncation)] // the translation layer saw to it
+            pages: geometry.logical_pages as u32,
+            unheard_pages: 0,
+            recorder,
+        })
+    }
+
+    /// The translation layer.
+    pub fn ftl(&self) -> &Ftl<Clock> {
+        &self.ftl
+    }
+
+    /// When its parts are free.
+    pub fn clock(&self) -> &Clock {
+        self.ftl.medium()
+    }
+
+    fn bytes(&self, pages: u32) -> u64 {
+        u64::from(pages) * u64::from(self.page_bytes)
+    }
+
+    fn read(&mut self, request: &Request) -> u64 {
+        let end = u64::from(request.first_page) + u64::from(request.pages);
+        assert!(
+            end <= u64::from(self.pages),
+            "pages {} to {end} of a drive with {} pages",
+            request.first_page,
+            self.pages
+        );
+        self.ftl.medium_mut().begin(request.at_ns);
+        for page in request.first_page..request.first_page + request.pages {
+            match self.ftl.page_in_block(page) {
+                Some(place) => self.ftl.medium_mut().read(place),
+                None => self.ftl.medium_mut().read_unmapped(),
+            }
+        }
+        self.ftl.medium_mut().end()
+    }
+
+    fn write(&mut self, request: &Request) -> u64 {
+        self.ftl.medium_mut().begin(request.at_ns);
+        self.ftl
+            .write_run(request.first_page, request.pages, request.stream);
+        self.ftl.medium_mut().end()
+    }
+}
+
+impl Device for Drive {
+    fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    fn page_bytes(&self) -> u32 {
+        self.page_bytes
+    }
+
+    fn submit(&mut self, request: Request) -> u64 {
+        if request.pages == 0 {
+            return request.at_ns;
+        }
+        let done = match request.kind {
+            Kind::Read => self.read(&request),
+            Kind::Write => self.write(&request),
+            Kind::Discard => {
+                let range = Range {
+                    first_page: request.first_page,
+                    pages: request.pages,
+                };
+                return self.discard_ranges(request.at_ns, &[range]);
+            }
+        };
+        let bytes = self.bytes(request.pages);
+        self.recorder
+            .record(request.kind, request.at_ns, done, bytes);
+        done
+    }
+
+    fn discard_ranges(&mut self, at_ns: u64, ranges: &[Range]) -> u64 {
+        let pages: u64 = ranges.iter().map(|range| u64::from(range.pages)).sum();
+        if pages == 0 {
+            return at_ns;
+        }
+        if self.clock().hears_discards() {
+            for range in ranges {
+                self.ftl.discard_run(range.first_page, range.pages);
+            }
+        } else {
+            self.unheard_pages += pages;
+        }
+        let bytes = pages * u64::from(self.page_bytes);
+        let clock = self.ftl.medium_mut();
+        let done = clock.discard(at_ns, ranges.len() as u64, bytes);
+        self.recorder.record(Kind::Discard, at_ns, done, bytes);
+        done
+    }
+
+    fn stage(&mut self, pages: &[u32], stream: u8) {
+        self.ftl.medium_mut().stage();
+        self.ftl.write(pages, stream);
+        self.ftl.medium_mut().staged();
+    }
+
+    #[inline]
+    fn write_staged(&mut self, at_ns: u64) -> u64 {
+        let done = self.ftl.medium_mut().write_staged(at_ns);
+        let bytes = u64::from(self.page_bytes);
+        self.recorder.record(Kind::Write, at_ns, done, bytes);
+        done
+    }
+
+    fn write_pages(&mut self, queue: &mut Queue, pages: &[u32], stream: u8) -> u64 {
+        let bytes = u64::from(self.page_bytes);
+        let mut last = 0;
+        for batch in pages.chunks(BATCH) {
+            self.stage(batch, stream);
+            if let Some((slots, not_before_ns)) = queue.closed_loop() {
+                let recorder = &mut self.recorder;
+                let clock = self.ftl.medium_mut();
+                clock.write_all_staged(slots, not_before_ns, |at_ns, done| {
+                    recorder.record(Kind::Write, at_ns, done, bytes);
+                    last = last.max(done);
+                });
+            } else {
+                for _ in batch {
+                    let done = self.write_staged(queue.next_ns());
+                    queue.took(done);
+                    last = last.max(done);
+                }
+            }
+        }
+        last
+    }
+
+    fn discard_pages(&mut self, queue: &mut Queue, pages: &[u32]) -> u64 {
+        if self.clock().hears_discards() {
+            self.ftl.discard(pages);
+        } else {
+            self.unheard_pages += pages.len() as u64;
+        }
+        let bytes = u64::from(self.page_bytes);
+        let mut last = 0;
+        for _ in pages {
+            let at_ns = queue.next_ns();
+            let done = self.ftl.medium_mut().discard(at_ns, 1, bytes);
+            self.recorder.record(Kind::Discard, at_ns, done, bytes);
+            queue.took(done);
+            last = last.max(done);
+        }
+        last
+    }
+
+    fn counters(&self) -> Counters {
+        self.ftl.counters()
+    }
+
+    fn reset_counters(&mut self) {
+        self.ftl.reset_counters();
+        self.unheard_pages = 0;
+    }
+
+    fn unheard_pages(&self) -> u64 {
+        self.unheard_pages
+    }
+
+    fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    fn recorder_mut(&mut self) -> &mut Recorder {
+        &mut self.recorder
+    }
+}

@@ -1,0 +1,125 @@
+//! When the next request is submitted.
+
+use super::{Device, Request};
+use crate::time::{Kind, Slots};
+
+/// When a host submits: in a closed loop whenever one of `depth` requests is done, in an open loop at a
+/// steady rate whatever the device does.
+#[derive(Debug, Clone)]
+pub struct Queue {
+    load: Load,
+    not_before_ns: u64,
+}
+
+#[derive(Debug, Clone)]
+enum Load {
+    Closed(Slots),
+    Open {
+        /// Requests submitted since `from_ns`.
+        submitted: u64,
+        from_ns: u64,
+        gap_ns: f64,
+    },
+}
+
+impl Queue {
+    /// So many requests are always under way (at least one): fio's `iodepth`.
+    pub fn closed(depth: usize) -> Self {
+        Self {
+            load: Load::Closed(Slots::new(depth)),
+            not_before_ns: 0,
+        }
+    }
+
+    /// So many requests arrive a second, evenly, from 0 on; a rate that is not above 0 counts as one
+    /// a day.
+    pub fn open(requests_per_second: f64) -> Self {
+        const SLOWEST: f64 = 1.0 / 86_400.0;
+        Self {
+            load: Load::Open {
+                submitted: 0,
+                from_ns: 0,
+                // `max` takes the other side where one is not a number
+                gap_ns: 1e9 / requests_per_second.max(SLOWEST),
+            },
+            not_before_ns: 0,
+        }
+    }
+
+    /// Nothing is submitted before: a pause, or the begin.
+    pub fn pause_until(&mut self, ns: u64) {
+        if ns <= self.next_ns() {
+            return;
+        }
+        self.not_before_ns = ns;
+        if let Load::Open {
+            submitted, from_ns, ..
+        } = &mut self.load
+        {
+            (*submitted, *from_ns) = (0, ns);
+        }
+    }
+
+    /// The arrival of the next request.
+    #[inline]
+    #[allow(
+        clippy::cast_precision_loss,      // a nanosecond in 104 days
+        clippy::cast_possible_truncation, // saturates after 584 years
+        clippy::cast_sign_loss            // never negative
+    )]
+    pub fn next_ns(&self) -> u64 {
+        match &self.load {
+            Load::Closed(slots) => slots.earliest().max(self.not_before_ns),
+            Load::Open {
+                submitted,
+                from_ns,
+                gap_ns,
+            } => from_ns + (*submitted as f64 * gap_ns) as u64,
+        }
+    }
+
+    /// The request that arrived at [`Queue::next_ns`] is done then.
+    #[inline]
+    pub fn took(&mut self, done_ns: u64) {
+        match &mut self.load {
+            Load::Closed(slots) => slots.replace_earliest(done_ns),
+            Load::Open { submitted, .. } => *submitted += 1,
+        }
+    }
+
+    /// The slots of a closed loop, and the moment before which nothing is submitted.
+    pub(super) fn closed_loop(&mut self) -> Option<(&mut Slots, u64)> {
+        match &mut self.load {
+            Load::Closed(slots) => Some((slots, self.not_before_ns)),
+            Load::Open { .. } => None,
+        }
+    }
+
+    /// When all requests of a closed loop are done; the next arrival of an open one.
+    pub fn drained_ns(&self) -> u64 {
+        match &self.load {
+            Load::Closed(slots) => slots.latest().max(self.not_before_ns),
+            Load::Open { .. } => self.next_ns(),
+        }
+    }
+
+    /// Submits a request when its turn is; when it is done.
+    pub fn submit<D: Device + ?Sized>(
+        &mut self,
+        device: &mut D,
+        kind: Kind,
+        first_page: u32,
+        pages: u32,
+        stream: u8,
+    ) -> u64 {
+        let done = device.submit(Request {
+            at_ns: self.next_ns(),
+            kind,
+            first_page,
+            pages,
+            stream,
+        });
+        self.took(done);
+        done
+    }
+}

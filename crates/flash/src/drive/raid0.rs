@@ -1,0 +1,367 @@
+//! RAID-0: chunks on the members in turn.
+
+use thiserror::Error;
+
+use super::{Device, Queue, Range, Request};
+use crate::{
+    ftl::Counters,
+    time::{Divisor, Kind, Recorder},
+};
+
+/// Where pages of an array lie: chunk `c` on member `c % members`, there the `c / members`-th (Linux's md with
+/// members of one size, and dm-stripe).
+#[derive(Debug, Clone, Copy)]
+pub struct Stripe {
+    members: Divisor,
+    chunk: Divisor,
+}
+
+impl Stripe {
+    /// # Panics
+    /// No members, or chunks of no pages.
+    pub const fn new(members: u32, chunk_pages: u32) -> Self {
+        Self {
+            members: Divisor::new(members),
+            chunk: Divisor::new(chunk_pages),
+        }
+    }
+
+    /// How many members.
+    pub const fn members(self) -> u32 {
+        self.members.get()
+    }
+
+    /// Pages of a chunk.
+    pub const fn chunk_pages(self) -> u32 {
+        self.chunk.get()
+    }
+
+    /// The member of a page, and the page there.
+    #[inline]
+    pub const fn locate(self, page: u32) -> (u32, u32) {
+        let chunk = self.chunk.quotient(page);
+        let within = page - chunk * self.chunk.get();
+        let row = self.members.quotient(chunk);
+        let member = chunk - row * self.members.get();
+        (member, row * self.chunk.get() + within)
+    }
+
+    /// The page of the array that is this page of a member.
+    #[inline]
+    pub const fn page(self, member: u32, page: u32) -> u32 {
+        let row = self.chunk.quotient(page);
+        let within = page - row * self.chunk.get();
+        (row * self.members.get() + member) * self.chunk.get() + within
+    }
+
+    /// A range cut at every chunk, in order: how reads and writes reach the members.
+    pub fn by_chunk(self, range: Range) -> impl Iterator<Item = (u32, Range)> {
+        let end = range.first_page + range.pages;
+        let mut next = range.first_page;
+        std::iter::from_fn(move || {
+            (next < end).then(|| {
+                let (member, first_page) = self.locate(next);
+                let room = self.chunk.get() - self.chunk.remainder(next);
+                let pages = room.min(end - next);
+                next += pages;
+                (member, Range { first_page, pages })
+            })
+        })
+    }
+
+    /// The part of a range that lies on a member: one range there, however many chunks it covers; of no pages
+    /// where none does.
+    pub fn of_member(self, member: u32, range: Range) -> Range {
+        // Pages of this member among the first `pages` of the array.
+        let before = |pages: u32| {
+            let chunk = self.chunk.quotient(pages);
+            let within = pages - chunk * self.chunk.get();
+            let row = self.members.quotient(chunk);
+            let open = chunk - row * self.members.get();
+            row * self.chunk.get()
+                + match member.cmp(&open) {
+                    std::cmp::Ordering::Less => self.chunk.get(),
+                    std::cmp::Ordering::Equal => within,
+                    std::cmp::Ordering::Greater => 0,
+                }
+        };
+        let first_page = before(range.first_page);
+        Range {
+            first_page,
+            pages: before(range.first_page + range.pages) - first_page,
+        }
+    }
+}
+
+/// How a discard reaches the members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DiscardSplit {
+    /// One range to each member: md since Linux 4.12 (`raid0_handle_discard`), and dm-stripe.
+    #[default]
+    Member,
+    /// One for each chunk: md before, which passed discards on in chunks.
+    Chunk,
+}
+
+/// Why there is no such array.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Raid0Error {
+    /// No members.
+    #[error("an array has no members, expected one or more")]
+    NoMembers,
+    /// A chunk that fits no member.
+    #[error("a chunk has {chunk_pages} pages, expected 1 to {member_pages} (the smallest member)")]
+    Chunk {
+        /// As given.
+        chunk_pages: u32,
+        /// Of the smallest member.
+        member_pages: u32,
+    },
+    /// Members whose pages differ.
+    #[error("a member has pages of {found} bytes, expected {expected} like the first member")]
+    PageBytes {
+        /// Of the first member.
+        expected: u32,
+        /// Of the one that differs.
+        found: u32,
+    },
+    /// Pages have 32-bit numbers.
+    #[error("the array has {pages} pages, expected at most 2^32 - 2: use larger pages")]
+    TooLarge {
+        /// Of all members.
+        pages: u64,
+    },
+}
+
+/// RAID-0 of any number of devices. Of each member so many whole chunks are used as the smallest has (md
+/// would use the rest of the larger ones too).
+#[derive(Debug, Clone)]
+pub struct Raid0<D> {
+    members: Vec<D>,
+    stripe: Stripe,
+    split: DiscardSplit,
+    pages: u32,
+    page_bytes: u32,
+    recorder: Recorder,
+    /// The members of what is staged, in order.
+    route: Vec<u32>,
+    next_staged: usize,
+    /// By member, the pages of what is staged.
+    shares: Vec<Vec<u32>>,
+}
+
+impl<D: Device> Raid0<D> {
+    /// An array; `recorder` says whether there are intervals.
+    ///
+    /// # Errors
+    /// Members that do not fit together.
+    pub fn new(
+        members: Vec<D>,
+        chunk_pages: u32,
+        split: DiscardSplit,
+        recorder: Recorder,
+    ) -> Result<Self, Raid0Error> {
+        let Some(member_pages) = members.iter().map(Device::pages).min() else {
+            return Err(Raid0Error::NoMembers);
+        };
+        if chunk_pages == 0 || chunk_pages > member_pages {
+            return Err(Raid0Error::Chunk {
+                chunk_pages,
+                member_pages,
+            });
+        }
+        let expected = members[0].page_bytes();
+        if let Some(other) = members
+            .iter()
+            .find(|member| member.page_bytes() != expected)
+        {
+            return Err(Raid0Error::PageBytes {
+                expected,
+                found: other.page_bytes(),
+            });
+        }
+        let used = u64::from(member_pages / chunk_pages * chunk_pages);
+        let pages = used.saturating_mul(members.len() as u64);
+        let (Ok(count), Ok(total)) = (u32::try_from(members.len()), u32::try_from(pages)) else {
+            return Err(Raid0Error::TooLarge { pages });
+        };
+        if total == u32::MAX {
+            return Err(Raid0Error::TooLarge { pages });
+        }
+        Ok(Self {
+            shares: vec![Vec::new(); members.len()],
+            members,
+            stripe: Stripe::new(count, chunk_pages),
+            split,
+            pages: total,
+            page_bytes: expected,
+            recorder,
+            route: Vec::new(),
+            next_staged: 0,
+        })
+    }
+
+    /// Its members, in order.
+    pub fn members(&self) -> &[D] {
+        &self.members
+    }
+
+    /// Where its pages lie.
+    pub const fn stripe(&self) -> Stripe {
+        self.stripe
+    }
+
+    fn bytes(&self, pages: u64) -> u64 {
+        pages * u64::from(self.page_bytes)
+    }
+
+    fn within(&self, range: Range) {
+        let end = u64::from(range.first_page) + u64::from(range.pages);
+        assert!(
+            end <= u64::from(self.pages),
+            "pages {} to {end} of an array with {} pages",
+            range.first_page,
+            self.pages
+        );
+    }
+
+    /// Passes a discard on, and says when the last member has done its part.
+    fn pass_discard(&mut self, at_ns: u64, range: Range) -> u64 {
+        self.within(range);
+        let mut done = at_ns;
+        match self.split {
+            DiscardSplit::Chunk => {
+                for (member, part) in self.stripe.by_chunk(range) {
+                    done = done.max(self.members[member as usize].discard_ranges(at_ns, &[part]));
+                }
+            }
+            DiscardSplit::Member => {
+                for (index, member) in (0..).zip(&mut self.members) {
+                    let part = self.stripe.of_member(index, range);
+                    done = done.max(member.discard_ranges(at_ns, &[part]));
+                }
+            }
+        }
+        done
+    }
+}
+
+impl<D: Device> Device for Raid0<D> {
+    fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    fn page_bytes(&self) -> u32 {
+        self.page_bytes
+    }
+
+    fn submit(&mut self, request: Request) -> u64 {
+        if request.pages == 0 {
+            return request.at_ns;
+        }
+        let range = Range {
+            first_page: request.first_page,
+            pages: request.pages,
+        };
+        if request.kind == Kind::Discard {
+            return self.discard_ranges(request.at_ns, &[range]);
+        }
+        self.within(range);
+        let mut done = request.at_ns;
+        for (member, part) in self.stripe.by_chunk(range) {
+            done = done.max(self.members[member as usize].submit(Request {
+                first_page: part.first_page,
+                pages: part.pages,
+                ..request
+            }));
+        }
+        let bytes = self.bytes(u64::from(request.pages));
+        self.recorder
+            .record(request.kind, request.at_ns, done, bytes);
+        done
+    }
+
+    /// A filesystem's ranges reach the array one by one, and the members so: a command for each.
+    fn discard_ranges(&mut self, at_ns: u64, ranges: &[Range]) -> u64 {
+        let pages: u64 = ranges.iter().map(|range| u64::from(range.pages)).sum();
+        if pages == 0 {
+            return at_ns;
+        }
+        let mut done = at_ns;
+        for range in ranges {
+            done = done.max(self.pass_discard(at_ns, *range));
+        }
+        let bytes = self.bytes(pages);
+        self.recorder.record(Kind::Discard, at_ns, done, bytes);
+        done
+    }
+
+    fn stage(&mut self, pages: &[u32], stream: u8) {
+        assert!(
+            self.next_staged == self.route.len(),
+            "staged writes are timed before others are staged"
+        );
+        self.route.clear();
+        self.next_staged = 0;
+        for page in pages {
+            assert!(
+                *page < self.pages,
+                "page {page} of an array with {} pages",
+                self.pages
+            );
+            let (member, page) = self.stripe.locate(*page);
+            self.shares[member as usize].push(page);
+            self.route.push(member);
+        }
+        for (member, share) in self.members.iter_mut().zip(&mut self.shares) {
+            if !share.is_empty() {
+                member.stage(share, stream);
+                share.clear();
+            }
+        }
+    }
+
+    #[inline]
+    fn write_staged(&mut self, at_ns: u64) -> u64 {
+        let member = self.route[self.next_staged];
+        self.next_staged += 1;
+        let done = self.members[member as usize].write_staged(at_ns);
+        let bytes = u64::from(self.page_bytes);
+        self.recorder.record(Kind::Write, at_ns, done, bytes);
+        done
+    }
+
+    fn discard_pages(&mut self, queue: &mut Queue, pages: &[u32]) -> u64 {
+        pages.iter().fold(0, |last, page| {
+            last.max(queue.submit(self, Kind::Discard, *page, 1, 0))
+        })
+    }
+
+    fn counters(&self) -> Counters {
+        self.members
+            .iter()
+            .map(Device::counters)
+            .fold(Counters::default(), |sum, member| Counters {
+                host_pages: sum.host_pages + member.host_pages,
+                moved_pages: sum.moved_pages + member.moved_pages,
+                trimmed_pages: sum.trimmed_pages + member.trimmed_pages,
+                erased_blocks: sum.erased_blocks + member.erased_blocks,
+            })
+    }
+
+    fn reset_counters(&mut self) {
+        self.members.iter_mut().for_each(Device::reset_counters);
+    }
+
+    fn unheard_pages(&self) -> u64 {
+        self.members.iter().map(Device::unheard_pages).sum()
+    }
+
+    fn recorder(&self) -> &Recorder {
+        &self.recorder
+    }
+
+    fn recorder_mut(&mut self) -> &mut Recorder {
+        &mut self.recorder
+    }
+}

@@ -1,0 +1,612 @@
+//! Drives and arrays whose time can be worked out, and what every one of them keeps.
+
+#![allow(clippy::cast_precision_loss)] // sums of nanoseconds
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    ftl::Collection,
+    geometry::Geometry,
+    random::Random,
+    time::{DiscardHandling, DiscardTiming},
+};
+
+const PAGE_BYTES: u32 = 4000;
+const BUS_NS: u64 = 10_000;
+const READ_NS: u64 = 25_000;
+const PROGRAM_NS: u64 = 250_000;
+const ERASE_NS: u64 = 1_500_000;
+
+/// One die, one page a program, no overhead.
+fn bare() -> Timing {
+    Timing {
+        channels: 1,
+        dies: 1,
+        read_us: 25.0,
+        program_us: 250.0,
+        erase_us: 1500.0,
+        program_bytes: 0,
+        erase_bytes: 0,
+        bus_mb_s: 400.0,
+        command_us: 0.0,
+        discard: DiscardTiming {
+            fixed_us: 100.0,
+            range_us: 10.0,
+            byte_ns: 0.5,
+            handling: DiscardHandling::Queued,
+        },
+        ..Timing::SLC
+    }
+}
+
+fn settings(pages: u64, seed: u64) -> Settings {
+    Settings {
+        seed,
+        ..Settings::new(Geometry::new(pages, 0.25, 32, PAGE_BYTES).unwrap())
+    }
+}
+
+fn drive(pages: u64, power_on: PowerOn, timing: &Timing) -> Drive {
+    Drive::new(settings(pages, 1), power_on, timing, Recorder::new(None)).unwrap()
+}
+
+fn request(at_ns: u64, kind: Kind, first_page: u32, pages: u32) -> Request {
+    Request {
+        at_ns,
+        kind,
+        first_page,
+        pages,
+        stream: 0,
+    }
+}
+
+#[test]
+fn one_die_at_depth_one() {
+    let mut drive = drive(1000, PowerOn::Empty, &bare());
+    let mut queue = Queue::closed(1);
+    for page in 0..100 {
+        let arrived = queue.next_ns();
+        let done = queue.submit(&mut drive, Kind::Write, page, 1, 0);
+        assert_eq!(done - arrived, BUS_NS + PROGRAM_NS);
+        assert_eq!(queue.next_ns(), done);
+    }
+    let arrived = queue.next_ns();
+    let done = queue.submit(&mut drive, Kind::Read, 7, 1, 0);
+    assert_eq!(done - arrived, READ_NS + BUS_NS);
+    // what was never written is known without a look
+    let unmapped = queue.submit(&mut drive, Kind::Read, 700, 300, 0);
+    assert_eq!(unmapped, done);
+    let whole = drive.recorder().whole();
+    assert_eq!((whole.writes.requests, whole.reads.requests), (100, 2));
+    assert_eq!(whole.writes.bytes, 100 * u64::from(PAGE_BYTES));
+    assert_eq!(whole.reads.bytes, 301 * u64::from(PAGE_BYTES));
+    assert!((whole.writes.latency.mean_ns - (BUS_NS + PROGRAM_NS) as f64).abs() < 1e-6);
+}
+
+/// The die never waits (the bus takes no time), so that its time is what it did: by the counters.
+#[test]
+fn a_die_takes_what_collection_asks_of_it() {
+    let timing = Timing {
+        bus_mb_s: 1e9,
+        ..bare()
+    };
+    let mut drive = drive(5000, PowerOn::Aged { passes: 2 }, &timing);
+    let mut queue = Queue::closed(4);
+    let mut random = Random::new(3);
+    let pages: Vec<u32> = (0..20_000).map(|_| random.below_u32(5000)).collect();
+    drive.write_pages(&mut queue, &pages, 0);
+    let counters = drive.counters();
+    assert!(counters.write_amplification().unwrap() > 1.5);
+    let busy = counters.host_pages * PROGRAM_NS
+        + counters.moved_pages * (READ_NS + PROGRAM_NS)
+        + counters.erased_blocks * ERASE_NS;
+    assert_eq!(drive.clock().idle_ns(), busy);
+    assert_eq!(queue.drained_ns(), busy);
+    drive.ftl().check().unwrap();
+}
+
+/// A drive that was trimmed is as fast as one that was never written.
+#[test]
+fn trim_gives_the_speed_back() {
+    let write_all = |drive: &mut Drive, from_ns: u64| {
+        let mut queue = Queue::closed(8);
+        queue.pause_until(from_ns);
+        for first_page in (0..4096).step_by(64) {
+            queue.submit(drive, Kind::Write, first_page, 64, 0);
+        }
+        queue.drained_ns() - from_ns
+    };
+    // the tables erase in the background of nothing: leave the erases out
+    let timing = Timing {
+        erase_us: 0.0,
+        ..bare()
+    };
+    let fresh = write_all(&mut drive(8192, PowerOn::Empty, &timing), 0);
+    let aged = || drive(8192, PowerOn::Aged { passes: 2 }, &timing);
+    let untrimmed = write_all(&mut aged(), 0);
+    let mut drive = aged();
+    let trimmed_at = drive.submit(request(0, Kind::Discard, 0, 8192));
+    assert_eq!(drive.counters().trimmed_pages, 8192);
+    let trimmed = write_all(&mut drive, trimmed_at);
+    assert_eq!(drive.counters().moved_pages, 0);
+    assert_eq!(trimmed, fresh);
+    assert!(untrimmed > fresh * 3 / 2, "{untrimmed} against {fresh}");
+}
+
+#[test]
+fn discards_cost_by_command_range_and_byte() {
+    let ranges = [(0, 10), (50, 1), (70, 0)].map(|(first_page, pages)| Range { first_page, pages });
+    let cost = 100_000 + 3 * 10_000 + 11 * u64::from(PAGE_BYTES) / 2;
+    let with = |handling| drive(1000, PowerOn::Filled, &bare().with_discards(handling));
+    let mut queued = with(DiscardHandling::Queued);
+    assert_eq!(queued.discard_ranges(5, &ranges), 5 + cost);
+    assert_eq!(queued.counters().trimmed_pages, 11);
+    assert_eq!(queued.unheard_pages(), 0);
+    for (handling, done) in [
+        (DiscardHandling::Ignored, 5 + 100_000),
+        (DiscardHandling::Swallowed, 5),
+    ] {
+        let mut deaf = with(handling);
+        assert_eq!(deaf.discard_ranges(5, &ranges), done);
+        assert_eq!(
+            deaf.discard_pages(&mut Queue::closed(1), &[1, 2, 3]) > 0,
+            done > 5
+        );
+        assert_eq!(deaf.counters().trimmed_pages, 0);
+        assert_eq!(deaf.ftl().mapped_pages(), 1000);
+        assert_eq!(deaf.unheard_pages(), 14);
+        assert_eq!(deaf.recorder().whole().discards.requests, 4);
+    }
+    // nothing to discard is no request
+    assert_eq!(queued.discard_ranges(7, &[]), 7);
+    assert_eq!(queued.submit(request(7, Kind::Discard, 3, 0)), 7);
+    assert_eq!(queued.recorder().whole().discards.requests, 1);
+}
+
+/// Of four requests at a time, and of such that come faster than the drive takes them.
+#[test]
+fn closed_and_open_loops() {
+    let bus = Timing {
+        bus_mb_s: 4e6, // a page in 1 ns
+        ..bare()
+    };
+    let mut closed = drive(1000, PowerOn::Empty, &bus);
+    let mut queue = Queue::closed(4);
+    let arrivals: Vec<u64> = (0..6)
+        .map(|page| {
+            let arrival = queue.next_ns();
+            queue.submit(&mut closed, Kind::Write, page, 1, 0);
+            arrival
+        })
+        .collect();
+    assert_eq!(arrivals, [0, 0, 0, 0, 1 + PROGRAM_NS, 1 + 2 * PROGRAM_NS]);
+    // 8000 a second, of which the drive can do 4000: the tenth waits for five quarters of a millisecond
+    let mut open = drive(1000, PowerOn::Empty, &bus);
+    let mut queue = Queue::open(8000.0);
+    let done = open.write_pages(&mut queue, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 0);
+    assert_eq!(done, 1 + 10 * PROGRAM_NS);
+    assert_eq!(queue.next_ns(), 10 * 125_000);
+    queue.pause_until(7_000_000);
+    assert_eq!(queue.next_ns(), 7_000_000);
+    queue.pause_until(1_000_000);
+    assert_eq!(queue.next_ns(), 7_000_000);
+    queue.submit(&mut open, Kind::Write, 0, 1, 0);
+    assert_eq!(queue.next_ns(), 7_125_000);
+}
+
+#[test]
+fn errors_say_what_is_wrong() {
+    let drives = |count: usize, pages| {
+        (0..count)
+            .map(|_| drive(pages, PowerOn::Empty, &bare()))
+            .collect::<Vec<_>>()
+    };
+    let raid = |members, chunk_pages| {
+        Raid0::new(
+            members,
+            chunk_pages,
+            DiscardSplit::Member,
+            Recorder::default(),
+        )
+        .map(|raid| raid.pages())
+        .map_err(|error| error.to_string())
+    };
+    // whole chunks only
+    assert_eq!(raid(drives(3, 1000), 64), Ok(3 * 15 * 64));
+    assert_eq!(
+        raid(drives(0, 1000), 64),
+        Err("an array has no members, expected one or more".into())
+    );
+    for chunk in [0, 1001] {
+        assert_eq!(
+            raid(drives(2, 1000), chunk),
+            Err(format!(
+                "a chunk has {chunk} pages, expected 1 to 1000 (the smallest member)"
+            ))
+        );
+    }
+    let odd = Geometry::new(1000, 0.25, 32, 512).unwrap();
+    let odd = Drive::new(
+        Settings::new(odd),
+        PowerOn::Empty,
+        &bare(),
+        Recorder::default(),
+    );
+    let mut members = drives(1, 1000);
+    members.push(odd.unwrap());
+    assert_eq!(
+        raid(members, 8),
+        Err("a member has pages of 512 bytes, expected 4000 like the first member".into())
+    );
+    let no_dies = Timing { dies: 0, ..bare() };
+    let error = Drive::new(
+        settings(1000, 1),
+        PowerOn::Empty,
+        &no_dies,
+        Recorder::default(),
+    );
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "dies is 0, expected 1 to 1024"
+    );
+}
+
+fn raid(members: u32, chunk_pages: u32, split: DiscardSplit, timing: &Timing) -> Raid0<Drive> {
+    let members = (0..members)
+        .map(|member| {
+            let settings = settings(1200, u64::from(member));
+            Drive::new(settings, PowerOn::Filled, timing, Recorder::default()).unwrap()
+        })
+        .collect();
+    Raid0::new(members, chunk_pages, split, Recorder::default()).unwrap()
+}
+
+/// A stripe is written in the time of a chunk, and a request is done when its last part is.
+#[test]
+fn members_work_beside_each_other() {
+    let mut array = raid(
+        4,
+        8,
+        DiscardSplit::Member,
+        &Timing {
+            erase_us: 0.0,
+            ..bare()
+        },
+    );
+    let alone = raid(
+        1,
+        8,
+        DiscardSplit::Member,
+        &Timing {
+            erase_us: 0.0,
+            ..bare()
+        },
+    )
+    .submit(request(0, Kind::Write, 0, 8));
+    assert_eq!(array.submit(request(0, Kind::Write, 0, 32)), alone);
+    assert_eq!(array.counters().host_pages, 32);
+    for member in array.members() {
+        assert_eq!(member.counters().host_pages, 8);
+        assert_eq!(member.recorder().whole().writes.requests, 1);
+    }
+    assert_eq!(array.recorder().whole().writes.requests, 1);
+}
+
+/// 3 chunks of 8 pages over two members, from the middle of a chunk: md asks each member once, the way of before
+/// asks by chunk.
+#[test]
+fn discards_are_split() {
+    for (split, requests) in [
+        (DiscardSplit::Member, [1, 1]),
+        (DiscardSplit::Chunk, [2, 2]),
+    ] {
+        let mut array = raid(2, 8, split, &bare());
+        // member 0: 4 pages of chunk 0, 8 of chunk 2; member 1: 8 of chunk 1, 2 of chunk 3
+        let done = array.submit(request(0, Kind::Discard, 4, 22));
+        assert_eq!(array.counters().trimmed_pages, 22);
+        let found = [0, 1].map(|member: usize| {
+            let whole = array.members()[member].recorder().whole();
+            (
+                whole.discards.requests,
+                whole.discards.bytes / u64::from(PAGE_BYTES),
+            )
+        });
+        assert_eq!(found, [(requests[0], 12), (requests[1], 10)]);
+        let bytes_ns = 12 * u64::from(PAGE_BYTES) / 2;
+        assert_eq!(done, requests[0] * 110_000 + bytes_ns);
+        for page in 0..array.pages() {
+            let (member, place) = array.stripe().locate(page);
+            let mapped = array.members()[member as usize].ftl().is_mapped(place);
+            assert_eq!(mapped, !(4..26).contains(&page));
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Ask {
+    Run(Kind, u32, u32),
+    Batch(Vec<u32>),
+    DiscardBatch(Vec<u32>),
+    Ranges(Vec<(u32, u32)>),
+}
+
+fn asks(pages: u32) -> impl Strategy<Value = Vec<Ask>> {
+    let run = (0..pages, 0..200u32).prop_map(move |(first, len)| (first, len.min(pages - first)));
+    let batch = prop::collection::vec(0..pages, 0..600);
+    prop::collection::vec(
+        prop_oneof![
+            3 => run.clone().prop_map(|(first, len)| Ask::Run(Kind::Write, first, len)),
+            2 => run.clone().prop_map(|(first, len)| Ask::Run(Kind::Read, first, len)),
+            1 => run.clone().prop_map(|(first, len)| Ask::Run(Kind::Discard, first, len)),
+            3 => batch.clone().prop_map(Ask::Batch),
+            1 => batch.prop_map(Ask::DiscardBatch),
+            1 => prop::collection::vec(run, 0..5).prop_map(Ask::Ranges),
+        ],
+        1..25,
+    )
+}
+
+fn timing() -> impl Strategy<Value = Timing> {
+    let handling = prop_oneof![
+        3 => Just(DiscardHandling::Queued),
+        2 => Just(DiscardHandling::NonQueued),
+        1 => Just(DiscardHandling::Ignored),
+    ];
+    (0..5usize, prop::bool::ANY, handling, 1..20u32).prop_map(|(preset, cached, handling, dies)| {
+        let timing = Timing {
+            channels: dies.div_ceil(4),
+            dies,
+            ..Timing::PRESETS[preset].1.with_discards(handling)
+        };
+        timing.with_write_cache(if cached { 100_000 } else { 0 })
+    })
+}
+
+/// Sends the same to a device in batches, or page by page; what was asked, in pages by kind, and when all of it
+/// is done.
+fn send<D: Device>(
+    device: &mut D,
+    queue: &mut Queue,
+    asks: &[Ask],
+    batched: bool,
+) -> ([u64; 3], Vec<u64>) {
+    let mut pages = [0; 3];
+    let mut done = Vec::new();
+    for ask in asks {
+        match ask {
+            Ask::Run(kind, first, len) => {
+                if *len > 0 {
+                    pages[*kind as usize] += u64::from(*len);
+                    done.push(queue.submit(device, *kind, *first, *len, 0));
+                }
+            }
+            Ask::Batch(batch) => {
+                pages[Kind::Write as usize] += batch.len() as u64;
+                if batched {
+                    device.write_pages(queue, batch, 0);
+                } else {
+                    for page in batch {
+                        queue.submit(device, Kind::Write, *page, 1, 0);
+                    }
+                }
+                done.push(queue.drained_ns());
+            }
+            Ask::DiscardBatch(batch) => {
+                pages[Kind::Discard as usize] += batch.len() as u64;
+                if batched {
+                    device.discard_pages(queue, batch);
+                } else {
+                    for page in batch {
+                        queue.submit(device, Kind::Discard, *page, 1, 0);
+                    }
+                }
+                done.push(queue.drained_ns());
+            }
+            Ask::Ranges(ranges) => {
+                let ranges: Vec<Range> = ranges
+                    .iter()
+                    .map(|&(first_page, pages)| Range { first_page, pages })
+                    .collect();
+                pages[Kind::Discard as usize] += ranges
+                    .iter()
+                    .map(|range| u64::from(range.pages))
+                    .sum::<u64>();
+                done.push(device.discard_ranges(queue.next_ns(), &ranges));
+            }
+        }
+    }
+    (pages, done)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// What goes in comes out: requests, bytes and counters agree, and batches are what single requests are.
+    #[test]
+    fn a_drive_keeps_what_it_is_given(asks in asks(1200), timing in timing(), depth in 1..40usize) {
+        let fresh = drive(1200, PowerOn::Filled, &timing);
+        let (mut batched, mut single) = (fresh.clone(), fresh);
+        let sent = send(&mut batched, &mut Queue::closed(depth), &asks, true);
+        let again = send(&mut single, &mut Queue::closed(depth), &asks, false);
+        prop_assert_eq!(&sent, &again);
+        prop_assert_eq!(batched.ftl().digest(), single.ftl().digest());
+        prop_assert_eq!(batched.recorder().whole(), single.recorder().whole());
+        let (pages, _) = sent;
+        let whole = batched.recorder().whole();
+        let bytes = Kind::ALL.map(|kind| whole.flow(kind).bytes);
+        prop_assert_eq!(bytes, pages.map(|pages| pages * u64::from(PAGE_BYTES)));
+        prop_assert_eq!(batched.counters().host_pages, pages[1]);
+        prop_assert!(batched.counters().trimmed_pages + batched.unheard_pages() <= pages[2]);
+        prop_assert_eq!(batched.ftl().check(), Ok(()));
+    }
+
+    /// The same of an array: every page goes to one member.
+    #[test]
+    fn an_array_keeps_what_it_is_given(
+        asks in asks(1200),
+        timing in timing(),
+        depth in 1..40usize,
+        members in 1..6u32,
+        chunk_pages in 1..50u32,
+        by_chunk: bool,
+    ) {
+        let split = if by_chunk { DiscardSplit::Chunk } else { DiscardSplit::Member };
+        let asks: Vec<Ask> = if members == 1 { within(asks, 1200 / chunk_pages * chunk_pages) } else { asks };
+        let fresh = raid(members, chunk_pages, split, &timing);
+        let (mut batched, mut single) = (fresh.clone(), fresh);
+        let sent = send(&mut batched, &mut Queue::closed(depth), &asks, true);
+        let again = send(&mut single, &mut Queue::closed(depth), &asks, false);
+        prop_assert_eq!(&sent, &again);
+        prop_assert_eq!(batched.recorder().whole(), single.recorder().whole());
+        let (pages, _) = sent;
+        let whole = batched.recorder().whole();
+        let mut of_members = [0; 3];
+        for (member, other) in batched.members().iter().zip(single.members()) {
+            prop_assert_eq!(member.ftl().digest(), other.ftl().digest());
+            prop_assert_eq!(member.ftl().check(), Ok(()));
+            for kind in Kind::ALL {
+                of_members[kind as usize] += member.recorder().whole().flow(kind).bytes;
+            }
+        }
+        let bytes = Kind::ALL.map(|kind| whole.flow(kind).bytes);
+        prop_assert_eq!(bytes, pages.map(|pages| pages * u64::from(PAGE_BYTES)));
+        prop_assert_eq!(bytes, of_members);
+        prop_assert_eq!(batched.counters().host_pages, pages[1]);
+    }
+
+    /// A deeper queue gives no less throughput. Latency need not grow with it: by Little's law it is depth
+    /// through throughput, and one more request can keep dies busy that waited for collection.
+    #[test]
+    fn depth_gives_throughput(
+        timing in timing(),
+        seed: u64,
+        depth in 1..32usize,
+        more in 1..32usize,
+    ) {
+        let run = |depth: usize| {
+            let mut drive = drive(1200, PowerOn::Filled, &timing);
+            let mut random = Random::new(seed);
+            let pages: Vec<u32> = (0..3000).map(|_| random.below_u32(1200)).collect();
+            let mut queue = Queue::closed(depth);
+            let last = drive.write_pages(&mut queue, &pages, 0);
+            let under_way_ns = drive.recorder().whole().writes.latency.mean_ns * 3000.0;
+            // the queue is full until the last request is submitted, and never holds more
+            let full_ns = depth as f64 * last as f64;
+            let empties_ns = depth as f64 * (last - queue.next_ns().min(last)) as f64;
+            assert!(under_way_ns <= full_ns + 1.0, "{under_way_ns} of {full_ns}");
+            assert!(under_way_ns >= full_ns - empties_ns - 1.0, "{under_way_ns} of {full_ns}");
+            queue.drained_ns()
+        };
+        let (shallow, deep) = (run(depth), run(depth + more));
+        prop_assert!(deep <= shallow, "{deep} after {shallow}");
+    }
+}
+
+/// Brings requests within a smaller device.
+fn within(asks: Vec<Ask>, pages: u32) -> Vec<Ask> {
+    let run = |first: u32, len: u32| (first % pages, len.min(pages - first % pages));
+    let batch = |batch: Vec<u32>| batch.into_iter().map(|page| page % pages).collect();
+    asks.into_iter()
+        .map(|ask| match ask {
+            Ask::Run(kind, first, len) => {
+                let (first, len) = run(first, len);
+                Ask::Run(kind, first, len)
+            }
+            Ask::Batch(pages) => Ask::Batch(batch(pages)),
+            Ask::DiscardBatch(pages) => Ask::DiscardBatch(batch(pages)),
+            Ask::Ranges(ranges) => Ask::Ranges(
+                ranges
+                    .into_iter()
+                    .map(|(first, len)| run(first, len))
+                    .collect(),
+            ),
+        })
+        .collect()
+}
+
+proptest! {
+    /// Every page of an array is one page of one member, and back.
+    #[test]
+    fn striping_is_one_to_one(members in 1..30u32, chunk_pages in 1..300u32, rows in 1..4u32) {
+        let stripe = Stripe::new(members, chunk_pages);
+        let pages = members * chunk_pages * rows;
+        let mut seen = HashSet::new();
+        for page in 0..pages {
+            let (member, place) = stripe.locate(page);
+            prop_assert!(member < members && place < chunk_pages * rows);
+            prop_assert!(seen.insert((member, place)));
+            prop_assert_eq!(stripe.page(member, place), page);
+        }
+    }
+
+    /// The same far out, where numbers are large.
+    #[test]
+    fn striping_is_one_to_one_at_the_end(
+        members in 1..300u32,
+        chunk_pages in 1..100_000u32,
+        page in 0..u32::MAX - 1,
+    ) {
+        let stripe = Stripe::new(members, chunk_pages);
+        let (member, place) = stripe.locate(page);
+        let chunk = page / chunk_pages;
+        prop_assert_eq!(member, chunk % members);
+        prop_assert_eq!(place, chunk / members * chunk_pages + page % chunk_pages);
+        prop_assert_eq!(stripe.page(member, place), page);
+    }
+
+    /// Cut by chunk or by member, a range stays the same pages; each member's part is one piece.
+    #[test]
+    fn ranges_are_split_without_loss(
+        members in 1..9u32,
+        chunk_pages in 1..40u32,
+        first_page in 0..5000u32,
+        pages in 0..2000u32,
+    ) {
+        let stripe = Stripe::new(members, chunk_pages);
+        let range = Range { first_page, pages };
+        let mut expected: Vec<(u32, u32)> = (first_page..first_page + pages)
+            .map(|page| stripe.locate(page))
+            .collect();
+        let by_chunk: Vec<(u32, u32)> = stripe
+            .by_chunk(range)
+            .flat_map(|(member, part)| {
+                assert!(part.pages > 0 && part.first_page % chunk_pages + part.pages <= chunk_pages);
+                (part.first_page..part.first_page + part.pages).map(move |page| (member, page))
+            })
+            .collect();
+        prop_assert_eq!(&by_chunk, &expected);
+        expected.sort_unstable();
+        let by_member: Vec<(u32, u32)> = (0..members)
+            .flat_map(|member| {
+                let part = stripe.of_member(member, range);
+                (part.first_page..part.first_page + part.pages).map(move |page| (member, page))
+            })
+            .collect();
+        prop_assert_eq!(by_member, expected);
+    }
+}
+
+/// Collection by other rules than greedy takes its time too.
+#[test]
+fn every_policy_is_timed() {
+    let mut times = HashSet::new();
+    for collection in [
+        Collection::Greedy,
+        Collection::Fifo,
+        Collection::DChoices(1),
+    ] {
+        let settings = Settings {
+            collection,
+            ..settings(5000, 1)
+        };
+        let aged = PowerOn::Aged { passes: 3 };
+        let mut drive = Drive::new(settings, aged, &bare(), Recorder::default()).unwrap();
+        let mut random = Random::new(1);
+        let pages: Vec<u32> = (0..5000).map(|_| random.below_u32(5000)).collect();
+        times.insert(drive.write_pages(&mut Queue::closed(8), &pages, 0));
+    }
+    assert_eq!(times.len(), 3);
+}

@@ -1,0 +1,575 @@
+//! Files above a drive, so that *deleted* is not *trimmed*.
+//!
+//! A filesystem knows which of its pages are free; the drive knows only what it was told. Between a
+//! delete and the next trim a page is free above and full of valuable data below: collection moves it
+//! again and again. [`Filesystem::space`] counts these pages.
+//!
+//! **Allocation** is next-fit over groups (`filesystem/free.rs`): a new file goes to the next group in
+//! turn, as XFS rotates its allocation groups; it grows in place as long as the page behind its last
+//! one is free; else it takes the next free extent behind the group's cursor that is long enough, or
+//! the longest of the next few, as ext4's stream allocation goes on where it last stopped. Files that
+//! grow side by side and die at different times leave the holes that real filesystems have.
+//! [`Allocation::FirstFit`] starts at the head of the group each time, and so dirties less free space.
+//!
+//! **Trim**: [`Filesystem::trim`] walks the free extents of a range, as `fstrim` has the kernel do;
+//! [`Discarding::Online`] discards at each delete. Either may be [swallowed](Reach) by a layer
+//! between (encryption, a RAID level): then the filesystem believes, and the drive never hears.
+
+mod bits;
+mod free;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use thiserror::Error;
+
+use self::bits::Bits;
+use self::free::FreeExtents;
+use crate::ftl::{Ftl, Medium};
+use crate::workload::Operation;
+
+/// What a filesystem writes to: pages of one device.
+pub trait Disk {
+    /// Data goes to `pages` pages from `first_page` on.
+    fn write(&mut self, first_page: u32, pages: u32, stream: u8);
+    /// Data is read.
+    fn read(&mut self, first_page: u32, pages: u32);
+    /// The pages hold nothing of value any more.
+    fn discard(&mut self, first_page: u32, pages: u32);
+}
+
+/// A bare drive: reads cost nothing.
+impl<M: Medium> Disk for Ftl<M> {
+    fn write(&mut self, first_page: u32, pages: u32, stream: u8) {
+        self.write_run(first_page, pages, stream);
+    }
+
+    fn read(&mut self, _first_page: u32, _pages: u32) {}
+
+    fn discard(&mut self, first_page: u32, pages: u32) {
+        self.discard_run(first_page, pages);
+    }
+}
+
+/// Consecutive pages of the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// The first.
+    pub first_page: u32,
+    /// How many.
+    pub pages: u32,
+}
+
+/// Where a file goes on when the page behind it is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Allocation {
+    /// Behind what was allocated last in the group: all free space is used in turn.
+    #[default]
+    NextFit,
+    /// The lowest free extent of the group that is long enough: space is used again soon.
+    FirstFit,
+}
+
+/// Whether deletes are passed down at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Discarding {
+    /// No: they wait for a trim.
+    #[default]
+    Never,
+    /// Each extent of a deleted file is discarded as it is deleted (mount option `discard`).
+    Online,
+}
+
+/// What becomes of discards on their way down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reach {
+    /// The drive hears them and acts.
+    #[default]
+    Heard,
+    /// The drive gets them, and does nothing.
+    Ignored,
+    /// A layer between drops them.
+    Swallowed,
+}
+
+/// How a filesystem is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Pages of the device.
+    pub pages: u32,
+    /// Groups that new files go to in turn; 4 is what `mkfs.xfs` makes of a single drive. At least 1,
+    /// and at most one by page.
+    pub groups: u32,
+    /// Where files go on.
+    pub allocation: Allocation,
+    /// Whether deletes are passed down.
+    pub discarding: Discarding,
+    /// A trim leaves out free extents in which nothing was freed since the last one (ext4 and Btrfs;
+    /// XFS discards them all each time).
+    pub remembers_trims: bool,
+    /// What becomes of the discards on their way down.
+    pub reach: Reach,
+    /// The drive holds data in every page: nothing was discarded when the filesystem was made.
+    pub dirty: bool,
+}
+
+impl Settings {
+    /// A fresh filesystem on a discarded drive, four groups, no discards.
+    pub fn new(pages: u32) -> Self {
+        Self {
+            pages,
+            groups: 4.min(pages.max(1)),
+            allocation: Allocation::default(),
+            discarding: Discarding::default(),
+            remembers_trims: false,
+            reach: Reach::default(),
+            dirty: false,
+        }
+    }
+}
+
+/// Why nothing was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum FilesystemError {
+    /// More pages than are free.
+    #[error("{wanted} pages do not fit: {free} of {pages} are free")]
+    Full {
+        /// As asked.
+        wanted: u32,
+        /// Free now.
+        free: u32,
+        /// Of the device.
+        pages: u32,
+    },
+    /// No such file.
+    #[error("there is no file {0}")]
+    Missing(u32),
+    /// There is one already.
+    #[error("there is a file {0} already")]
+    Exists(u32),
+    /// A range beyond the file's end.
+    #[error("file {file} has {pages} pages; expected a range up to page {end} to lie within")]
+    BeyondEnd {
+        /// Which.
+        file: u32,
+        /// Its length.
+        pages: u32,
+        /// Where the range ends.
+        end: u64,
+    },
+}
+
+/// Where the pages are. `live + free` is the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Space {
+    /// In files.
+    pub live_pages: u32,
+    /// In no file.
+    pub free_pages: u32,
+    /// In no file, but the drive still holds what once was there: deleted and not trimmed.
+    pub free_untrimmed_pages: u32,
+    /// What the filesystem takes `free_untrimmed_pages` to be: differs where discards are swallowed.
+    pub believed_untrimmed_pages: u32,
+    /// Runs of consecutive free pages.
+    pub free_extents: usize,
+}
+
+/// What a trim did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Trimmed {
+    /// Discards sent.
+    pub ranges: u64,
+    /// Pages in them: what `fstrim` reports as trimmed.
+    pub pages: u64,
+    /// Those of them that the drive still held: the good that it did. 0 unless the
+    /// drive acts on them.
+    pub released_pages: u64,
+}
+
+#[derive(Debug, Clone)]
+struct File {
+    /// In the order of the file, each with its place in it.
+    extents: Vec<(u32, Extent)>,
+    pages: u32,
+    group: u32,
+    stream: u8,
+}
+
+/// A filesystem. Files are known by numbers that its user chooses.
+#[derive(Debug, Clone)]
+pub struct Filesystem {
+    settings: Settings,
+    free: FreeExtents,
+    files: Vec<Option<File>>,
+    next_group: u32,
+    live_pages: u32,
+    /// Pages that the drive holds data for; all live ones.
+    held: Bits,
+    free_untrimmed: u32,
+    /// Free pages that were freed since the filesystem last believed to have discarded them.
+    stale: Bits,
+    believed_untrimmed: u32,
+}
+
+impl Filesystem {
+    /// An empty filesystem.
+    ///
+    /// # Panics
+    /// Without pages or groups, or with more groups than pages.
+    pub fn new(settings: Settings) -> Self {
+        assert!(settings.pages > 0 && (1..=settings.pages).contains(&settings.groups));
+        let mut held = Bits::new(settings.pages);
+        let mut stale = Bits::new(settings.pages);
+        let mut untrimmed = 0;
+        if settings.dirty {
+            held.set(0, settings.pages);
+            stale.set(0, settings.pages);
+            untrimmed = settings.pages;
+        }
+        Self {
+            settings,
+            free: FreeExtents::new(settings.pages, settings.groups, settings.allocation),
+            files: Vec::new(),
+            next_group: 0,
+            live_pages: 0,
+            held,
+            free_untrimmed: untrimmed,
+            stale,
+            believed_untrimmed: untrimmed,
+        }
+    }
+
+    /// How it was made.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Where the pages are.
+    pub fn space(&self) -> Space {
+        Space {
+            live_pages: self.live_pages,
+            free_pages: self.free.pages(),
+            free_untrimmed_pages: self.free_untrimmed,
+            believed_untrimmed_pages: self.believed_untrimmed,
+            free_extents: self.free.extents(),
+        }
+    }
+
+    /// Whether a page is in a file.
+    pub fn is_live(&self, page: u32) -> bool {
+        page < self.settings.pages && !self.free.contains(page)
+    }
+
+    /// The length of a file; `None` if there is none.
+    pub fn file_pages(&self, file: u32) -> Option<u32> {
+        Some(self.files.get(file as usize)?.as_ref()?.pages)
+    }
+
+    /// Where a file lies, in its order; empty if there is none.
+    pub fn extents(&self, file: u32) -> impl Iterator<Item = Extent> {
+        let file = self.files.get(file as usize).and_then(Option::as_ref);
+        file.into_iter()
+            .flat_map(|file| file.extents.iter().map(|&(_, extent)| extent))
+    }
+
+    /// Does what a workload asks for. Pages written, read or freed.
+    ///
+    /// # Errors
+    /// As the single operations.
+    pub fn apply(
+        &mut self,
+        operation: Operation,
+        disk: &mut impl Disk,
+    ) -> Result<(), FilesystemError> {
+        match operation {
+            Operation::Create { file, stream } => self.create(file, stream),
+            Operation::Append { file, pages } => self.append(file, pages, disk),
+            Operation::Overwrite {
+                file,
+                offset,
+                pages,
+            } => self.overwrite(file, offset, pages, disk),
+            Operation::Read {
+                file,
+                offset,
+                pages,
+            } => self.read(file, offset, pages, disk),
+            Operation::Delete { file } => self.delete(file, disk).map(|_| ()),
+        }
+    }
+
+    /// Makes an empty file whose data is written to `stream`.
+    ///
+    /// # Errors
+    /// There is one already.
+    pub fn create(&mut self, file: u32, stream: u8) -> Result<(), FilesystemError> {
+        let index = file as usize;
+        if index >= self.files.len() {
+            self.files.resize_with(index + 1, || None);
+        }
+        if self.files[index].is_some() {
+            return Err(FilesystemError::Exists(file));
+        }
+        self.files[index] = Some(File {
+            extents: Vec::new(),
+            pages: 0,
+            group: self.next_group,
+            stream,
+        });
+        self.next_group = (self.next_group + 1) % self.settings.groups;
+        Ok(())
+    }
+
+    /// Writes pages behind the end of a file.
+    ///
+    /// # Errors
+    /// No such file; not enough free pages (then nothing is written).
+    ///
+    /// # Panics
+    /// Never: as many pages as are free can be found.
+    pub fn append(
+        &mut self,
+        file: u32,
+        pages: u32,
+        disk: &mut impl Disk,
+    ) -> Result<(), FilesystemError> {
+        let entry = lookup(&mut self.files, file)?;
+        if pages > self.free.pages() {
+            return Err(FilesystemError::Full {
+                wanted: pages,
+                free: self.free.pages(),
+                pages: self.settings.pages,
+            });
+        }
+        let mut left = pages;
+        while left > 0 {
+            let behind = (entry.extents.last()).map(|(_, last)| last.first_page + last.pages);
+            let extent = self
+                .free
+                .allocate(left, entry.group, behind)
+                .expect("counted above");
+            match entry.extents.last_mut() {
+                Some((_, last)) if Some(extent.first_page) == behind => last.pages += extent.pages,
+                _ => entry.extents.push((entry.pages, extent)),
+            }
+            entry.pages += extent.pages;
+            left -= extent.pages;
+            self.live_pages += extent.pages;
+            self.free_untrimmed -= self.held.count(extent.first_page, extent.pages);
+            self.held.set(extent.first_page, extent.pages);
+            self.believed_untrimmed -= self.stale.count(extent.first_page, extent.pages);
+            self.stale.clear(extent.first_page, extent.pages);
+            disk.write(extent.first_page, extent.pages, entry.stream);
+        }
+        Ok(())
+    }
+
+    /// Writes over pages of a file, in place.
+    ///
+    /// # Errors
+    /// No such file; beyond its end (then nothing is written).
+    pub fn overwrite(
+        &mut self,
+        file: u32,
+        offset: u32,
+        pages: u32,
+        disk: &mut impl Disk,
+    ) -> Result<(), FilesystemError> {
+        let entry = lookup(&mut self.files, file)?;
+        let stream = entry.stream;
+        entry.within(file, offset, pages, |extent| {
+            disk.write(extent.first_page, extent.pages, stream);
+        })
+    }
+
+    /// Reads pages of a file.
+    ///
+    /// # Errors
+    /// No such file; beyond its end.
+    pub fn read(
+        &mut self,
+        file: u32,
+        offset: u32,
+        pages: u32,
+        disk: &mut impl Disk,
+    ) -> Result<(), FilesystemError> {
+        lookup(&mut self.files, file)?.within(file, offset, pages, |extent| {
+            disk.read(extent.first_page, extent.pages);
+        })
+    }
+
+    /// Deletes a file. Returns the pages freed.
+    ///
+    /// # Errors
+    /// No such file.
+    pub fn delete(&mut self, file: u32, disk: &mut impl Disk) -> Result<u32, FilesystemError> {
+        let entry = (self.files.get_mut(file as usize).and_then(Option::take))
+            .ok_or(FilesystemError::Missing(file))?;
+        for &(_, extent) in &entry.extents {
+            self.free.free(extent);
+            self.live_pages -= extent.pages;
+            self.free_untrimmed += extent.pages;
+            self.stale.set(extent.first_page, extent.pages);
+            self.believed_untrimmed += extent.pages;
+            if self.settings.discarding == Discarding::Online {
+                self.discard(extent, disk);
+            }
+        }
+        Ok(entry.pages)
+    }
+
+    /// Discards the free extents in `range` (clipped to it) of at least `minimum_pages`, as `fstrim
+    /// --offset --length --minimum`.
+    pub fn trim(&mut self, range: Range<u32>, minimum_pages: u32, disk: &mut impl Disk) -> Trimmed {
+        let mut done = Trimmed::default();
+        for extent in self.trim_plan(range, minimum_pages) {
+            done.ranges += 1;
+            done.pages += u64::from(extent.pages);
+            done.released_pages += u64::from(self.discard(extent, disk));
+        }
+        done
+    }
+
+    /// The discards that [`Filesystem::trim`] would send, for those who send them over time by
+    /// [`Filesystem::discard_free`].
+    pub fn trim_plan(&self, range: Range<u32>, minimum_pages: u32) -> Vec<Extent> {
+        (self.free.within(range))
+            .filter(|extent| extent.pages >= minimum_pages.max(1))
+            .filter(|extent| {
+                !self.settings.remembers_trims
+                    || self.stale.count(extent.first_page, extent.pages) > 0
+            })
+            .collect()
+    }
+
+    /// Discards those parts of an extent that are still free: a file may have taken the others since
+    /// the trim was planned.
+    pub fn discard_free(&mut self, extent: Extent, disk: &mut impl Disk) -> Trimmed {
+        let mut done = Trimmed::default();
+        let parts: Vec<Extent> = self
+            .free
+            .within(extent.first_page..extent.first_page + extent.pages)
+            .collect();
+        for part in parts {
+            done.ranges += 1;
+            done.pages += u64::from(part.pages);
+            done.released_pages += u64::from(self.discard(part, disk));
+        }
+        done
+    }
+
+    /// A free extent is discarded: returns the pages that the drive held.
+    fn discard(&mut self, extent: Extent, disk: &mut impl Disk) -> u32 {
+        self.believed_untrimmed -= self.stale.count(extent.first_page, extent.pages);
+        self.stale.clear(extent.first_page, extent.pages);
+        if self.settings.reach != Reach::Swallowed {
+            disk.discard(extent.first_page, extent.pages);
+        }
+        if self.settings.reach != Reach::Heard {
+            return 0;
+        }
+        let released = self.held.count(extent.first_page, extent.pages);
+        self.held.clear(extent.first_page, extent.pages);
+        self.free_untrimmed -= released;
+        released
+    }
+
+    /// Whether every page is in exactly one file or free, and all counts agree with what they count.
+    ///
+    /// # Errors
+    /// The first disagreement, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let mut used = Bits::new(self.settings.pages);
+        let mut live = 0u64;
+        for (number, file) in self.files.iter().enumerate() {
+            let Some(file) = file else { continue };
+            let mut offset = 0;
+            for &(at, extent) in &file.extents {
+                if at != offset || extent.pages == 0 {
+                    return Err(format!(
+                        "file {number}: an extent at {at}, expected {offset}"
+                    ));
+                }
+                if used.count(extent.first_page, extent.pages) > 0 {
+                    return Err(format!("file {number}: {extent:?} belongs to another, too"));
+                }
+                used.set(extent.first_page, extent.pages);
+                if self.held.count(extent.first_page, extent.pages) != extent.pages {
+                    return Err(format!("file {number}: {extent:?} is live and not held"));
+                }
+                if self.stale.count(extent.first_page, extent.pages) != 0 {
+                    return Err(format!("file {number}: {extent:?} is live and stale"));
+                }
+                offset += extent.pages;
+            }
+            if offset != file.pages {
+                return Err(format!("file {number}: {offset} of {} pages", file.pages));
+            }
+            live += u64::from(offset);
+        }
+        self.free.check(&used)?;
+        let all = self.settings.pages;
+        let counts = [
+            ("live", live, self.live_pages),
+            ("live and free", live + u64::from(self.free.pages()), all),
+            (
+                "untrimmed",
+                u64::from(self.held.count(0, all)) - live,
+                self.free_untrimmed,
+            ),
+            (
+                "believed untrimmed",
+                u64::from(self.stale.count(0, all)),
+                self.believed_untrimmed,
+            ),
+        ];
+        for (what, counted, kept) in counts {
+            if counted != u64::from(kept) {
+                return Err(format!("{what}: {counted} counted, {kept} kept"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl File {
+    /// Hands the places of a range of the file to `each`.
+    fn within(
+        &self,
+        file: u32,
+        offset: u32,
+        pages: u32,
+        mut each: impl FnMut(Extent),
+    ) -> Result<(), FilesystemError> {
+        let end = u64::from(offset) + u64::from(pages);
+        if end > u64::from(self.pages) {
+            return Err(FilesystemError::BeyondEnd {
+                file,
+                pages: self.pages,
+                end,
+            });
+        }
+        let (mut offset, mut left) = (offset, pages);
+        let mut index = self.extents.partition_point(|&(at, _)| at <= offset);
+        while left > 0 {
+            let (at, extent) = self.extents[index - 1];
+            let skipped = offset - at;
+            let taken = left.min(extent.pages - skipped);
+            each(Extent {
+                first_page: extent.first_page + skipped,
+                pages: taken,
+            });
+            offset += taken;
+            left -= taken;
+            index += 1;
+        }
+        Ok(())
+    }
+}
+
+fn lookup(files: &mut [Option<File>], file: u32) -> Result<&mut File, FilesystemError> {
+    (files.get_mut(file as usize))
+        .and_then(Option::as_mut)
+        .ok_or(FilesystemError::Missing(file))
+}

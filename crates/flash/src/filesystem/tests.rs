@@ -1,0 +1,364 @@
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// What the device was told, page by page.
+#[derive(Default)]
+struct Told {
+    mapped: Vec<bool>,
+    writes: Vec<Extent>,
+    reads: Vec<Extent>,
+    discards: Vec<Extent>,
+    /// Does not act on discards.
+    deaf: bool,
+}
+
+impl Told {
+    fn new(pages: u32) -> Self {
+        Self {
+            mapped: vec![false; pages as usize],
+            ..Self::default()
+        }
+    }
+
+    fn pages(extents: &[Extent]) -> Vec<u32> {
+        (extents.iter())
+            .flat_map(|extent| extent.first_page..extent.first_page + extent.pages)
+            .collect()
+    }
+}
+
+impl Disk for Told {
+    fn write(&mut self, first_page: u32, pages: u32, _stream: u8) {
+        self.writes.push(Extent { first_page, pages });
+        self.mapped[first_page as usize..][..pages as usize].fill(true);
+    }
+    fn read(&mut self, first_page: u32, pages: u32) {
+        self.reads.push(Extent { first_page, pages });
+    }
+    fn discard(&mut self, first_page: u32, pages: u32) {
+        self.discards.push(Extent { first_page, pages });
+        if !self.deaf {
+            self.mapped[first_page as usize..][..pages as usize].fill(false);
+        }
+    }
+}
+
+fn one_group(pages: u32) -> Settings {
+    Settings {
+        groups: 1,
+        ..Settings::new(pages)
+    }
+}
+
+#[test]
+fn what_is_deleted_is_untrimmed_until_a_trim() {
+    let mut disk = Told::new(100);
+    let mut filesystem = Filesystem::new(one_group(100));
+    filesystem.create(7, 0).unwrap();
+    filesystem.append(7, 30, &mut disk).unwrap();
+    assert_eq!(filesystem.delete(7, &mut disk), Ok(30));
+    let space = filesystem.space();
+    assert_eq!((space.live_pages, space.free_pages), (0, 100));
+    assert_eq!(space.free_untrimmed_pages, 30);
+    assert!(disk.discards.is_empty());
+    // The never written part lies in the same free extent: fstrim discards it as well.
+    let done = filesystem.trim(0..100, 1, &mut disk);
+    assert_eq!((done.ranges, done.pages, done.released_pages), (1, 100, 30));
+    assert_eq!(filesystem.space().free_untrimmed_pages, 0);
+}
+
+#[test]
+fn what_is_used_again_is_live_and_no_more_untrimmed() {
+    let mut disk = Told::new(100);
+    let mut filesystem = Filesystem::new(Settings {
+        allocation: Allocation::FirstFit,
+        ..one_group(100)
+    });
+    filesystem.create(0, 0).unwrap();
+    filesystem.append(0, 40, &mut disk).unwrap();
+    filesystem.delete(0, &mut disk).unwrap();
+    filesystem.create(1, 0).unwrap();
+    filesystem.append(1, 25, &mut disk).unwrap();
+    assert_eq!(filesystem.space().free_untrimmed_pages, 15);
+    assert_eq!(
+        filesystem.extents(1).collect::<Vec<_>>(),
+        [Extent {
+            first_page: 0,
+            pages: 25
+        }]
+    );
+}
+
+#[test]
+fn next_fit_goes_on_and_first_fit_returns() {
+    for (allocation, expected) in [(Allocation::NextFit, 20), (Allocation::FirstFit, 0)] {
+        let mut disk = Told::new(100);
+        let mut filesystem = Filesystem::new(Settings {
+            allocation,
+            ..one_group(100)
+        });
+        for file in 0..2 {
+            filesystem.create(file, 0).unwrap();
+            filesystem.append(file, 10, &mut disk).unwrap();
+        }
+        filesystem.delete(0, &mut disk).unwrap();
+        filesystem.create(2, 0).unwrap();
+        filesystem.append(2, 10, &mut disk).unwrap();
+        let first = filesystem.extents(2).next().unwrap().first_page;
+        assert_eq!(first, expected, "{allocation:?}");
+    }
+}
+
+#[test]
+fn online_discards_are_sent_at_the_delete_and_swallowed_ones_never_arrive() {
+    for swallowed in [false, true] {
+        let mut disk = Told::new(100);
+        let mut filesystem = Filesystem::new(Settings {
+            discarding: Discarding::Online,
+            reach: if swallowed {
+                Reach::Swallowed
+            } else {
+                Reach::Heard
+            },
+            ..one_group(100)
+        });
+        filesystem.create(0, 0).unwrap();
+        filesystem.append(0, 30, &mut disk).unwrap();
+        filesystem.delete(0, &mut disk).unwrap();
+        let space = filesystem.space();
+        assert_eq!(space.believed_untrimmed_pages, 0);
+        assert_eq!(space.free_untrimmed_pages, if swallowed { 30 } else { 0 });
+        assert_eq!(disk.discards.len(), usize::from(!swallowed));
+        let done = filesystem.trim(0..100, 1, &mut disk);
+        assert_eq!(done.pages, 100, "the filesystem reports it either way");
+        assert_eq!(
+            filesystem.space().free_untrimmed_pages,
+            space.free_untrimmed_pages
+        );
+    }
+}
+
+#[test]
+fn a_filesystem_that_remembers_leaves_out_what_it_has_trimmed() {
+    for (remembers_trims, again) in [(true, 0), (false, 2)] {
+        let mut disk = Told::new(100);
+        let mut filesystem = Filesystem::new(Settings {
+            remembers_trims,
+            ..one_group(100)
+        });
+        for file in 0..2 {
+            filesystem.create(file, 0).unwrap();
+            filesystem.append(file, 20, &mut disk).unwrap();
+        }
+        filesystem.delete(0, &mut disk).unwrap();
+        assert!(filesystem.trim(0..100, 1, &mut disk).ranges >= 1);
+        assert_eq!(filesystem.trim(0..100, 1, &mut disk).ranges, again);
+    }
+}
+
+#[test]
+fn a_trim_keeps_to_its_range_and_minimum() {
+    let mut disk = Told::new(100);
+    let mut filesystem = Filesystem::new(Settings {
+        dirty: true,
+        ..one_group(100)
+    });
+    filesystem.create(0, 0).unwrap();
+    filesystem.append(0, 10, &mut disk).unwrap();
+    assert_eq!(filesystem.space().free_untrimmed_pages, 90);
+    assert_eq!(filesystem.trim(5..30, 21, &mut disk).ranges, 0);
+    assert_eq!(filesystem.trim(5..30, 20, &mut disk).released_pages, 20);
+    assert_eq!(Told::pages(&disk.discards), (10..30).collect::<Vec<_>>());
+    assert_eq!(filesystem.trim(30..30, 1, &mut disk).ranges, 0);
+    assert_eq!(filesystem.trim(99..100, 1, &mut disk).released_pages, 1);
+}
+
+#[test]
+fn a_planned_discard_spares_what_was_taken_since() {
+    let mut disk = Told::new(100);
+    let mut filesystem = Filesystem::new(Settings {
+        dirty: true,
+        ..one_group(100)
+    });
+    let plan = filesystem.trim_plan(0..100, 1);
+    filesystem.create(0, 0).unwrap();
+    filesystem.append(0, 10, &mut disk).unwrap();
+    let done = filesystem.discard_free(plan[0], &mut disk);
+    assert_eq!((done.ranges, done.pages, done.released_pages), (1, 90, 90));
+    assert!(filesystem.check().is_ok());
+}
+
+#[test]
+fn mistakes_are_named_and_change_nothing() {
+    let mut disk = Told::new(10);
+    let mut filesystem = Filesystem::new(one_group(10));
+    filesystem.create(0, 0).unwrap();
+    assert_eq!(filesystem.create(0, 0), Err(FilesystemError::Exists(0)));
+    assert_eq!(
+        filesystem.append(1, 1, &mut disk),
+        Err(FilesystemError::Missing(1))
+    );
+    let full = filesystem.append(0, 11, &mut disk).unwrap_err();
+    assert_eq!(full.to_string(), "11 pages do not fit: 10 of 10 are free");
+    assert_eq!(filesystem.file_pages(0), Some(0));
+    filesystem.append(0, 10, &mut disk).unwrap();
+    let beyond = filesystem.overwrite(0, 9, 2, &mut disk).unwrap_err();
+    assert_eq!(
+        beyond.to_string(),
+        "file 0 has 10 pages; expected a range up to page 11 to lie within"
+    );
+    assert!(
+        filesystem
+            .overwrite(0, u32::MAX, u32::MAX, &mut disk)
+            .is_err()
+    );
+    assert_eq!(disk.writes.len(), 1);
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Create,
+    Append(usize, u32),
+    Overwrite(usize, u32, u32),
+    Read(usize, u32, u32),
+    Delete(usize),
+    Trim(u32, u32, u32),
+    PlannedTrim,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        2 => Just(Step::Create),
+        6 => (0..8usize, 0..40u32).prop_map(|(file, pages)| Step::Append(file, pages)),
+        2 => (0..8usize, 0..60u32, 0..60u32).prop_map(|(f, o, p)| Step::Overwrite(f, o, p)),
+        1 => (0..8usize, 0..60u32, 0..60u32).prop_map(|(f, o, p)| Step::Read(f, o, p)),
+        3 => (0..8usize).prop_map(Step::Delete),
+        1 => (0..320u32, 0..320u32, 0..20u32).prop_map(|(a, b, m)| Step::Trim(a, b, m)),
+        1 => Just(Step::PlannedTrim),
+    ];
+    prop::collection::vec(step, 1..120)
+}
+
+proptest! {
+    /// Against a model that knows each page's owner: no page is handed out twice, reads and overwrites
+    /// go where the data is, the drive holds exactly what the filesystem says that it holds, and all
+    /// counts add up, after every step.
+    #[test]
+    #[allow(clippy::too_many_lines)]
+    fn no_page_is_handed_out_twice_and_accounts_add_up(
+        pages in 1..320u32,
+        groups in 1..6u32,
+        first_fit: bool,
+        online: bool,
+        remembers_trims: bool,
+        reach in prop::sample::select(vec![Reach::Heard, Reach::Ignored, Reach::Swallowed]),
+        dirty: bool,
+        steps in steps(),
+    ) {
+        let mut filesystem = Filesystem::new(Settings {
+            pages,
+            groups: groups.min(pages),
+            allocation: if first_fit { Allocation::FirstFit } else { Allocation::NextFit },
+            discarding: if online { Discarding::Online } else { Discarding::Never },
+            remembers_trims,
+            reach,
+            dirty,
+        });
+        let swallowed = reach == Reach::Swallowed;
+        let mut disk = Told::new(pages);
+        disk.mapped.fill(dirty);
+        disk.deaf = reach == Reach::Ignored;
+        // By file, the device's page of each of its pages.
+        let mut model: HashMap<u32, Vec<u32>> = HashMap::new();
+        let mut next = 0;
+        let mut planned: Vec<Extent> = Vec::new();
+        for step in steps {
+            let mut names: Vec<u32> = model.keys().copied().collect();
+            names.sort_unstable();
+            let pick = |index: usize| names.get(index % names.len().max(1)).copied();
+            disk.writes.clear();
+            disk.reads.clear();
+            disk.discards.clear();
+            match step {
+                Step::Create => {
+                    filesystem.create(next, 0).unwrap();
+                    model.insert(next, Vec::new());
+                    next += 1;
+                }
+                Step::Append(file, count) => {
+                    let Some(file) = pick(file) else { continue };
+                    let used: usize = model.values().map(Vec::len).sum();
+                    let fits = used + count as usize <= pages as usize;
+                    prop_assert_eq!(filesystem.append(file, count, &mut disk).is_ok(), fits);
+                    let new = Told::pages(&disk.writes);
+                    prop_assert_eq!(new.len(), if fits { count as usize } else { 0 });
+                    for page in &new {
+                        prop_assert!(!model.values().any(|owned| owned.contains(page)));
+                    }
+                    model.get_mut(&file).unwrap().extend(new);
+                }
+                Step::Overwrite(file, offset, count) | Step::Read(file, offset, count) => {
+                    let Some(file) = pick(file) else { continue };
+                    let expected = model[&file].get(offset as usize..(offset + count) as usize);
+                    let writes = matches!(step, Step::Overwrite(..));
+                    let done = if writes {
+                        filesystem.overwrite(file, offset, count, &mut disk)
+                    } else {
+                        filesystem.read(file, offset, count, &mut disk)
+                    };
+                    prop_assert_eq!(done.is_ok(), expected.is_some());
+                    let touched = Told::pages(if writes { &disk.writes } else { &disk.reads });
+                    prop_assert_eq!(&touched[..], expected.unwrap_or(&[]));
+                }
+                Step::Delete(file) => {
+                    let Some(file) = pick(file) else { continue };
+                    let owned = model.remove(&file).unwrap();
+                    let freed = filesystem.delete(file, &mut disk).unwrap();
+                    prop_assert_eq!(freed as usize, owned.len());
+                    let discarded = Told::pages(&disk.discards);
+                    prop_assert_eq!(discarded, if online && !swallowed { owned } else { vec![] });
+                }
+                Step::Trim(a, b, minimum) => {
+                    let (a, b) = (a.min(b).min(pages), a.max(b).min(pages));
+                    let done = filesystem.trim(a..b, minimum, &mut disk);
+                    let discarded = Told::pages(&disk.discards);
+                    for page in &discarded {
+                        prop_assert!((a..b).contains(page));
+                        prop_assert!(!model.values().any(|owned| owned.contains(page)));
+                    }
+                    if !swallowed {
+                        prop_assert_eq!(discarded.len() as u64, done.pages);
+                    }
+                    let small = disk.discards.iter().any(|extent| extent.pages < minimum);
+                    prop_assert!(!small);
+                    if minimum <= 1 && reach == Reach::Heard && a == 0 && b == pages {
+                        prop_assert_eq!(filesystem.space().free_untrimmed_pages, 0);
+                    }
+                }
+                Step::PlannedTrim => {
+                    for extent in std::mem::replace(&mut planned, filesystem.trim_plan(0..pages, 1)) {
+                        filesystem.discard_free(extent, &mut disk);
+                    }
+                    for page in Told::pages(&disk.discards) {
+                        prop_assert!(!model.values().any(|owned| owned.contains(&page)));
+                    }
+                }
+            }
+            prop_assert_eq!(filesystem.check(), Ok(()));
+            let space = filesystem.space();
+            let live: usize = model.values().map(Vec::len).sum();
+            prop_assert_eq!(space.live_pages as usize, live);
+            prop_assert_eq!(space.live_pages + space.free_pages, pages);
+            let mapped = disk.mapped.iter().filter(|&&mapped| mapped).count();
+            prop_assert_eq!(space.free_untrimmed_pages as usize, mapped - live);
+            prop_assert!(space.believed_untrimmed_pages <= space.free_untrimmed_pages);
+            for (&file, owned) in &model {
+                let extents: Vec<Extent> = filesystem.extents(file).collect();
+                prop_assert_eq!(&Told::pages(&extents), owned);
+            }
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! The page-mapped translation layer.
+//!
+//! A host write goes to the next page of its stream's frontier; the page that held the data before
+//! becomes invalid. When free blocks run out, a victim is chosen, its valid pages are moved to the
+//! frontier of moved pages, and it is erased.
+//!
+//! Memory: 4 bytes by logical page (logical to physical), 4 bytes and one bit by physical page (back,
+//! and valid), some bytes by block.
+//!
+//! ```
+//! use flash::ftl::{Collection, Ftl, PowerOn, Settings, Timeless};
+//! use flash::geometry::Geometry;
+//!
+//! let geometry = Geometry::new(4096, 0.25, 64, 4096)?;
+//! let settings = Settings { collection: Collection::Greedy, ..Settings::new(geometry) };
+//! let mut drive = Ftl::new(settings, PowerOn::Filled, Timeless)?;
+//! drive.write(&[7, 8, 7], 0);
+//! assert_eq!(drive.discard_run(0, 8), 8);
+//! assert_eq!(drive.mapped_pages(), 4096 - 8);
+//! drive.check()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod books;
+mod candidates;
+mod check;
+mod collect;
+mod prefetch;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use crate::geometry::{Geometry, GeometryError};
+use crate::random::Random;
+use tables::{NONE, Tables};
+
+/// How a victim is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Collection {
+    /// The block with the fewest valid pages of all: exact, not of a sample. Among equals, the one that
+    /// came down to that number first.
+    Greedy,
+    /// The block that was filled first.
+    Fifo,
+    /// The best of so many blocks drawn at random, with replacement.
+    DChoices(u32),
+}
+
+/// What the drive was before the first request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PowerOn {
+    /// Erased: nothing is mapped.
+    Empty,
+    /// Every logical page was written once, in order.
+    Filled,
+    /// Filled, then each page overwritten so many times on average, at random.
+    Aged {
+        /// Overwrites of the whole drive.
+        passes: u32,
+    },
+}
+
+/// How a translation layer is built.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// Its shape.
+    pub geometry: Geometry,
+    /// Victims.
+    pub collection: Collection,
+    /// Streams of the host, each with a frontier of its own: 1 to 8.
+    pub streams: u8,
+    /// Moved pages have frontiers of their own (by the stream that they came from, where
+    /// there are several); without it they share the host's.
+    pub separate_moved: bool,
+    /// Blocks that are kept free, at least 1: collection writes to it before it has erased one.
+    pub free_blocks_min: u32,
+    /// Seed of everything that is drawn.
+    pub seed: u64,
+}
+
+impl Settings {
+    /// The drive most models speak of: greedy, one stream, moved pages apart, two blocks free, seed 1.
+    pub fn new(geometry: Geometry) -> Self {
+        Self {
+            geometry,
+            collection: Collection::Greedy,
+            streams: 1,
+            separate_moved: true,
+            free_blocks_min: 2,
+            seed: 1,
+        }
+    }
+}
+
+/// What was done since the counters were reset. All but `erased_blocks` in pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Written by the host.
+    pub host_pages: u64,
+    /// Moved by collection.
+    pub moved_pages: u64,
+    /// Mapped pages that a discard unmapped.
+    pub trimmed_pages: u64,
+    /// Erased.
+    pub erased_blocks: u64,
+}
+
+impl Counters {
+    /// Pages programmed by page written; `None` before the first write.
+    #[allow(clippy::cast_precision_loss)] // a ratio
+    pub fn write_amplification(&self) -> Option<f64> {
+        (self.host_pages > 0)
+            .then(|| (self.host_pages + self.moved_pages) as f64 / self.host_pages as f64)
+    }
+}
+
+/// Hears what the flash is asked to do, for its time: all default to nothing, and cost nothing then.
+/// Pages of a block lie on the dies in turn.
+pub trait Medium {
+    /// A page of the host was programmed: its place within the block.
+    #[inline]
+    fn program(&mut self, page_in_block: u32) {
+        let _ = page_in_block;
+    }
+    /// A victim's `valid` pages were read and programmed elsewhere, and it was erased.
+    #[inline]
+    fn collect(&mut self, valid: u32) {
+        let _ = valid;
+    }
+}
+
+/// A medium that takes no time.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Timeless;
+impl Medium for Timeless {}
+
+/// What a block is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BlockState {
+    /// Erased.
+    Free,
+    /// A frontier: being written.
+    Open,
+    /// Full; may be collected.
+    Closed,
+}
+
+/// A block, for pictures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct BlockView {
+    /// Pages that hold data.
+    pub valid: u32,
+    /// Times that it was erased.
+    pub erased: u32,
+    /// What it is used for.
+    pub state: BlockState,
+    /// The stream whose pages it holds; 0 while it is free.
+    pub stream: u8,
+}
+
+/// A page of a block, for pictures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PageState {
+    /// Erased, to be programmed.
+    Free,
+    /// Holds this logical page.
+    Valid(u32),
+    /// Overwritten or discarded, until its block is erased.
+    Invalid,
+}
+
+/// A page-mapped translation layer over a [`Medium`].
+#[derive(Debug, Clone)]
+pub struct Ftl<M: Medium = Timeless> {
+    tables: Tables,
+    geometry: Geometry,
+    medium: M,
+}
+
+impl<M: Medium> Ftl<M> {
+    /// A drive as it stands after `power_on`, of which the medium hears nothing and the counters know
+    /// nothing; only the erase counts of the blocks show it.
+    ///
+    /// # Errors
+    /// Streams, free reserve, choices or the number of blocks out of bounds.
+    pub fn new(settings: Settings, power_on: PowerOn, medium: M) -> Result<Self, GeometryError> {
+        let mut tables = Tables::new(&settings)?;
+        #[allow(clippy::cast_possible_truncation)] // Geometry::new saw to it
+        let pages = settings.geometry.logical_pages as u32;
+        let passes = match power_on {
+            PowerOn::Empty => None,
+            PowerOn::Filled => Some(0),
+            PowerOn::Aged { passes } => Some(passes),
+        };
+        if let Some(passes) = passes {
+            tables.write_run(0, pages, 0, &mut Timeless);
+            age(&mut tables, pages, passes, settings.seed);
+        }
+        tables.counters = Counters::default();
+        Ok(Self {
+            tables,
+            geometry: settings.geometry,
+            medium,
+        })
+    }
+
+    /// Overwrites pages in the order given, as `stream`. Batches of some hundreds are fastest: what
+    /// they will touch is fetched ahead.
+    ///
+    /// # Panics
+    /// A page beyond the end of the drive, a stream beyond the number of streams.
+    pub fn write(&mut self, pages: &[u32], stream: u8) {
+        let stream = self.host_frontier(stream);
+        self.tables.write(pages, stream, &mut self.medium);
+    }
+
+    /// Overwrites `pages` consecutive pages, as `stream`.
+    ///
+    /// # Panics
+    /// As [`Ftl::write`].
+    pub fn write_run(&mut self, first: u32, pages: u32, stream: u8) {
+        let stream = self.host_frontier(stream);
+        self.within(first, pages);
+        self.tables
+            .write_run(first, pages, stream, &mut self.medium);
+    }
+
+    /// Unmaps pages, and says how many of them were mapped.
+    ///
+    /// # Panics
+    /// A page beyond the end of the drive.
+    pub fn discard(&mut self, pages: &[u32]) -> u64 {
+        self.tables.discard(pages)
+    }
+
+    /// Unmaps `pages` consecutive pages, and says how many of them were mapped.
+    ///
+    /// # Panics
+    /// A page beyond the end of the drive.
+    pub fn discard_run(&mut self, first: u32, pages: u32) -> u64 {
+        self.within(first, pages);
+        self.tables.discard_run(first, pages)
+    }
+
+    /// What was done since [`Ftl::reset_counters`], or since power-on.
+    pub fn counters(&self) -> Counters {
+        self.tables.counters
+    }
+
+    /// Counts from here on.
+    pub fn reset_counters(&mut self) {
+        self.tables.counters = Counters::default();
+    }
+
+    /// Whether the drive holds data for a page.
+    ///
+    /// # Panics
+    /// A page beyond the end of the drive.
+    pub fn is_mapped(&self, page: u32) -> bool {
+        self.tables.l2p[page as usize] != NONE
+    }
+
+    /// The place within its block of what the drive holds for a page: says on which die a read is.
+    ///
+    /// # Panics
+    /// A page beyond the end of the drive.
+    pub fn page_in_block(&self, page: u32) -> Option<u32> {
+        let place = self.tables.l2p[page as usize];
+        (place != NONE).then_some(place & ((1 << self.tables.page_bits) - 1))
+    }
+
+    /// Pages that the drive holds data for.
+    pub fn mapped_pages(&self) -> u64 {
+        self.tables.mapped
+    }
+
+    /// Its shape.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// What hears of programs and collections.
+    pub fn medium(&self) -> &M {
+        &self.medium
+    }
+
+    /// What hears of programs and collections.
+    pub fn medium_mut(&mut self) -> &mut M {
+        &mut self.medium
+    }
+
+    /// Every block, those of frontiers and the free reserve too.
+    pub fn blocks(&self) -> impl ExactSizeIterator<Item = BlockView> {
+        (0..self.tables.count.len()).map(|index| {
+            #[allow(clippy::cast_possible_truncation)] // an index of a block
+            let block = index as u32;
+            BlockView {
+                valid: self.tables.valid_pages(block),
+                erased: self.tables.erased[index],
+                state: self.tables.state[index],
+                stream: self.tables.stream[index],
+            }
+        })
+    }
+
+    /// The pages of a block, in order.
+    ///
+    /// # Panics
+    /// No such block.
+    pub fn page_states(&self, block: u32) -> impl ExactSizeIterator<Item = PageState> {
+        let tables = &self.tables;
+        let programmed = tables.programmed(block);
+        let back = block as usize * tables.pages_per_block as usize;
+        let back = &tables.p2l[back..back + tables.pages_per_block as usize];
+        back.iter().enumerate().map(move |(index, logical)| {
+            #[allow(clippy::cast_possible_truncation)] // below pages per block
+            let page = index as u32;
+            if page >= programmed {
+                PageState::Free
+            } else if tables.is_valid(block, page) {
+                PageState::Valid(*logical)
+            } else {
+                PageState::Invalid
+            }
+        })
+    }
+
+    /// Whether all that must hold of the tables does: logical to physical and back is one to one, no
+    /// page is lost, counts and lists agree. Walks everything.
+    ///
+    /// # Errors
+    /// What does not hold, in words.
+    pub fn check(&self) -> Result<(), String> {
+        self.tables.check()
+    }
+
+    /// A number for all that the drive is: the same requests after the same seed give the same.
+    pub fn digest(&self) -> u64 {
+        self.tables.digest()
+    }
+
+    /// Bytes of the tables, all of them.
+    pub fn table_bytes(&self) -> u64 {
+        self.tables.bytes()
+    }
+
+    fn host_frontier(&self, stream: u8) -> usize {
+        let stream = usize::from(stream);
+        let streams = self.tables.streams();
+        assert!(
+            stream < streams,
+            "stream {stream} of a drive with {streams} streams"
+        );
+        stream
+    }
+
+    fn within(&self, first: u32, pages: u32) {
+        let end = u64::from(first) + u64::from(pages);
+        assert!(
+            end <= self.geometry.logical_pages,
+            "pages {first} to {end} of a drive with {} pages",
+            self.geometry.logical_pages
+        );
+    }
+}
+
+/// Sets what is drawn here apart from a workload of the same seed: a drive that is aged by the very
+/// overwrites that follow amplifies less.
+const AGE: u64 = u64::from_be_bytes(*b"ftl::age");
+/// The same for the blocks that [`Collection::DChoices`] draws.
+const CHOICES: u64 = u64::from_be_bytes(*b"ftl::cho");
+
+/// Overwrites pages at random, `passes` times as many as there are.
+fn age(tables: &mut Tables, pages: u32, passes: u32, seed: u64) {
+    let mut random = Random::new(seed ^ AGE);
+    let mut batch = [0; 1024];
+    for _ in 0..passes {
+        let mut rest = pages as usize;
+        while rest > 0 {
+            let len = rest.min(batch.len());
+            batch[..len].fill_with(|| random.below_u32(pages));
+            tables.write(&batch[..len], 0, &mut Timeless);
+            rest -= len;
+        }
+    }
+}

@@ -1,0 +1,483 @@
+//! The tables of the translation layer and what moves in them.
+//!
+//! A host write touches three places at random: the page's entry of logical-to-physical, and of the
+//! block that held the page before one bit and one count. Physical-to-logical is written in order, and
+//! read in order when a block is collected: the price is the bit by which collection sees what is
+//! valid.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::books::Books;
+use super::candidates::Candidates;
+use super::prefetch::{prefetch, table};
+use super::{BlockState, CHOICES, Collection, Counters, Medium, Settings};
+use crate::geometry::{GeometryError, page_bits};
+use crate::random::Random;
+
+/// No page, no block.
+pub(super) const NONE: u32 = u32::MAX;
+/// Pages that are prefetched together: enough to hide a miss, few enough to stay in the nearest cache.
+const BATCH: usize = 64;
+/// A bitmap of so many words stays in a near cache by itself: 256 KiB, 2 million pages.
+const WORDS_NEAR: usize = 1 << 15;
+/// Bits of a word of the bitmap.
+pub(super) const WORD_BITS: u32 = u64::BITS;
+
+/// A block that is being written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Frontier {
+    /// `NONE` before the first write; a full frontier keeps its (closed) block until more is written.
+    pub(super) block: u32,
+    /// The next page to program: pages per block where a new block is wanted.
+    pub(super) next: u32,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Tables {
+    pub(super) pages_per_block: u32,
+    /// A physical page number is `block << page_bits | page`.
+    pub(super) page_bits: u32,
+    /// By logical page its physical page, or `NONE`.
+    pub(super) l2p: Vec<u32>,
+    /// By block times pages per block, without gaps.
+    pub(super) p2l: Vec<u32>,
+    /// By physical page. An open block's bits are set beyond what is programmed too.
+    pub(super) valid: Vec<u64>,
+    /// Valid pages of a block; those of an open block that are not yet programmed count.
+    pub(super) count: Vec<u16>,
+    pub(super) erased: Vec<u32>,
+    pub(super) state: Vec<BlockState>,
+    /// The stream whose pages a block holds.
+    pub(super) stream: Vec<u8>,
+    pub(super) collection: Collection,
+    /// Closed blocks for `Collection::Greedy`.
+    pub(super) candidates: Candidates,
+    /// Closed blocks for `Collection::Fifo`.
+    pub(super) queue: VecDeque<u32>,
+    /// Erased blocks, longest ago first.
+    pub(super) free: VecDeque<u32>,
+    /// Of the host's streams, then of the moved pages of each where these are separate.
+    pub(super) frontiers: Vec<Frontier>,
+    /// Index of the first frontier of moved pages.
+    pub(super) moved: usize,
+    /// Free blocks that the host cannot have: the reserve, and one for each frontier without any yet.
+    pub(super) kept: u32,
+    pub(super) counters: Counters,
+    pub(super) mapped: u64,
+    pub(super) random: Random,
+    /// Logical pages of the block that is being collected.
+    pub(super) scratch: Vec<u32>,
+}
+
+/// The batches of `pages`, each with what comes after it.
+fn batches(pages: &[u32]) -> impl Iterator<Item = (&[u32], &[u32])> {
+    let mut rest = pages;
+    std::iter::from_fn(move || {
+        let (batch, ahead) = rest.split_at(rest.len().min(BATCH));
+        rest = ahead;
+        (!batch.is_empty()).then_some((batch, ahead))
+    })
+}
+
+impl Tables {
+    pub(super) fn new(settings: &Settings) -> Result<Self, GeometryError> {
+        let error = GeometryError::out_of_bounds;
+        let geometry = &settings.geometry;
+        if !(1..=8).contains(&settings.streams) {
+            return Err(error("the number of streams", &settings.streams, "1 to 8"));
+        }
+        if settings.free_blocks_min == 0 {
+            return Err(error(
+                "the free reserve",
+                &0,
+                "at least the block that collection writes to",
+            ));
+        }
+        if settings.collection == Collection::DChoices(0) {
+            return Err(error("the number of choices", &0, "1 or more"));
+        }
+        let streams = usize::from(settings.streams);
+        let frontiers = streams * if settings.separate_moved { 2 } else { 1 };
+        let page_bits = page_bits(geometry.pages_per_block);
+        // When a victim is chosen, the frontier that needs room is full and a data block already:
+        // so that collection chooses among `data_blocks`, as the formulas have it, it brings none.
+        let blocks = u64::from(geometry.data_blocks)
+            + u64::from(settings.free_blocks_min)
+            + frontiers as u64
+            - 1;
+        // The last page number must stay free for `NONE`, candidates need numbers for their levels.
+        let levels = geometry.pages_per_block + 1;
+        if blocks << page_bits > u64::from(NONE) || blocks + u64::from(levels) > u64::from(NONE) {
+            return Err(error(
+                "the number of blocks",
+                &blocks,
+                "fewer: logical and spare pages have 32-bit numbers together",
+            ));
+        }
+        let logical = usize::try_from(geometry.logical_pages);
+        let (Ok(logical), Ok(blocks)) = (logical, u32::try_from(blocks)) else {
+            return Err(error(
+                "the number of pages",
+                &geometry.logical_pages,
+                "fewer",
+            ));
+        };
+        let physical = blocks as usize * geometry.pages_per_block as usize;
+        let words = (blocks as usize) << (page_bits - WORD_BITS.trailing_zeros());
+        let greedy = settings.collection == Collection::Greedy;
+        Ok(Self {
+            pages_per_block: geometry.pages_per_block,
+            page_bits,
+            l2p: table(logical, NONE),
+            p2l: table(physical, 0),
+            valid: table(words, 0),
+            count: vec![0; blocks as usize],
+            erased: vec![0; blocks as usize],
+            state: vec![BlockState::Free; blocks as usize],
+            stream: vec![0; blocks as usize],
+            collection: settings.collection,
+            candidates: Candidates::new(blocks, if greedy { levels } else { 0 }),
+            queue: VecDeque::new(),
+            free: (0..blocks).collect(),
+            frontiers: vec![
+                Frontier {
+                    block: NONE,
+                    next: geometry.pages_per_block,
+                };
+                frontiers
+            ],
+            moved: if settings.separate_moved { streams } else { 0 },
+            #[allow(clippy::cast_possible_truncation)] // at most 16
+            kept: settings.free_blocks_min + frontiers as u32,
+            counters: Counters::default(),
+            mapped: 0,
+            random: Random::new(settings.seed ^ CHOICES),
+            scratch: vec![0; geometry.pages_per_block as usize],
+        })
+    }
+
+    pub(super) fn blocks(&self) -> u32 {
+        #[allow(clippy::cast_possible_truncation)] // checked when built
+        let blocks = self.count.len() as u32;
+        blocks
+    }
+
+    /// A number for all that the tables say; FNV-1a by words.
+    pub(super) fn digest(&self) -> u64 {
+        fn add(digest: u64, word: u64) -> u64 {
+            // The rotation brings high bits down: multiplication only carries upwards.
+            ((digest ^ word).wrapping_mul(0x0000_0100_0000_01b3)).rotate_left(29)
+        }
+        let words = [
+            self.counters.host_pages,
+            self.counters.moved_pages,
+            self.counters.trimmed_pages,
+            self.counters.erased_blocks,
+            self.mapped,
+        ];
+        let frontiers = self
+            .frontiers
+            .iter()
+            .map(|frontier| (u64::from(frontier.block) << 32) | u64::from(frontier.next));
+        let blocks = (0..self.count.len()).map(|block| {
+            (u64::from(self.erased[block]) << 32)
+                | (u64::from(self.count[block]) << 16)
+                | (u64::from(self.stream[block]) << 8)
+                | self.state[block] as u64
+        });
+        words
+            .into_iter()
+            .chain(self.l2p.iter().copied().map(u64::from))
+            .chain(self.valid.iter().copied())
+            .chain(blocks)
+            .chain(self.free.iter().copied().map(u64::from))
+            .chain(frontiers)
+            .fold(0xcbf2_9ce4_8422_2325, add)
+    }
+
+    /// Bytes of all tables.
+    pub(super) fn bytes(&self) -> u64 {
+        let bytes = size_of_val(&*self.l2p)
+            + size_of_val(&*self.p2l)
+            + size_of_val(&*self.valid)
+            + size_of_val(&*self.count)
+            + size_of_val(&*self.erased)
+            + size_of_val(&*self.state)
+            + size_of_val(&*self.stream)
+            + size_of_val(&*self.scratch)
+            + (self.queue.capacity() + self.free.capacity()) * size_of::<u32>()
+            + self.candidates.bytes();
+        bytes as u64
+    }
+
+    /// Where the first word of a block's bits is.
+    pub(super) fn first_word(&self, block: u32) -> usize {
+        (block as usize) << (self.page_bits - WORD_BITS.trailing_zeros())
+    }
+
+    /// Words of a block that hold bits.
+    pub(super) fn words(&self) -> usize {
+        self.pages_per_block.div_ceil(WORD_BITS) as usize
+    }
+
+    // ---- writes ----
+
+    pub(super) fn write<M: Medium>(&mut self, pages: &[u32], stream: usize, medium: &mut M) {
+        self.counters.host_pages += pages.len() as u64;
+        self.fetch(pages);
+        for (batch, ahead) in batches(pages) {
+            self.fetch(ahead);
+            self.locate(batch);
+            let mut rest = batch;
+            while !rest.is_empty() {
+                let room = self.make_room(stream, medium);
+                let (now, later) = rest.split_at(rest.len().min(room));
+                self.program(now, stream, medium);
+                rest = later;
+            }
+        }
+    }
+
+    /// Prefetches where the first of the pages are mapped.
+    #[inline]
+    fn fetch(&self, pages: &[u32]) {
+        for page in pages.iter().take(BATCH) {
+            prefetch(&self.l2p, *page as usize);
+        }
+    }
+
+    /// Prefetches what invalidating the pages will touch.
+    #[inline]
+    fn locate(&self, batch: &[u32]) {
+        if self.valid.len() <= WORDS_NEAR {
+            return;
+        }
+        for page in batch {
+            let old = self.l2p[*page as usize];
+            if old != NONE {
+                prefetch(&self.valid, (old / WORD_BITS) as usize);
+                prefetch(&self.count, (old >> self.page_bits) as usize);
+            }
+        }
+    }
+
+    /// The same for consecutive logical pages; what lies behind the page before is fetched already.
+    #[inline]
+    fn locate_run(&self, run: Range<usize>) {
+        if self.valid.len() <= WORDS_NEAR {
+            return;
+        }
+        let mut before = NONE;
+        for old in &self.l2p[run] {
+            if *old != NONE && *old != before.wrapping_add(1) {
+                prefetch(&self.valid, (*old / WORD_BITS) as usize);
+                prefetch(&self.count, (*old >> self.page_bits) as usize);
+            }
+            before = *old;
+        }
+    }
+
+    /// Programs pages that the frontier has room for.
+    #[inline]
+    fn program<M: Medium>(&mut self, pages: &[u32], stream: usize, medium: &mut M) {
+        let Frontier { block, next } = self.frontiers[stream];
+        let first = (block as usize) * self.pages_per_block as usize + next as usize;
+        self.p2l[first..first + pages.len()].copy_from_slice(pages);
+        let place = (block << self.page_bits) | next;
+        let mut mapped = 0;
+        let (l2p, mut books) = self.books();
+        for (at, page) in (0..).zip(pages) {
+            let old = std::mem::replace(&mut l2p[*page as usize], place + at);
+            if old == NONE {
+                mapped += 1;
+            } else {
+                books.invalidate(old);
+            }
+            medium.program(next + at);
+        }
+        self.mapped += mapped;
+        #[allow(clippy::cast_possible_truncation)] // at most pages per block
+        self.advance(stream, next + pages.len() as u32);
+    }
+
+    /// Programs `pages` consecutive logical pages.
+    pub(super) fn write_run<M: Medium>(
+        &mut self,
+        first: u32,
+        pages: u32,
+        stream: usize,
+        medium: &mut M,
+    ) {
+        self.counters.host_pages += u64::from(pages);
+        let mut first = first;
+        let mut rest = pages;
+        while rest > 0 {
+            let room = self.make_room(stream, medium);
+            #[allow(clippy::cast_possible_truncation)] // at most pages per block
+            let now = rest.min(room as u32);
+            self.program_run(first, now, stream, medium);
+            first += now;
+            rest -= now;
+        }
+    }
+
+    fn program_run<M: Medium>(&mut self, first: u32, pages: u32, stream: usize, medium: &mut M) {
+        let Frontier { block, next } = self.frontiers[stream];
+        let back = (block as usize) * self.pages_per_block as usize + next as usize;
+        for (entry, page) in self.p2l[back..back + pages as usize]
+            .iter_mut()
+            .zip(first..)
+        {
+            *entry = page;
+        }
+        let run = first as usize..first as usize + pages as usize;
+        self.locate_run(run.clone());
+        let place = (block << self.page_bits) | next;
+        let mut mapped = 0;
+        let (l2p, mut books) = self.books();
+        let entries = &mut l2p[run];
+        for (at, entry) in (0..).zip(entries) {
+            let old = std::mem::replace(entry, place + at);
+            if old == NONE {
+                mapped += 1;
+            } else {
+                books.invalidate(old);
+            }
+            medium.program(next + at);
+        }
+        self.mapped += mapped;
+        self.advance(stream, next + pages);
+    }
+
+    /// The frontier is written up to `next`.
+    pub(super) fn advance(&mut self, frontier: usize, next: u32) {
+        self.frontiers[frontier].next = next;
+        if next == self.pages_per_block {
+            self.close(self.frontiers[frontier].block);
+        }
+    }
+
+    /// Logical to physical, and what is kept of blocks, apart.
+    #[inline]
+    fn books(&mut self) -> (&mut [u32], Books<'_>) {
+        let books = Books {
+            valid: &mut self.valid,
+            count: &mut self.count,
+            state: &self.state,
+            page_bits: self.page_bits,
+            below: self.candidates.below(),
+            candidates: &mut self.candidates,
+        };
+        (&mut self.l2p, books)
+    }
+
+    // ---- discards ----
+
+    pub(super) fn discard(&mut self, pages: &[u32]) -> u64 {
+        let mut unmapped = 0;
+        self.fetch(pages);
+        for (batch, ahead) in batches(pages) {
+            self.fetch(ahead);
+            self.locate(batch);
+            let (l2p, mut books) = self.books();
+            for page in batch {
+                unmapped += u64::from(books.unmap(&mut l2p[*page as usize]));
+            }
+        }
+        self.unmapped(unmapped)
+    }
+
+    pub(super) fn discard_run(&mut self, first: u32, pages: u32) -> u64 {
+        let mut unmapped = 0;
+        let end = first as usize + pages as usize;
+        for start in (first as usize..end).step_by(BATCH) {
+            let run = start..end.min(start + BATCH);
+            self.locate_run(run.clone());
+            let (l2p, mut books) = self.books();
+            for entry in &mut l2p[run] {
+                unmapped += u64::from(books.unmap(entry));
+            }
+        }
+        self.unmapped(unmapped)
+    }
+
+    fn unmapped(&mut self, pages: u64) -> u64 {
+        self.mapped -= pages;
+        self.counters.trimmed_pages += pages;
+        pages
+    }
+
+    // ---- blocks ----
+
+    /// Pages that the frontier has room for, at least one, after what collection that takes.
+    #[inline]
+    fn make_room<M: Medium>(&mut self, frontier: usize, medium: &mut M) -> usize {
+        loop {
+            let room = self.pages_per_block - self.frontiers[frontier].next;
+            if room > 0 {
+                return room as usize;
+            }
+            self.make_way(frontier, medium);
+        }
+    }
+
+    /// Opens a block for the frontier, or collects one.
+    #[cold]
+    fn make_way<M: Medium>(&mut self, frontier: usize, medium: &mut M) {
+        let first = u32::from(self.frontiers[frontier].block == NONE);
+        if self.free.len() > (self.kept - first) as usize {
+            self.open(frontier);
+        } else {
+            self.collect(medium);
+        }
+    }
+
+    /// Takes a free block for the frontier.
+    pub(super) fn open(&mut self, frontier: usize) {
+        let Some(block) = self.free.pop_front() else {
+            unreachable!("collection needs one free block at most, and the reserve has it");
+        };
+        if self.frontiers[frontier].block == NONE {
+            self.kept -= 1;
+        }
+        self.frontiers[frontier] = Frontier { block, next: 0 };
+        self.state[block as usize] = BlockState::Open;
+        #[allow(clippy::cast_possible_truncation)] // at most 8
+        let stream = (frontier % self.streams()) as u8;
+        self.stream[block as usize] = stream;
+        #[allow(clippy::cast_possible_truncation)] // at most 65,535
+        let count = self.pages_per_block as u16;
+        self.count[block as usize] = count;
+        let first = self.first_word(block);
+        let words = self.words();
+        self.valid[first..first + words].fill(u64::MAX);
+        let beyond = self.pages_per_block % WORD_BITS;
+        if beyond > 0 {
+            self.valid[first + words - 1] = (1 << beyond) - 1;
+        }
+    }
+
+    pub(super) fn streams(&self) -> usize {
+        if self.moved == 0 {
+            self.frontiers.len()
+        } else {
+            self.moved
+        }
+    }
+
+    /// A frontier's last page is programmed.
+    fn close(&mut self, block: u32) {
+        self.state[block as usize] = BlockState::Closed;
+        match self.collection {
+            Collection::Greedy => {
+                let level = u32::from(self.count[block as usize]);
+                if level < self.candidates.below() {
+                    self.candidates.insert(block, level);
+                }
+            }
+            Collection::Fifo => self.queue.push_back(block),
+            Collection::DChoices(_) => {}
+        }
+    }
+}

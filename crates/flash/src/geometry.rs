@@ -1,0 +1,187 @@
+//! Pages, blocks, and what counts as spare.
+
+use thiserror::Error;
+
+/// The shape of a drive.
+///
+/// Over-provisioning is `(physical - logical) / logical`, where *physical* counts the pages of data
+/// blocks only: neither the frontiers that are being written nor the blocks that are kept free for
+/// collection belong to it (the convention of Desnoyers 2012). A vendor who says "7 %" or "28 %" counts
+/// everything, so that a drive has a little less than it says; at real sizes the difference is below
+/// 0.1 %.
+///
+/// A block here is what is erased at once: on real drives a superblock, one erase block of each die.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Geometry {
+    /// Pages that the host can address; at most 2^32 - 2.
+    pub logical_pages: u64,
+    /// Bytes of a page.
+    pub page_bytes: u32,
+    /// Pages of a block; at most 65,535, the counts of valid pages are 16 bits wide.
+    pub pages_per_block: u32,
+    /// Blocks that hold data. Frontiers and the free reserve come on top.
+    pub data_blocks: u32,
+}
+
+/// Why there is no such drive.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum GeometryError {
+    /// A number out of its bounds: what, what it was, what it may be.
+    #[error("{what} is {found}, expected {expected}")]
+    OutOfBounds {
+        /// `pages per block`.
+        what: &'static str,
+        /// As given.
+        found: String,
+        /// In words.
+        expected: &'static str,
+    },
+}
+
+impl GeometryError {
+    /// `what` is `found`, and should have been as `expected` says.
+    pub(crate) fn out_of_bounds(
+        what: &'static str,
+        found: &dyn ToString,
+        expected: &'static str,
+    ) -> Self {
+        Self::OutOfBounds {
+            what,
+            found: found.to_string(),
+            expected,
+        }
+    }
+}
+
+/// The largest number of pages the host can address: page numbers are 32 bits wide, and two of them
+/// are kept.
+const LOGICAL_PAGES_MAX: u64 = u32::MAX as u64 - 1;
+/// The counts of valid pages are 16 bits wide.
+const PAGES_PER_BLOCK_MAX: u32 = u16::MAX as u32;
+
+impl Geometry {
+    /// A drive of so many logical pages with at least `over_provisioning` (0.07 is 7 %) spare: data
+    /// blocks are rounded up to whole ones, [`Geometry::over_provisioning`] says what came of it.
+    ///
+    /// # Errors
+    /// No pages, no spare, or more than the tables can hold.
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss
+    )] // below 2^53, positive, and bounded before the cast
+    pub fn new(
+        logical_pages: u64,
+        over_provisioning: f64,
+        pages_per_block: u32,
+        page_bytes: u32,
+    ) -> Result<Self, GeometryError> {
+        let error = GeometryError::out_of_bounds;
+        if !(1..=LOGICAL_PAGES_MAX).contains(&logical_pages) {
+            return Err(error(
+                "the number of logical pages",
+                &logical_pages,
+                "1 to 4,294,967,294",
+            ));
+        }
+        if !(1..=PAGES_PER_BLOCK_MAX).contains(&pages_per_block) {
+            return Err(error("pages per block", &pages_per_block, "1 to 65,535"));
+        }
+        if page_bytes == 0 {
+            return Err(error("bytes per page", &page_bytes, "1 or more"));
+        }
+        if !(over_provisioning > 0.0 && over_provisioning.is_finite()) {
+            return Err(error(
+                "over-provisioning",
+                &over_provisioning,
+                "a share above 0, such as 0.07",
+            ));
+        }
+        // 0.07 is no binary fraction: what is a millionth of a page above a whole block is that block.
+        let physical = logical_pages as f64 * (1.0 + over_provisioning) - 1e-6;
+        let blocks = (physical / f64::from(pages_per_block)).ceil();
+        let blocks_max = 1u64 << (u32::BITS - page_bits(pages_per_block));
+        if blocks >= blocks_max as f64 {
+            return Err(error(
+                "the number of blocks",
+                &blocks,
+                "fewer: logical and spare pages have 32-bit numbers together",
+            ));
+        }
+        let geometry = Self {
+            logical_pages,
+            page_bytes,
+            pages_per_block,
+            data_blocks: blocks as u32,
+        };
+        if geometry.physical_pages() <= logical_pages {
+            return Err(error(
+                "over-provisioning",
+                &over_provisioning,
+                "at least one spare page",
+            ));
+        }
+        Ok(geometry)
+    }
+
+    /// Pages of the data blocks, without frontiers and the free reserve.
+    pub fn physical_pages(&self) -> u64 {
+        u64::from(self.data_blocks) * u64::from(self.pages_per_block)
+    }
+
+    /// `(physical - logical) / logical`, exactly as built.
+    #[allow(clippy::cast_precision_loss)] // below 2^53
+    pub fn over_provisioning(&self) -> f64 {
+        (self.physical_pages() as f64 - self.logical_pages as f64) / self.logical_pages as f64
+    }
+
+    /// Bytes that the host can address.
+    pub fn logical_bytes(&self) -> u64 {
+        self.logical_pages * u64::from(self.page_bytes)
+    }
+}
+
+/// Low bits of a physical page number that say the place within the block: blocks begin at a power of
+/// two, and at whole words of the bitmap.
+pub(crate) fn page_bits(pages_per_block: u32) -> u32 {
+    pages_per_block.next_power_of_two().trailing_zeros().max(6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_blocks_are_the_smallest_whole_number_that_gives_the_spare() {
+        let geometry = Geometry::new(1 << 20, 0.25, 256, 4096).unwrap();
+        assert_eq!(geometry.data_blocks, 5120);
+        assert!((geometry.over_provisioning() - 0.25).abs() < 1e-12);
+        // 100 pages and 7 are 107, in blocks of ten 11.
+        let geometry = Geometry::new(100, 0.07, 10, 4096).unwrap();
+        assert_eq!(geometry.data_blocks, 11);
+        assert!((geometry.over_provisioning() - 0.10).abs() < 1e-12);
+        // 0.07 * 100 is 7.000000000000001: no block more for the last digit.
+        assert_eq!(Geometry::new(100, 0.07, 107, 1).unwrap().data_blocks, 1);
+    }
+
+    #[test]
+    fn what_cannot_be_built_is_refused() {
+        for (logical, spare, per_block, bytes) in [
+            (0, 0.1, 256, 4096),
+            (u64::from(u32::MAX), 0.1, 256, 4096),
+            (1000, 0.0, 10, 4096),
+            (1000, -0.1, 256, 4096),
+            (1000, f64::NAN, 256, 4096),
+            (1000, f64::INFINITY, 256, 4096),
+            (1000, 1e300, 256, 4096),
+            (1000, 1e-12, 10, 4096),
+            (1000, 0.1, 0, 4096),
+            (1000, 0.1, 65_536, 4096),
+            (1000, 0.1, 256, 0),
+            (u64::from(u32::MAX) - 1, 0.1, 256, 4096),
+        ] {
+            let geometry = Geometry::new(logical, spare, per_block, bytes);
+            assert!(geometry.is_err(), "{geometry:?}");
+        }
+    }
+}

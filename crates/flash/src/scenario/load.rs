@@ -1,0 +1,365 @@
+//! Workloads as a scenario names them, sizes in bytes.
+
+use super::{Scale, Scenario, ScenarioError, out_of_bounds};
+use crate::workload::churn::{Churn, Churning};
+use crate::workload::database::{Database, Pattern, Updating};
+use crate::workload::log::{Log, Logging};
+use crate::workload::lsm::{Lsm, LsmTree};
+use crate::workload::mix::Mix;
+use crate::workload::segments::{Indexing, Segments};
+use crate::workload::{Namespace, Workload};
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// A file that is written over in its midst.
+    Database {
+        /// Where.
+        pattern: Pattern,
+        /// Bytes of a write.
+        write_bytes: u64,
+    },
+    /// A log-structured merge tree.
+    Lsm {
+        /// Bytes of a table.
+        table_bytes: u64,
+        /// From level to level.
+        fan_out: u32,
+        /// Tables at level 0 that start a compaction.
+        level0_tables: u32,
+    },
+    /// Lucene's segments.
+    Segments {
+        /// Bytes of a segment as it is flushed.
+        flush_bytes: u64,
+        /// Bytes of a merged segment, at most.
+        segment_bytes_max: u64,
+        /// Indices that are kept, at least 2: the oldest of them is deleted for a new one.
+        indices: u32,
+    },
+    /// A log that goes round.
+    Log {
+        /// Bytes of each of its files.
+        file_bytes: u64,
+        /// Written over instead of deleted.
+        recycled: bool,
+    },
+    /// Files come and go.
+    Churn {
+        /// Bytes of the smallest.
+        file_bytes_min: u64,
+        /// Bytes of the largest.
+        file_bytes_max: u64,
+        /// The oldest goes first; else any.
+        oldest_first: bool,
+    },
+}
+
+impl Kind {
+    /// `RocksDB` as it comes: tables of 64 MB, a fan-out of 10.
+    pub const ROCKSDB: Self = Self::Lsm {
+        table_bytes: 64 << 20,
+        fan_out: 10,
+        level0_tables: 4,
+    };
+    /// Elasticsearch: flushes of 16 MB, merged up to 5 GB, ten indices.
+    pub const LUCENE: Self = Self::Segments {
+        flush_bytes: 16 << 20,
+        segment_bytes_max: 5 << 30,
+        indices: 10,
+    };
+    /// WiredTiger's journal: files of 100 MB.
+    pub const JOURNAL: Self = Self::Log {
+        file_bytes: 100 << 20,
+        recycled: false,
+    };
+    /// Pages of 16 KiB anywhere in a file, some more often: a database.
+    pub const PAGES: Self = Self::Database {
+        pattern: Pattern::Zipf { exponent: 0.9 },
+        write_bytes: 16 * 1024,
+    };
+    /// Files of 1 to 256 MB, any of which goes.
+    pub const FILES: Self = Self::Churn {
+        file_bytes_min: 1 << 20,
+        file_bytes_max: 256 << 20,
+        oldest_first: false,
+    };
+}
+
+/// One of the workloads of a mix.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Part {
+    /// What.
+    pub kind: Kind,
+    /// Its share of the bytes written, by weight.
+    pub weight: f64,
+    /// Its share of the live data, by weight.
+    pub space: f64,
+    /// Stream of its writes.
+    pub stream: u8,
+}
+
+impl Part {
+    /// Elasticsearch: segments beside a translog.
+    pub const ELASTICSEARCH: [Self; 2] = [
+        Self::new(Kind::LUCENE).shares(3.0, 9.0),
+        Self::new(Kind::JOURNAL).shares(1.0, 0.5),
+    ];
+    /// `MongoDB`: pages of 16 KiB written at random places (by Zipf, 0.9) beside a journal.
+    pub const MONGODB: [Self; 2] = [
+        Self::new(Kind::PAGES).shares(3.0, 9.0),
+        Self::new(Kind::JOURNAL).shares(1.0, 0.5),
+    ];
+    /// Elasticsearch and a smaller database on the same drive.
+    pub const MIXED: [Self; 3] = [
+        Self::new(Kind::LUCENE).shares(3.0, 9.0),
+        Self::new(Kind::PAGES).shares(1.0, 3.0),
+        Self::new(Kind::JOURNAL).shares(1.0, 1.0),
+    ];
+
+    /// The only one, or one of equals, on stream 0.
+    pub const fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            weight: 1.0,
+            space: 1.0,
+            stream: 0,
+        }
+    }
+
+    /// The same with so much of the bytes written, and of the live data, by weight.
+    #[must_use]
+    pub const fn shares(self, weight: f64, space: f64) -> Self {
+        Self {
+            weight,
+            space,
+            ..self
+        }
+    }
+}
+
+impl Default for Part {
+    /// [`Kind::FILES`].
+    fn default() -> Self {
+        Self::new(Kind::FILES)
+    }
+}
+
+/// Bytes that a part writes before others have their turn: what a kernel writes back in one go.
+const CHUNK_BYTES: u64 = 1 << 20;
+
+/// The mix of a scenario, for a filesystem of so many pages.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss
+)] // shares of a u32
+pub(super) fn mix(scenario: &Scenario, scale: &Scale, pages: u32) -> Result<Mix, ScenarioError> {
+    let all: f64 = scenario.parts.iter().map(|part| part.space).sum();
+    let live = f64::from(pages) * scenario.fill;
+    let stride = scenario.parts.len() as u32;
+    let parts = (0u32..)
+        .zip(&scenario.parts)
+        .map(|(index, part)| {
+            let space = (live * part.space / all) as u32;
+            let namespace = Namespace {
+                offset: index,
+                stride,
+                stream: part.stream,
+                chunk_pages: (CHUNK_BYTES / u64::from(scenario.drive.page_bytes)).max(1) as u32,
+            };
+            // Parts draw from seeds of their own: golden-section steps.
+            let seed = scenario
+                .seed
+                .wrapping_add(u64::from(index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let site = Site {
+                space_pages: space,
+                page_bytes: scenario.drive.page_bytes,
+                scale,
+                namespace,
+                seed,
+            };
+            Ok((part.weight, build(part.kind, &site)?))
+        })
+        .collect::<Result<Vec<_>, ScenarioError>>()?;
+    let mix = Mix::new(parts);
+    let peak = mix.peak_pages();
+    if peak > u64::from(pages) {
+        return Err(ScenarioError::DoesNotFit {
+            peak_percent: 100.0 * peak as f64 / f64::from(pages),
+        });
+    }
+    Ok(mix)
+}
+
+/// Where and how large a part is.
+struct Site<'a> {
+    space_pages: u32,
+    page_bytes: u32,
+    scale: &'a Scale,
+    namespace: Namespace,
+    seed: u64,
+}
+
+/// One part.
+fn build(kind: Kind, site: &Site<'_>) -> Result<Box<dyn Workload + Send>, ScenarioError> {
+    let Site {
+        space_pages,
+        namespace,
+        seed,
+        ..
+    } = *site;
+    if space_pages < 256 {
+        return Err(out_of_bounds(
+            "a workload's space, in simulated pages,",
+            space_pages,
+            "at least 256: a higher fill or share, or more simulated pages",
+        ));
+    }
+    Ok(match kind {
+        Kind::Database {
+            pattern,
+            write_bytes,
+        } => Box::new(Updating::new(
+            site.database(pattern, write_bytes)?,
+            namespace,
+            seed,
+        )),
+        Kind::Lsm {
+            table_bytes,
+            fan_out,
+            level0_tables,
+        } => Box::new(LsmTree::new(
+            site.lsm(table_bytes, fan_out, level0_tables)?,
+            namespace,
+        )),
+        Kind::Segments {
+            flush_bytes,
+            segment_bytes_max,
+            indices,
+        } => Box::new(Indexing::new(
+            site.segments(flush_bytes, segment_bytes_max, indices)?,
+            namespace,
+        )),
+        Kind::Log {
+            file_bytes,
+            recycled,
+        } => Box::new(Logging::new(
+            Log {
+                space_pages,
+                file_pages: site.file(file_bytes),
+                recycled,
+            },
+            namespace,
+        )),
+        Kind::Churn {
+            file_bytes_min,
+            file_bytes_max,
+            oldest_first,
+        } => {
+            if file_bytes_min > file_bytes_max {
+                return Err(out_of_bounds(
+                    "the smallest file",
+                    file_bytes_min,
+                    "at most the largest, in bytes",
+                ));
+            }
+            let churn = Churn {
+                space_pages,
+                file_pages_min: site.file(file_bytes_min),
+                file_pages_max: site.file(file_bytes_max),
+                oldest_first,
+            };
+            Box::new(Churning::new(churn, namespace, seed))
+        }
+    })
+}
+
+impl Site<'_> {
+    fn file(&self, bytes: u64) -> u32 {
+        (self.scale).file_pages(bytes, self.page_bytes, self.space_pages)
+    }
+
+    fn database(&self, pattern: Pattern, write_bytes: u64) -> Result<Database, ScenarioError> {
+        match pattern {
+            Pattern::Zipf { exponent } if !(0.0..=10.0).contains(&exponent) => {
+                return Err(out_of_bounds(
+                    "the exponent of Zipf's law",
+                    exponent,
+                    "0 to 10",
+                ));
+            }
+            Pattern::HotCold {
+                hot_share,
+                hot_traffic,
+            } if !((0.0..=1.0).contains(&hot_share) && (0.0..=1.0).contains(&hot_traffic)) => {
+                return Err(out_of_bounds(
+                    "hot data and its writes",
+                    format!("{hot_share} and {hot_traffic}"),
+                    "shares of 0 to 1",
+                ));
+            }
+            _ => {}
+        }
+        // A write is a request's size: it does not change with the drive's.
+        #[allow(clippy::cast_possible_truncation)] // clamped
+        let write_pages = write_bytes
+            .div_ceil(u64::from(self.page_bytes))
+            .clamp(1, u64::from(self.space_pages)) as u32;
+        Ok(Database {
+            pages: self.space_pages,
+            pattern,
+            write_pages,
+        })
+    }
+
+    fn lsm(&self, bytes: u64, fan_out: u32, level0_tables: u32) -> Result<Lsm, ScenarioError> {
+        if !(2..=1000).contains(&fan_out) || !(1..=64).contains(&level0_tables) {
+            return Err(out_of_bounds(
+                "the tree's fan-out and tables at level 0",
+                format!("{fan_out} and {level0_tables}"),
+                "a fan-out of 2 to 1000, and 1 to 64 tables",
+            ));
+        }
+        let space_pages = self.space_pages;
+        let level0_tables = level0_tables.min(space_pages / 8);
+        // Level 0, and what its compaction needs, must leave room for the rest.
+        let most = (space_pages / (8 * level0_tables)).max(1);
+        Ok(Lsm {
+            space_pages,
+            table_pages: self.file(bytes).min(most),
+            fan_out,
+            level0_tables,
+        })
+    }
+
+    fn segments(&self, flush: u64, largest: u64, indices: u32) -> Result<Segments, ScenarioError> {
+        if !(2..=10_000).contains(&indices) || largest / 2 < flush {
+            return Err(out_of_bounds(
+                "indices, and the largest segment by flush,",
+                format!("{indices}, and {largest} by {flush} bytes"),
+                "2 to 10,000 indices, and a segment of at least two flushes",
+            ));
+        }
+        let space_pages = self.space_pages;
+        let index_pages = (space_pages / indices).max(1);
+        // Tiers keep their proportion as far as pages allow.
+        let segment_pages_max = self.file(largest).max(2);
+        #[allow(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss
+        )] // a share of it
+        let flush_pages =
+            (f64::from(segment_pages_max) * (flush as f64 / largest as f64)).round() as u32;
+        Ok(Segments {
+            space_pages,
+            flush_pages: flush_pages
+                .max(1)
+                .min(segment_pages_max / 2)
+                .min(index_pages),
+            segment_pages_max,
+            index_pages,
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! How a drive of terabytes is simulated in seconds.
+
+use super::{DriveSpec, ScenarioError, out_of_bounds};
+use crate::geometry::Geometry;
+use crate::time::Timing;
+
+/// Blocks of data that a simulated drive has at least: with fewer, the frontiers and the reserve are a
+/// part of the drive that theory does not count.
+const BLOCKS_MIN: u64 = 256;
+
+/// A smaller drive, and hours as much shorter.
+///
+/// A drive of which only `1/s` of the pages are simulated gets `1/s` of the day's writes, in an hour of
+/// `3600/s` seconds. So it is written as many times over in a day, which is what write amplification
+/// depends on; and requests arrive at the true rate at dies of true speed, so that throughput and
+/// latencies are the true drive's. Pages, blocks, requests and files keep their sizes: there are fewer of
+/// them. This holds as long as there are many:
+/// - files that would be less than one in 64 of their part's space are made that small;
+/// - blocks that would be fewer than 256 are made smaller, and files by the same factor, since what
+///   counts for collection is how many blocks a file fills. Erasing a block takes as much less time, so
+///   that a page bears the same share of it.
+///
+/// What a trim takes is scaled with the hour as far as it costs by bytes or by extent; single discards are
+/// cut at [`super::Scenario::discard_bytes`], which is not scaled.
+///
+/// **The tail of latencies is not the true drive's**: it is the wait for the collection of a block, in one go
+/// as [`crate::time`] has it, of the simulated size. Drives with blocks of some hundred megabytes
+/// collect them bit by bit, which the model does not know. Tails compare scenarios of the same scale, no more.
+///
+/// Also changed by scaling are: levels of a tree and tiers of segments (fewer files make fewer of them), and
+/// the chance that a single interval differs from the mean.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale {
+    /// s: the true drive is so many times larger, the true hour so many times longer. 1 is unscaled.
+    pub factor: f64,
+    /// Simulated pages of one drive.
+    pub pages: u32,
+    /// Of a simulated block.
+    pub pages_per_block: u32,
+    /// By what blocks, and files with them, were made smaller; 1 where they were not.
+    pub block_factor: f64,
+}
+
+impl Scale {
+    /// The scale for at most so many simulated pages, of all drives together.
+    ///
+    /// # Errors
+    /// A drive without pages, or an array without drives.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )] // checked; ratios
+    pub fn new(drive: &DriveSpec, pages_max: u32) -> Result<Self, ScenarioError> {
+        if drive.drives == 0 || drive.drives > 1024 {
+            return Err(out_of_bounds(
+                "the number of drives",
+                drive.drives,
+                "1 to 1024",
+            ));
+        }
+        if drive.page_bytes == 0 || drive.pages_per_block == 0 {
+            return Err(out_of_bounds(
+                "bytes per page or pages per block",
+                0,
+                "1 or more",
+            ));
+        }
+        let true_pages = drive.capacity_bytes / u64::from(drive.page_bytes);
+        let share = u64::from(pages_max / drive.drives);
+        let pages = true_pages.min(share);
+        if pages < 4096 {
+            return Err(out_of_bounds(
+                "the number of simulated pages by drive",
+                pages,
+                "at least 4096: a larger drive, smaller pages, or more simulated pages",
+            ));
+        }
+        let factor = true_pages as f64 / pages as f64;
+        let mut pages_per_block = drive.pages_per_block;
+        if factor > 1.0 {
+            // Whole rows of dies, so that no die has more to do than another.
+            let most = (pages / BLOCKS_MIN).max(1) as u32;
+            let dies = drive.timing.dies.max(1);
+            let whole_rows = if most >= dies {
+                most / dies * dies
+            } else {
+                most
+            };
+            pages_per_block = pages_per_block.min(whole_rows);
+        }
+        Ok(Self {
+            factor,
+            pages: pages as u32,
+            pages_per_block,
+            block_factor: f64::from(drive.pages_per_block) / f64::from(pages_per_block),
+        })
+    }
+
+    /// Whether anything is scaled.
+    pub fn is_scaled(&self) -> bool {
+        self.factor > 1.0
+    }
+
+    /// Nanoseconds that an hour has.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // below 2^42
+    pub fn hour_ns(&self) -> u64 {
+        (3.6e12 / self.factor).round().max(1.0) as u64
+    }
+
+    /// Nanoseconds of a simulated time of the true drive, in seconds.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
+    pub(super) fn ns(&self, true_s: f64) -> u64 {
+        (true_s * 1e9 / self.factor).round() as u64
+    }
+
+    /// Bytes that stand for so many of the true drives.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )] // a rate
+    pub(super) fn bytes(&self, true_bytes: u64) -> u64 {
+        (true_bytes as f64 / self.factor).round() as u64
+    }
+
+    /// What simulated bytes stand for.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )] // a total
+    pub(super) fn true_bytes(&self, simulated: u64) -> u64 {
+        (simulated as f64 * self.factor).round() as u64
+    }
+
+    /// What the parts of a simulated drive take.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )] // a share of it
+    pub fn timing(&self, drive: &DriveSpec) -> Timing {
+        let mut timing = drive.timing;
+        if timing.erase_bytes == 0 {
+            timing.erase_us /= self.block_factor;
+        }
+        if let Some(slc) = &mut timing.slc {
+            // It fills and empties with what is written in a day.
+            slc.bytes = (slc.bytes as f64 / self.factor) as u64;
+        }
+        timing
+    }
+
+    /// The shape of one simulated drive.
+    pub(super) fn geometry(&self, drive: &DriveSpec) -> Result<Geometry, ScenarioError> {
+        Geometry::new(
+            u64::from(self.pages),
+            drive.over_provisioning,
+            self.pages_per_block,
+            drive.page_bytes,
+        )
+        .map_err(|error| ScenarioError::Drive(error.into()))
+    }
+
+    /// Pages of a file of so many bytes, in a part of so many pages.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )] // at most the part's
+    pub(super) fn file_pages(&self, bytes: u64, page_bytes: u32, part_pages: u32) -> u32 {
+        let pages = bytes as f64 / self.block_factor / f64::from(page_bytes);
+        let most = if self.is_scaled() {
+            part_pages / FILES_MIN
+        } else {
+            part_pages
+        };
+        (pages.round() as u32).clamp(1, most.max(1))
+    }
+}
+
+/// Files of a part's space at least, where it is scaled.
+const FILES_MIN: u32 = 64;

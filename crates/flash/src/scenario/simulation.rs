@@ -1,0 +1,539 @@
+//! Hour by hour.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+use hdrhistogram::Histogram;
+
+use super::outcome::{add, difference, point};
+use super::wire::{Aside, Drives, Wire};
+use super::{
+    DriveSpec, History, Interval, Latency, Outcome, Point, Progress, Scale, Scenario,
+    ScenarioError, Schedule, TrimPass, Trims, Watch, load,
+};
+use crate::drive::{DiscardSplit, Drive, DriveError, Queue, Raid0};
+use crate::filesystem::{self, Discarding, Disk, Extent, Filesystem, Reach};
+use crate::ftl::{Counters, PowerOn, Settings};
+use crate::random::Random;
+use crate::time::{DiscardHandling, Kind, Recorder, Timing};
+use crate::workload::Workload;
+use crate::workload::mix::Mix;
+
+/// Between two looks at whether to go on.
+const WATCH_OPERATIONS: u32 = 4096;
+
+/// The drives of a scenario.
+#[allow(clippy::cast_possible_truncation)] // at most u32::MAX
+pub(super) fn drives(
+    spec: &DriveSpec,
+    scale: &Scale,
+    history: History,
+    reach: Reach,
+    seed: u64,
+) -> Result<Drives, ScenarioError> {
+    let power_on = match history {
+        History::Discarded => PowerOn::Empty,
+        History::Used { passes } => PowerOn::Aged { passes },
+    };
+    let mut timing = scale.timing(spec);
+    if reach == Reach::Ignored {
+        timing.discard.handling = DiscardHandling::Ignored;
+    }
+    let settings = Settings {
+        collection: spec.collection,
+        streams: spec.streams,
+        separate_moved: spec.separate_moved,
+        ..Settings::new(scale.geometry(spec)?)
+    };
+    let drive = |index: u32| -> Result<Drive, DriveError> {
+        let settings = Settings {
+            seed: seed.wrapping_add(index.into()),
+            ..settings
+        };
+        Drive::new(settings, power_on, &timing, Recorder::new(None))
+    };
+    if spec.drives == 1 {
+        return Ok(Drives::One(Box::new(drive(0)?)));
+    }
+    let members = (0..spec.drives).map(drive).collect::<Result<_, _>>()?;
+    let chunk_pages = (spec.chunk_bytes / u64::from(spec.page_bytes)).min(u64::from(u32::MAX));
+    let array = Raid0::new(
+        members,
+        chunk_pages as u32,
+        DiscardSplit::Member,
+        Recorder::new(None),
+    )?;
+    Ok(Drives::Many(Box::new(array)))
+}
+
+/// What becomes of discards, the drive's own ways counted.
+pub(super) fn reach(reach: Reach, timing: &Timing) -> Reach {
+    match (reach, timing.discard.handling) {
+        (Reach::Swallowed, _) | (_, DiscardHandling::Swallowed) => Reach::Swallowed,
+        (Reach::Ignored, _) | (_, DiscardHandling::Ignored) => Reach::Ignored,
+        (Reach::Heard, DiscardHandling::Queued | DiscardHandling::NonQueued) => Reach::Heard,
+    }
+}
+
+/// Pages of so many bytes, at least one.
+pub(super) fn pages_of(bytes: u64, page_bytes: u32) -> u32 {
+    u32::try_from(bytes / u64::from(page_bytes))
+        .unwrap_or(u32::MAX)
+        .max(1)
+}
+
+pub(super) fn run(scenario: &Scenario, watch: &mut Watch<'_>) -> Result<Outcome, ScenarioError> {
+    Ok(simulate(scenario, watch)?.outcome())
+}
+
+/// Until the last day is over.
+fn simulate<'a>(
+    scenario: &'a Scenario,
+    watch: &mut Watch<'_>,
+) -> Result<Simulation<'a>, ScenarioError> {
+    scenario.check()?;
+    let spec = &scenario.drive;
+    let scale = Scale::new(spec, scenario.pages_max)?;
+    let reach = reach(scenario.reach, &spec.timing);
+    let drives = drives(spec, &scale, scenario.history, reach, scenario.seed)?;
+    let pages = drives.pages();
+    let mix = load::mix(scenario, &scale, pages)?;
+    let filesystem = Filesystem::new(filesystem::Settings {
+        allocation: scenario.allocation,
+        discarding: match scenario.trims {
+            Trims::Online => Discarding::Online,
+            Trims::Never | Trims::Periodic(_) => Discarding::Never,
+        },
+        remembers_trims: scenario.remembers_trims,
+        reach,
+        dirty: scenario.history != History::Discarded,
+        ..filesystem::Settings::new(pages)
+    });
+    let mut simulation = Simulation {
+        scenario,
+        hour_ns: scale.hour_ns(),
+        scale,
+        peak_pages: mix.peak_pages(),
+        mix,
+        filesystem,
+        wire: Wire {
+            drives,
+            queue: Queue::closed(scenario.queue_depth as usize),
+            request_pages: pages_of(scenario.request_bytes, spec.page_bytes),
+            discard_pages: pages_of(scenario.discard_bytes, spec.page_bytes),
+            done_ns: 0,
+        },
+        random: Random::new(scenario.seed),
+        reads_owed: 0.0,
+        arrival_ns: 0,
+        pass: None,
+        series: Series::default(),
+    };
+    simulation.load(watch)?;
+    simulation.pass_days(watch)?;
+    Ok(simulation)
+}
+
+struct Simulation<'a> {
+    scenario: &'a Scenario,
+    scale: Scale,
+    hour_ns: u64,
+    peak_pages: u64,
+    mix: Mix,
+    filesystem: Filesystem,
+    wire: Wire,
+    random: Random,
+    /// Pages of random reads that are due.
+    reads_owed: f64,
+    /// Of the next operation.
+    arrival_ns: u64,
+    pass: Option<Pass>,
+    series: Series,
+}
+
+/// A trim under way.
+struct Pass {
+    left: VecDeque<Extent>,
+    next_ns: u64,
+    begin_ns: u64,
+    /// In the hours of the whole run.
+    hour: u64,
+    /// Of the piece that is being discarded.
+    piece_left: u32,
+    ranges: u64,
+    pages: u64,
+    released_pages: u64,
+}
+
+/// What is being put down.
+#[derive(Default)]
+struct Series {
+    /// The series has begun.
+    on: bool,
+    intervals: Vec<Interval>,
+    trims: Vec<TrimPass>,
+    counters: Counters,
+    total: Counters,
+    latencies: Option<Histogram<u64>>,
+    wanted_bytes: f64,
+    throttled: bool,
+    trimmed: bool,
+}
+
+impl Simulation<'_> {
+    /// Writes what the workload starts with, as fast as the drives take it.
+    fn load(&mut self, watch: &mut Watch<'_>) -> Result<(), ScenarioError> {
+        let total = self.peak_pages;
+        let mut operations = 0;
+        while !self.mix.is_loaded() {
+            let operation = self.mix.next();
+            self.filesystem.apply(operation, &mut self.wire)?;
+            operations += 1;
+            if operations % WATCH_OPERATIONS == 0 {
+                let done = u64::from(self.filesystem.space().live_pages);
+                tell(watch, true, done.min(total), total)?;
+            }
+        }
+        // The days begin when the drives have come to rest.
+        let members = self.wire.drives.members().iter();
+        let idle = members.map(|drive| drive.clock().idle_ns()).max();
+        self.arrival_ns = idle.unwrap_or(0).max(self.wire.queue.drained_ns());
+        Ok(())
+    }
+
+    fn pass_days(&mut self, watch: &mut Watch<'_>) -> Result<(), ScenarioError> {
+        let scenario = self.scenario;
+        let warm_up = u64::from(scenario.warm_up_days) * 24;
+        let hours = warm_up + u64::from(scenario.days) * 24;
+        let interval_hours = u64::from(scenario.interval_hours);
+        let begin_ns = self.arrival_ns;
+        for hour in 0..hours {
+            tell(watch, false, hour, hours)?;
+            let start_ns = begin_ns + hour * self.hour_ns;
+            if hour == warm_up {
+                self.series = Series {
+                    on: true,
+                    counters: self.wire.drives.counters(),
+                    ..Series::default()
+                };
+                self.wire.drives.device().recorder_mut().restart(start_ns);
+            }
+            if let Trims::Periodic(schedule) = &scenario.trims
+                && is_due(schedule, hour)
+            {
+                self.begin_trim(schedule, hour, start_ns);
+            }
+            self.pass_hour(hour, start_ns + self.hour_ns, warm_up)?;
+            let in_series = (hour + 1).saturating_sub(warm_up);
+            if in_series > 0 && (in_series % interval_hours == 0 || hour + 1 == hours) {
+                self.close_interval(in_series, start_ns + self.hour_ns);
+            }
+        }
+        tell(watch, false, hours, hours)
+    }
+
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )] // nanoseconds of some years
+    fn pass_hour(&mut self, hour: u64, end_ns: u64, warm_up: u64) -> Result<(), ScenarioError> {
+        let scenario = self.scenario;
+        let page_bytes = f64::from(scenario.drive.page_bytes);
+        let day_bytes = self.scale.bytes(scenario.bytes_per_day) as f64;
+        let hour_bytes = day_bytes / 24.0 * scenario.rhythm.factor(hour);
+        self.series.wanted_bytes += hour_bytes;
+        let page_ns = self.hour_ns as f64 * page_bytes / hour_bytes;
+        if hour_bytes <= 0.0 {
+            self.arrival_ns = self.arrival_ns.max(end_ns);
+        }
+        while self.arrival_ns < end_ns {
+            self.wire.queue.pause_until(self.arrival_ns);
+            let submitted_ns = self.wire.queue.next_ns();
+            if submitted_ns >= end_ns {
+                // What lags by more than an hour is given up.
+                let earliest_ns = submitted_ns.saturating_sub(self.hour_ns);
+                self.series.throttled |= self.arrival_ns < earliest_ns;
+                self.arrival_ns = self.arrival_ns.max(earliest_ns);
+                break;
+            }
+            self.go_on_trimming(submitted_ns, warm_up);
+            let operation = self.mix.next();
+            self.filesystem.apply(operation, &mut self.wire)?;
+            let pages = f64::from(operation.written_pages());
+            self.read_at_random(pages);
+            let gap = -(1.0 - self.random.unit()).ln() * pages * page_ns;
+            self.arrival_ns = self.arrival_ns.saturating_add(gap as u64);
+        }
+        self.go_on_trimming(end_ns, warm_up);
+        Ok(())
+    }
+
+    /// Reads that go with so many pages written: single pages of live data.
+    fn read_at_random(&mut self, written: f64) {
+        self.reads_owed += written * self.scenario.reads;
+        while self.reads_owed >= 1.0 {
+            self.reads_owed -= 1.0;
+            let pages = self.filesystem.settings().pages;
+            // At the usual fill a few draws find a page; a nearly empty drive is not searched.
+            let live = (0..16)
+                .map(|_| self.random.below_u32(pages))
+                .find(|&page| self.filesystem.is_live(page));
+            if let Some(page) = live {
+                self.wire.read(page, 1);
+            }
+        }
+    }
+
+    fn begin_trim(&mut self, schedule: &Schedule, hour: u64, now_ns: u64) {
+        let page_bytes = self.scenario.drive.page_bytes;
+        // What a trim before has not reached yet is in this one's plan.
+        let minimum = pages_of(self.scale.bytes(schedule.minimum_bytes), page_bytes);
+        let all = 0..self.filesystem.settings().pages;
+        self.pass = Some(Pass {
+            left: self.filesystem.trim_plan(all, minimum).into(),
+            next_ns: now_ns,
+            begin_ns: now_ns,
+            hour,
+            piece_left: self.piece_pages(schedule),
+            ranges: 0,
+            pages: 0,
+            released_pages: 0,
+        });
+        self.series.trimmed = true;
+    }
+
+    fn piece_pages(&self, schedule: &Schedule) -> u32 {
+        schedule.pieces.map_or(u32::MAX, |pieces| {
+            pages_of(
+                self.scale.bytes(pieces.bytes),
+                self.scenario.drive.page_bytes,
+            )
+        })
+    }
+
+    /// Sends the discards that are due.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // hours; seconds
+    fn go_on_trimming(&mut self, now_ns: u64, warm_up: u64) {
+        let Trims::Periodic(schedule) = &self.scenario.trims else {
+            return;
+        };
+        let piece = self.piece_pages(schedule);
+        let pause_ns = (schedule.pieces).map_or(0, |pieces| self.scale.ns(pieces.pause_s));
+        let Some(pass) = &mut self.pass else { return };
+        while pass.next_ns <= now_ns {
+            let Some(extent) = pass.left.pop_front() else {
+                let page_bytes = u64::from(self.scenario.drive.page_bytes);
+                let done = TrimPass {
+                    hour: pass.hour.saturating_sub(warm_up) as u32,
+                    ranges: pass.ranges,
+                    bytes: self.scale.true_bytes(pass.pages * page_bytes),
+                    released_bytes: self.scale.true_bytes(pass.released_pages * page_bytes),
+                    seconds: (pass.next_ns - pass.begin_ns) as f64 / 1e9 * self.scale.factor,
+                };
+                if self.series.on && pass.hour >= warm_up {
+                    self.series.trims.push(done);
+                }
+                self.pass = None;
+                return;
+            };
+            // A command at a time: what the host submits meanwhile gets between them.
+            let most = pass.piece_left.min(self.wire.discard_pages);
+            let pages = extent.pages.min(most);
+            if pages < extent.pages {
+                pass.left.push_front(Extent {
+                    first_page: extent.first_page + pages,
+                    pages: extent.pages - pages,
+                });
+            }
+            let mut aside = Aside {
+                wire: &mut self.wire,
+                at_ns: pass.next_ns,
+            };
+            let part = Extent { pages, ..extent };
+            let done = self.filesystem.discard_free(part, &mut aside);
+            pass.next_ns = aside.at_ns;
+            pass.ranges += done.ranges;
+            pass.pages += done.pages;
+            pass.released_pages += done.released_pages;
+            pass.piece_left -= pages;
+            if pass.piece_left == 0 {
+                pass.piece_left = piece;
+                pass.next_ns += pause_ns;
+            }
+        }
+    }
+
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )] // hours; shares; bytes
+    fn close_interval(&mut self, in_series: u64, now_ns: u64) {
+        let scenario = self.scenario;
+        let now = self.wire.drives.counters();
+        let counters = difference(&now, &self.series.counters);
+        let recorder = self.wire.drives.recorder();
+        let writes = recorder.histogram(Kind::Write);
+        let reads = recorder.histogram(Kind::Read);
+        let space = self.filesystem.space();
+        let pages = f64::from(self.filesystem.settings().pages);
+        let before: u32 =
+            (self.series.intervals.last()).map_or(0, |interval| interval.hour + interval.hours);
+        let page_bytes = u64::from(scenario.drive.page_bytes);
+        self.series.intervals.push(Interval {
+            hour: before,
+            hours: in_series as u32 - before,
+            counters,
+            point: Point {
+                writes: Latency::of(&writes),
+                ..point(&counters, &scenario.drive, &self.scale)
+            },
+            reads: Latency::of(&reads),
+            written_bytes: self.scale.true_bytes(counters.host_pages * page_bytes),
+            wanted_bytes: (self.series.wanted_bytes * self.scale.factor) as u64,
+            throttled: self.series.throttled,
+            live_share: f64::from(space.live_pages) / pages,
+            free_untrimmed_share: f64::from(space.free_untrimmed_pages) / pages,
+            trimmed: self.series.trimmed,
+        });
+        add(&mut self.series.total, &counters);
+        match &mut self.series.latencies {
+            None => self.series.latencies = Some(writes),
+            Some(all) => all.add(&writes).expect("histograms of the same bounds"),
+        }
+        self.series.counters = now;
+        self.series.wanted_bytes = 0.0;
+        self.series.throttled = false;
+        self.series.trimmed = false;
+        self.wire.drives.device().recorder_mut().restart(now_ns);
+    }
+
+    #[allow(clippy::cast_precision_loss)] // shares
+    fn outcome(self) -> Outcome {
+        let spec = &self.scenario.drive;
+        let members = self.wire.drives.members();
+        let erased = || {
+            (members.iter())
+                .flat_map(|drive| drive.ftl().blocks())
+                .map(|block| block.erased)
+        };
+        let total = self.series.total;
+        Outcome {
+            over_provisioning: members[0].ftl().geometry().over_provisioning(),
+            peak_share: self.peak_pages as f64 / f64::from(self.filesystem.settings().pages),
+            total: Point {
+                writes: self.series.latencies.as_ref().and_then(Latency::of),
+                ..point(&total, spec, &self.scale)
+            },
+            counters: total,
+            written_bytes: self
+                .scale
+                .true_bytes(total.host_pages * u64::from(spec.page_bytes)),
+            erases: (erased().max().unwrap_or(0), erased().min().unwrap_or(0)),
+            scale: self.scale,
+            intervals: self.series.intervals,
+            trims: self.series.trims,
+        }
+    }
+}
+
+/// Whether a trim begins at an hour.
+fn is_due(schedule: &Schedule, hour: u64) -> bool {
+    let (day, hour) = (hour / 24, hour % 24);
+    hour == u64::from(schedule.hour)
+        && day >= u64::from(schedule.first_day)
+        && (day - u64::from(schedule.first_day)).is_multiple_of(schedule.every_days.into())
+}
+
+pub(super) fn tell(
+    watch: &mut Watch<'_>,
+    loading: bool,
+    done: u64,
+    total: u64,
+) -> Result<(), ScenarioError> {
+    let progress = Progress {
+        loading,
+        done,
+        total,
+    };
+    match watch(progress) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(ScenarioError::Cancelled),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Part, Pieces};
+    use super::*;
+    use crate::time::DiscardTiming;
+
+    /// After days of all that there is, the filesystem agrees with itself, the drive with itself, and
+    /// each with the other on what the drive holds.
+    #[test]
+    fn filesystem_and_drive_agree_in_the_end() {
+        let weekly = Trims::Periodic(Schedule::WEEKLY);
+        let pieces = Trims::Periodic(Schedule {
+            pieces: Some(Pieces {
+                bytes: 1 << 30,
+                pause_s: 600.0,
+            }),
+            minimum_bytes: 1 << 20,
+            ..Schedule::every(1, 3)
+        });
+        for trims in [Trims::Never, Trims::Online, weekly, pieces] {
+            for handling in [
+                DiscardHandling::Queued,
+                DiscardHandling::NonQueued,
+                DiscardHandling::Ignored,
+                DiscardHandling::Swallowed,
+            ] {
+                for history in [History::Discarded, History::Used { passes: 1 }] {
+                    let timing = Timing::TLC.with_discards(handling);
+                    let scenario = Scenario {
+                        drive: DriveSpec {
+                            timing: Timing {
+                                discard: DiscardTiming {
+                                    handling,
+                                    ..timing.discard
+                                },
+                                ..timing
+                            },
+                            ..DriveSpec::default()
+                        },
+                        history,
+                        trims,
+                        parts: Part::MIXED.to_vec(),
+                        days: 9,
+                        pages_max: 1 << 15,
+                        ..Scenario::default()
+                    };
+                    let mut watch = |_: Progress| ControlFlow::Continue(());
+                    let end = simulate(&scenario, &mut watch).unwrap();
+                    assert_eq!(end.filesystem.check(), Ok(()));
+                    let drive = &end.wire.drives.members()[0];
+                    assert_eq!(drive.ftl().check(), Ok(()));
+                    let space = end.filesystem.space();
+                    assert_eq!(
+                        drive.ftl().mapped_pages(),
+                        u64::from(space.live_pages) + u64::from(space.free_untrimmed_pages),
+                        "{trims:?} {handling:?} {history:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn trims_begin_when_they_are_due() {
+        let due = |schedule: &Schedule| {
+            (0..24 * 30)
+                .filter(|&hour| is_due(schedule, hour))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(due(&Schedule::WEEKLY), [150, 318, 486, 654]);
+        assert_eq!(due(&Schedule::every(14, 0)), [0, 336, 672]);
+        assert_eq!(due(&Schedule::every(1, 23)).len(), 30);
+    }
+}

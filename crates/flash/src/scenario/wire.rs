@@ -1,0 +1,128 @@
+//! From the filesystem to the device: requests of a host's size, as many under way as it allows.
+
+use crate::drive::{Device, Drive, Queue, Raid0, Request};
+use crate::filesystem::Disk;
+use crate::ftl::Counters;
+use crate::time::{Kind, Recorder};
+
+/// One drive or several.
+pub(super) enum Drives {
+    One(Box<Drive>),
+    Many(Box<Raid0<Drive>>),
+}
+
+impl Drives {
+    pub(super) fn device(&mut self) -> &mut dyn Device {
+        match self {
+            Self::One(drive) => drive.as_mut(),
+            Self::Many(array) => array.as_mut(),
+        }
+    }
+
+    fn shared(&self) -> &dyn Device {
+        match self {
+            Self::One(drive) => drive.as_ref(),
+            Self::Many(array) => array.as_ref(),
+        }
+    }
+
+    pub(super) fn members(&self) -> &[Drive] {
+        match self {
+            Self::One(drive) => std::slice::from_ref(drive),
+            Self::Many(array) => array.members(),
+        }
+    }
+
+    pub(super) fn pages(&self) -> u32 {
+        self.shared().pages()
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        self.shared().counters()
+    }
+
+    pub(super) fn recorder(&self) -> &Recorder {
+        self.shared().recorder()
+    }
+}
+
+/// The way down.
+pub(super) struct Wire {
+    pub(super) drives: Drives,
+    pub(super) queue: Queue,
+    pub(super) request_pages: u32,
+    pub(super) discard_pages: u32,
+    /// When what was submitted last is done.
+    pub(super) done_ns: u64,
+}
+
+impl Wire {
+    fn submit(&mut self, kind: Kind, first_page: u32, pages: u32, stream: u8) {
+        let most = if kind == Kind::Discard {
+            self.discard_pages
+        } else {
+            self.request_pages
+        };
+        let end = first_page + pages;
+        let mut next = first_page;
+        while next < end {
+            let pages = most.min(end - next);
+            let device = self.drives.device();
+            self.done_ns = self.queue.submit(device, kind, next, pages, stream);
+            next += pages;
+        }
+    }
+
+    /// Discards beside the queue, one after the other from a moment on: returns when the last is done.
+    pub(super) fn discard_from(&mut self, mut at_ns: u64, first_page: u32, pages: u32) -> u64 {
+        let end = first_page + pages;
+        let mut next = first_page;
+        while next < end {
+            let pages = self.discard_pages.min(end - next);
+            at_ns = self.drives.device().submit(Request {
+                at_ns,
+                kind: Kind::Discard,
+                first_page: next,
+                pages,
+                stream: 0,
+            });
+            next += pages;
+        }
+        at_ns
+    }
+}
+
+impl Disk for Wire {
+    fn write(&mut self, first_page: u32, pages: u32, stream: u8) {
+        self.submit(Kind::Write, first_page, pages, stream);
+    }
+
+    fn read(&mut self, first_page: u32, pages: u32) {
+        self.submit(Kind::Read, first_page, pages, 0);
+    }
+
+    fn discard(&mut self, first_page: u32, pages: u32) {
+        self.submit(Kind::Discard, first_page, pages, 0);
+    }
+}
+
+/// Discards of a trim: beside the queue.
+pub(super) struct Aside<'a> {
+    pub(super) wire: &'a mut Wire,
+    /// When the next one starts.
+    pub(super) at_ns: u64,
+}
+
+impl Disk for Aside<'_> {
+    fn write(&mut self, _first_page: u32, _pages: u32, _stream: u8) {
+        unreachable!("a trim writes nothing");
+    }
+
+    fn read(&mut self, _first_page: u32, _pages: u32) {
+        unreachable!("a trim reads nothing");
+    }
+
+    fn discard(&mut self, first_page: u32, pages: u32) {
+        self.at_ns = self.wire.discard_from(self.at_ns, first_page, pages);
+    }
+}

@@ -1,0 +1,196 @@
+//! The way to equilibrium: how write amplification climbs after a trim, or on a fresh drive.
+
+use super::{fifo, fifo_over_provisioning};
+
+/// What the drive holds before the first write.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Start {
+    /// Some of its logical pages were written in order, nothing else: the rest is erased.
+    Filled {
+        /// Of the logical pages that hold data: 0 to 1.
+        mapped_share: f64,
+    },
+    /// It was in equilibrium with all of its pages in use; then a random part was trimmed at once.
+    Trimmed {
+        /// Of the logical pages that were left: 0 to 1.
+        mapped_share: f64,
+    },
+}
+
+/// Write amplification by host writes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// Host writes since the start, in whole drives (1 is as many pages as there are logical pages);
+    /// ascending from 0.
+    pub writes: Vec<f64>,
+    /// Write amplification at that moment, not on average.
+    pub write_amplification: Vec<f64>,
+}
+
+impl Curve {
+    /// The write amplification after so many drive writes, between the points by straight lines; the
+    /// last one beyond the end.
+    pub fn at(&self, writes: f64) -> f64 {
+        let after = self.writes.partition_point(|&w| w <= writes);
+        if after == 0 {
+            return self
+                .write_amplification
+                .first()
+                .copied()
+                .unwrap_or(f64::NAN);
+        }
+        if after == self.writes.len() {
+            return self.write_amplification[after - 1];
+        }
+        let (x0, x1) = (self.writes[after - 1], self.writes[after]);
+        let (y0, y1) = (
+            self.write_amplification[after - 1],
+            self.write_amplification[after],
+        );
+        y0 + (y1 - y0) * (writes - x0) / (x1 - x0)
+    }
+}
+
+/// Steps of a turn around the log.
+const STEPS: usize = 400;
+
+/// The write amplification of a drive on the way to `equilibrium` (its steady write amplification,
+/// above 1, by whatever policy: [`super::greedy`], [`super::fifo`] or measured), while the host writes
+/// single pages at random, for `writes_max` drive writes. Empty if the equilibrium is none.
+///
+/// Own derivation, with the argument of Desnoyers 2012 for FIFO: the drive is a log of `alpha` drive
+/// sizes. With `h(t)` the host's writes when `t` has been programmed (both in drive sizes), a page
+/// that was programmed at `t - alpha` is still valid at `t` with probability
+/// `exp(-(h(t) - h(t - alpha)))`. So `h' = 1 - exp(-(h(t) - h(t - alpha)))`, and `h' = 1` while there are
+/// erased pages; write amplification is `1 / h'`. At rest this is FIFO's formula. A policy other than
+/// FIFO is taken for a FIFO drive of the same equilibrium: greedy too collects mostly the oldest blocks
+/// where writes are uniform, but rounds off the edges. Beside simulated drives of
+/// 4,000 blocks, over five drive writes, the root mean square of the differences is below 1 % for FIFO, and for
+/// greedy below 2 % after a trim and 3 % on a fresh drive (tests/it/transient.rs). There greedy is up to
+/// 16 % better just after the drive is full for the first time.
+pub fn over_writes(equilibrium: f64, start: Start, writes_max: f64) -> Curve {
+    let mut curve = Curve {
+        writes: Vec::new(),
+        write_amplification: Vec::new(),
+    };
+    let op = fifo_over_provisioning(equilibrium);
+    if !(op.is_finite() && op > 0.0 && writes_max.is_finite() && writes_max >= 0.0) {
+        return curve;
+    }
+    let alpha = 1.0 + op;
+    let at_rest = 1.0 / fifo(op);
+    #[allow(clippy::cast_precision_loss)] // some hundred
+    let step = alpha / STEPS as f64;
+    // h at the ends of the steps of the turn that is being overwritten; the turn before the start is
+    // described by `before` instead.
+    let mut log: Vec<f64> = vec![0.0];
+    let (erased, before): (f64, Box<dyn Fn(f64) -> f64>) = match start {
+        Start::Filled { mapped_share } => (alpha - mapped_share.clamp(0.0, 1.0), Box::new(|_| 1.0)),
+        Start::Trimmed { mapped_share } => {
+            let mapped = mapped_share.clamp(0.0, 1.0);
+            (
+                0.0,
+                Box::new(move |t| mapped * (-(alpha - t) * at_rest).exp()),
+            )
+        }
+    };
+    // h' at a time, with h there.
+    let slope = |t: f64, h: f64, log: &[f64]| -> f64 {
+        if t < erased {
+            1.0
+        } else if t < alpha {
+            1.0 - before(t) * (-h).exp()
+        } else {
+            let at = (t - alpha) / step;
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // below the length
+            let index = (at as usize).min(log.len() - 1);
+            #[allow(clippy::cast_precision_loss)]
+            let part = at - index as f64;
+            let next = log.get(index + 1).copied().unwrap_or(h);
+            let then = log[index] + (next - log[index]) * part;
+            1.0 - (then - h).exp()
+        }
+    };
+    let mut index = 0_u32;
+    let mut h = 0.0;
+    // Steps since the speed was not that of equilibrium.
+    let mut quiet = 0;
+    // A drive that nearly stands still: one turn brings 1/A; bounded all the same.
+    while index < 4_000_000 {
+        let t = f64::from(index) * step;
+        // The smallest speed there is in one page of a block of 2^16.
+        let first = slope(t, h, &log).max(1e-5);
+        curve.writes.push(h);
+        curve.write_amplification.push(1.0 / first);
+        let calm = (first / at_rest - 1.0).abs() < 1e-4;
+        quiet = if calm { quiet + 1 } else { 0 };
+        // A whole turn of rest: nothing is left that could change it.
+        if h > writes_max || quiet > STEPS {
+            break;
+        }
+        // The end of the erased pages lies within a step: its two parts, with a jump between.
+        let end = t + step;
+        if t < erased && end >= erased - 1e-9 {
+            let reached = h + (erased - t);
+            let second = slope(erased, reached, &log).max(1e-5);
+            curve.writes.extend([reached, reached]);
+            curve.write_amplification.extend([1.0, 1.0 / second]);
+            h = reached + (end - erased).max(0.0) * second;
+        } else {
+            let middle = slope(t + 0.5 * step, h + 0.5 * step * first, &log).max(1e-5);
+            h += step * middle;
+        }
+        log.push(h);
+        index += 1;
+    }
+    curve
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_at_the_equilibrium() {
+        for op in [0.07, 0.25, 1.0] {
+            for start in [
+                Start::Filled { mapped_share: 1.0 },
+                Start::Filled { mapped_share: 0.0 },
+                Start::Trimmed { mapped_share: 0.3 },
+            ] {
+                let curve = over_writes(fifo(op), start, 12.0);
+                let ratio = curve.at(12.0) / fifo(op);
+                assert!((ratio - 1.0).abs() < 2e-3, "{op} {start:?}: {ratio}");
+            }
+        }
+    }
+
+    /// Nothing trimmed after equilibrium: nothing changes.
+    #[test]
+    fn stays_where_it_is() {
+        let curve = over_writes(fifo(0.25), Start::Trimmed { mapped_share: 1.0 }, 5.0);
+        for (&w, &a) in curve.writes.iter().zip(&curve.write_amplification) {
+            assert!((a / fifo(0.25) - 1.0).abs() < 1e-3, "{w}: {a}");
+        }
+    }
+
+    /// The erased pages are used up first; then the first page in the log is one that was written
+    /// before the start, and is left alone with probability `e^-h`.
+    #[test]
+    fn a_fresh_drive_pays_nothing_until_it_is_full() {
+        let curve = over_writes(fifo(0.25), Start::Filled { mapped_share: 0.6 }, 3.0);
+        assert!((curve.at(0.64) - 1.0).abs() < 1e-12);
+        let full = 1.25_f64 - 0.6;
+        let expected = 1.0 / (1.0 - (-full).exp());
+        assert!((curve.at(full + 0.003) / expected - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn no_equilibrium_no_curve() {
+        for a in [1.0, 0.5, f64::NAN, f64::INFINITY] {
+            let curve = over_writes(a, Start::Filled { mapped_share: 1.0 }, 1.0);
+            assert!(curve.writes.is_empty(), "{a}");
+            assert!(curve.at(0.0).is_nan());
+        }
+    }
+}

@@ -1,0 +1,566 @@
+//! When every part of the drive is free again.
+
+use super::{
+    DiscardHandling, Divisor, MAX_CHANNELS, MAX_DIES, SlcFull, Slots, Timing, TimingError,
+};
+use crate::ftl::Medium;
+
+const DIES: usize = MAX_DIES as usize;
+const CHANNELS: usize = MAX_CHANNELS as usize;
+
+/// The time of a drive, in nanoseconds from power-on. It hears the flash as a [`Medium`]; a request is what lies
+/// between [`Clock::begin`] and [`Clock::end`].
+///
+/// Requests are served in the order in which they begin. One with an earlier arrival than the one before it
+/// is allowed, and finds the parts taken.
+#[derive(Debug, Clone)]
+pub struct Clock {
+    costs: Costs,
+    moments: Moments,
+    channel_of: Box<[u8; DIES]>,
+    die_free: Box<[u64; DIES]>,
+    /// Where reads suspend: the reads of a die queue among themselves.
+    die_read_free: Box<[u64; DIES]>,
+    channel_free: Box<[u64; CHANNELS]>,
+    cache: Option<Slots>,
+    slc: Option<Slc>,
+    discard: Discard,
+    /// What is heard is kept for [`Clock::write_staged`].
+    staging: bool,
+    staged: Vec<u32>,
+    next_staged: usize,
+}
+
+/// A staged event is the place of a page within its block, or with this bit the valid pages of a victim: both
+/// are below 2^16.
+const VICTIM: u32 = 1 << 31;
+
+/// What things take. Apart from what changes, so that a loop over pages has it in registers.
+#[derive(Debug, Clone, Copy)]
+struct Costs {
+    dies: Divisor,
+    channels: u32,
+    transfer_ns: u64,
+    /// A page occupies its die.
+    program_busy_ns: u64,
+    /// A page waits for its die.
+    program_ns: u64,
+    read_ns: u64,
+    /// A die erases its part of a block.
+    erase_ns: u64,
+    link_ns: u64,
+    command_ns: u64,
+    suspend_ns: Option<u64>,
+    /// Reading the whole block, all dies together; a victim's valid pages take at most this.
+    block_read_ns: u64,
+}
+
+/// When things are free, but for dies and channels.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moments {
+    /// The request's work may start from here.
+    now: u64,
+    /// The last page of the request is acknowledged.
+    done: u64,
+    link_in_free: u64,
+    link_out_free: u64,
+    /// Nothing begins before: a discard that is not queued.
+    barrier: u64,
+    /// Every request so far is done.
+    outstanding: u64,
+    /// The discard before is done.
+    discard_free: u64,
+    /// All dies are free; kept where there is an SLC cache.
+    quiet: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Discard {
+    fixed_ns: u64,
+    range_ns: u64,
+    byte_ns: f64,
+    handling: DiscardHandling,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slc {
+    capacity: u64,
+    used: u64,
+    folded: u64,
+    bypassed: u64,
+    busy_ns: u64,
+    program_ns: u64,
+    /// A page that is folded occupies its die.
+    fold_ns: u64,
+    idle_ns: u64,
+    /// Idle time before this was used.
+    folded_until: u64,
+    full: SlcFull,
+}
+
+/// What lies in the SLC cache, and what went through it, in pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SlcUse {
+    /// What it holds at most.
+    pub capacity_pages: u64,
+    /// Written, not yet folded.
+    pub used_pages: u64,
+    /// Folded.
+    pub folded_pages: u64,
+    /// Written directly, because it was full.
+    pub bypassed_pages: u64,
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // at most an hour, checked
+fn ns(us: f64) -> u64 {
+    (us * 1000.0).round() as u64
+}
+
+impl Clock {
+    /// The clock of a drive with such parts, at 0, and everything free.
+    ///
+    /// # Errors
+    /// A number that no drive has: see [`Timing::check`].
+    pub fn new(
+        timing: &Timing,
+        page_bytes: u32,
+        pages_per_block: u32,
+    ) -> Result<Self, TimingError> {
+        timing.check()?;
+        let share = timing.page_share(page_bytes);
+        let page = |mb_s: f64| ns(f64::from(page_bytes) / mb_s);
+        let mut channel_of = Box::new([0; DIES]);
+        for (channel, of_die) in (0..timing.channels).cycle().zip(channel_of.iter_mut()) {
+            #[allow(clippy::cast_possible_truncation)] // of at most 256
+            let channel = channel as u8;
+            *of_die = channel;
+        }
+        let pages = |bytes: u64| bytes.div_ceil(u64::from(page_bytes.max(1)));
+        let block_share = timing.block_share(page_bytes, pages_per_block);
+        Ok(Self {
+            costs: Costs {
+                dies: Divisor::new(timing.dies),
+                channels: timing.channels,
+                transfer_ns: page(timing.bus_mb_s),
+                program_busy_ns: ns(timing.program_us * share),
+                program_ns: ns(timing.program_us * share.max(1.0)),
+                read_ns: ns(timing.read_us),
+                erase_ns: ns(timing.erase_us * block_share),
+                link_ns: timing.link_mb_s.map_or(0, page),
+                command_ns: ns(timing.command_us),
+                suspend_ns: timing.suspend_us.map(ns),
+                block_read_ns: ns(timing.read_us * share.min(1.0) * f64::from(pages_per_block)),
+            },
+            moments: Moments::default(),
+            channel_of,
+            die_free: Box::new([0; DIES]),
+            die_read_free: Box::new([0; DIES]),
+            channel_free: Box::new([0; CHANNELS]),
+            cache: (timing.write_cache_bytes > 0).then(|| {
+                Slots::new(usize::try_from(pages(timing.write_cache_bytes)).unwrap_or(usize::MAX))
+            }),
+            slc: timing.slc.filter(|slc| slc.bytes > 0).map(|slc| Slc {
+                capacity: pages(slc.bytes),
+                used: 0,
+                folded: 0,
+                bypassed: 0,
+                busy_ns: ns(slc.program_us * share),
+                program_ns: ns(slc.program_us * share.max(1.0)),
+                fold_ns: ns((slc.read_us + timing.program_us) * share),
+                idle_ns: ns(slc.idle_us),
+                folded_until: 0,
+                full: slc.full,
+            }),
+            discard: Discard {
+                fixed_ns: ns(timing.discard.fixed_us),
+                range_ns: ns(timing.discard.range_us),
+                byte_ns: timing.discard.byte_ns,
+                handling: timing.discard.handling,
+            },
+            staging: false,
+            staged: Vec::new(),
+            next_staged: 0,
+        })
+    }
+
+    /// Back to 0, and everything free: what was done before does not count.
+    pub fn reset(&mut self) {
+        self.die_free.fill(0);
+        self.die_read_free.fill(0);
+        self.channel_free.fill(0);
+        self.moments = Moments::default();
+        self.staging = false;
+        self.staged.clear();
+        self.next_staged = 0;
+        if let Some(cache) = &mut self.cache {
+            cache.reset();
+        }
+        if let Some(slc) = &mut self.slc {
+            (slc.used, slc.folded, slc.bypassed, slc.folded_until) = (0, 0, 0, 0);
+        }
+    }
+
+    /// A request arrives.
+    #[inline]
+    pub fn begin(&mut self, at_ns: u64) {
+        let start = at_ns.max(self.moments.barrier);
+        self.moments.now = start + self.costs.command_ns;
+        self.moments.done = self.moments.now;
+        if self.slc.is_some() {
+            self.fold_idle(start);
+        }
+    }
+
+    /// When the request is done.
+    #[inline]
+    pub fn end(&mut self) -> u64 {
+        self.moments.outstanding = self.moments.outstanding.max(self.moments.done);
+        self.moments.done
+    }
+
+    /// From here on the flash is heard, and takes no time yet: the translation layer goes through a batch of
+    /// writes of one page each, faster than one by one.
+    ///
+    /// # Panics
+    /// Writes that were staged before wait for [`Clock::write_staged`].
+    pub fn stage(&mut self) {
+        // victims after the last write of a batch
+        while let Some(event) = self.staged.get(self.next_staged) {
+            assert!(
+                event & VICTIM != 0,
+                "staged writes are timed before others are staged"
+            );
+            let valid = event & !VICTIM;
+            self.next_staged += 1;
+            self.collect(valid);
+        }
+        self.staged.clear();
+        self.next_staged = 0;
+        self.staging = true;
+    }
+
+    /// The batch is through.
+    pub fn staged(&mut self) {
+        self.staging = false;
+    }
+
+    /// The next staged write arrives: a request of its own, without `begin` and `end`. When it is done.
+    ///
+    /// # Panics
+    /// None is left.
+    #[inline]
+    pub fn write_staged(&mut self, at_ns: u64) -> u64 {
+        self.begin(at_ns);
+        loop {
+            let event = self.staged[self.next_staged];
+            self.next_staged += 1;
+            if event & VICTIM == 0 {
+                self.program(event);
+                return self.end();
+            }
+            self.collect(event & !VICTIM);
+        }
+    }
+
+    /// All staged writes that are left, each a request that arrives when a slot of `queue` is free and not before
+    /// `not_before_ns`. What they are called with: arrival, done.
+    #[inline]
+    pub fn write_all_staged(
+        &mut self,
+        queue: &mut Slots,
+        not_before_ns: u64,
+        mut each: impl FnMut(u64, u64),
+    ) {
+        let plain = self.costs.link_ns == 0 && self.cache.is_none() && self.slc.is_none();
+        if !plain {
+            while self.next_staged < self.staged.len() {
+                let at_ns = queue.earliest().max(not_before_ns);
+                let done = self.write_staged(at_ns);
+                queue.replace_earliest(done);
+                each(at_ns, done);
+            }
+            return;
+        }
+        let costs = self.costs;
+        let mut moments = self.moments;
+        let mut flash = Flash {
+            channel_of: &self.channel_of,
+            die_free: &mut self.die_free,
+            channel_free: &mut self.channel_free,
+        };
+        for event in &self.staged[self.next_staged..] {
+            let at_ns = queue.earliest().max(not_before_ns);
+            moments.now = at_ns.max(moments.barrier) + costs.command_ns;
+            if event & VICTIM == 0 {
+                let arrived = moments.now;
+                let begins = flash.transfer(&costs, *event, arrived);
+                let done = flash.occupy(
+                    &costs,
+                    *event,
+                    begins,
+                    costs.program_busy_ns,
+                    costs.program_ns,
+                );
+                moments.outstanding = moments.outstanding.max(done);
+                queue.replace_earliest(done);
+                each(at_ns, done);
+            } else {
+                flash.collect(&costs, moments.now, event & !VICTIM);
+            }
+        }
+        self.next_staged = self.staged.len();
+        self.moments = moments;
+    }
+
+    /// A page is read that lies at this place of its block.
+    #[inline]
+    pub fn read(&mut self, page_in_block: u32) {
+        let die = self.costs.dies.remainder(page_in_block) as usize % DIES;
+        let now = self.moments.now;
+        let free = self.die_free[die];
+        let waits_until = free.max(now);
+        let begins = match self.costs.suspend_ns {
+            None => waits_until,
+            Some(suspend_ns) => {
+                let begins = waits_until
+                    .min(now + suspend_ns)
+                    .max(self.die_read_free[die]);
+                self.die_read_free[die] = begins + self.costs.read_ns;
+                begins
+            }
+        };
+        let sensed = begins + self.costs.read_ns;
+        self.die_free[die] = free.max(begins) + self.costs.read_ns;
+        self.moments.quiet = self.moments.quiet.max(self.die_free[die]);
+        let channel = &mut self.channel_free[usize::from(self.channel_of[die])];
+        *channel = now.max(*channel) + self.costs.transfer_ns;
+        let mut done = (sensed + self.costs.transfer_ns).max(*channel);
+        if self.costs.link_ns > 0 {
+            self.moments.link_out_free = self.moments.link_out_free.max(now) + self.costs.link_ns;
+            done = (done + self.costs.link_ns).max(self.moments.link_out_free);
+        }
+        self.moments.done = self.moments.done.max(done);
+    }
+
+    /// A page is read that is not mapped: the controller knows that, and asks no die.
+    #[inline]
+    pub fn read_unmapped(&mut self) {
+        if self.costs.link_ns > 0 {
+            self.moments.link_out_free =
+                self.moments.link_out_free.max(self.moments.now) + self.costs.link_ns;
+            self.moments.done = self.moments.done.max(self.moments.link_out_free);
+        }
+    }
+
+    /// A discard of so many ranges, together so many bytes, arrives: a request of its own, without `begin`
+    /// and `end`. When it is done.
+    #[allow(
+        clippy::cast_precision_loss,      // an eighth of a byte in 2^53 is nothing
+        clippy::cast_possible_truncation, // saturates, which is as good as never
+        clippy::cast_sign_loss            // never negative, checked
+    )]
+    pub fn discard(&mut self, at_ns: u64, ranges: u64, bytes: u64) -> u64 {
+        let Discard {
+            fixed_ns, range_ns, ..
+        } = self.discard;
+        let bytes_ns = (bytes as f64 * self.discard.byte_ns).round() as u64;
+        let cost = fixed_ns
+            .saturating_add(range_ns.saturating_mul(ranges))
+            .saturating_add(bytes_ns);
+        let start = at_ns.max(self.moments.barrier);
+        let done = match self.discard.handling {
+            DiscardHandling::Swallowed => return at_ns,
+            DiscardHandling::Ignored => start + self.costs.command_ns + fixed_ns,
+            DiscardHandling::Queued => {
+                self.moments.discard_free = (start + self.costs.command_ns)
+                    .max(self.moments.discard_free)
+                    .saturating_add(cost);
+                self.moments.discard_free
+            }
+            DiscardHandling::NonQueued => {
+                let drained = start.max(self.moments.outstanding);
+                self.moments.barrier = (drained + self.costs.command_ns).saturating_add(cost);
+                self.moments.barrier
+            }
+        };
+        self.moments.outstanding = self.moments.outstanding.max(done);
+        done
+    }
+
+    /// Whether the drive acts on discards.
+    pub const fn hears_discards(&self) -> bool {
+        matches!(
+            self.discard.handling,
+            DiscardHandling::Queued | DiscardHandling::NonQueued
+        )
+    }
+
+    /// When every request so far is done.
+    pub const fn outstanding_ns(&self) -> u64 {
+        self.moments.outstanding
+    }
+
+    /// When every die has finished what it was given: with a cache, and after collection, later than
+    /// [`Clock::outstanding_ns`].
+    pub fn idle_ns(&self) -> u64 {
+        self.die_free.iter().copied().max().unwrap_or(0)
+    }
+
+    /// The SLC cache; `None` without one.
+    pub fn slc(&self) -> Option<SlcUse> {
+        self.slc.map(|slc| SlcUse {
+            capacity_pages: slc.capacity,
+            used_pages: slc.used,
+            folded_pages: slc.folded,
+            bypassed_pages: slc.bypassed,
+        })
+    }
+
+    /// Folds in the time in which no die had anything to do.
+    fn fold_idle(&mut self, now: u64) {
+        let Some(slc) = &mut self.slc else { return };
+        let from = (self.moments.quiet + slc.idle_ns).max(slc.folded_until);
+        if slc.used == 0 || now <= from {
+            return;
+        }
+        let dies = u128::from(self.costs.dies.get());
+        let possible = u128::from(now - from) * dies / u128::from(slc.fold_ns.max(1));
+        let folded = u64::try_from(possible).map_or(slc.used, |possible| possible.min(slc.used));
+        slc.used -= folded;
+        slc.folded += folded;
+        slc.folded_until = now;
+    }
+}
+
+impl Slc {
+    /// What a page of the host takes: occupies its die, waits for its die. `None`: it goes past the cache.
+    #[inline]
+    fn program(&mut self) -> Option<(u64, u64)> {
+        if self.used < self.capacity {
+            self.used += 1;
+            return Some((self.busy_ns, self.program_ns));
+        }
+        match self.full {
+            SlcFull::Fold => {
+                self.folded += 1;
+                Some((self.fold_ns + self.busy_ns, self.fold_ns + self.program_ns))
+            }
+            SlcFull::Bypass => {
+                self.bypassed += 1;
+                None
+            }
+        }
+    }
+}
+
+/// Dies and channels.
+struct Flash<'a> {
+    channel_of: &'a [u8; DIES],
+    die_free: &'a mut [u64; DIES],
+    channel_free: &'a mut [u64; CHANNELS],
+}
+
+impl Flash<'_> {
+    /// A page goes over its channel, from `now` on; when it is at its die.
+    #[inline]
+    fn transfer(&mut self, costs: &Costs, page_in_block: u32, now: u64) -> u64 {
+        let die = costs.dies.remainder(page_in_block) as usize % DIES;
+        let channel = &mut self.channel_free[usize::from(self.channel_of[die])];
+        *channel = now.max(*channel) + costs.transfer_ns;
+        *channel
+    }
+
+    /// A page that arrived at its die is programmed; when it is.
+    #[inline]
+    fn occupy(
+        &mut self,
+        costs: &Costs,
+        page_in_block: u32,
+        arrived: u64,
+        busy_ns: u64,
+        program_ns: u64,
+    ) -> u64 {
+        let die = costs.dies.remainder(page_in_block) as usize % DIES;
+        let begins = self.die_free[die].max(arrived);
+        self.die_free[die] = begins + busy_ns;
+        begins + program_ns
+    }
+
+    /// A victim of so many valid pages; when the last die is free.
+    #[inline(never)]
+    fn collect(&mut self, costs: &Costs, now: u64, valid: u32) -> u64 {
+        let (dies, valid) = (costs.dies.get(), u64::from(valid));
+        let reads_ns = (valid * costs.read_ns).min(costs.block_read_ns);
+        let moves_ns = reads_ns + valid * costs.program_busy_ns;
+        let die_ns = moves_ns / u64::from(dies) + costs.erase_ns;
+        let mut last = 0;
+        for free in &mut self.die_free[..dies as usize] {
+            *free = now.max(*free) + die_ns;
+            last = last.max(*free);
+        }
+        let channel_ns = 2 * valid * costs.transfer_ns / u64::from(costs.channels);
+        for free in &mut self.channel_free[..costs.channels as usize] {
+            *free = now.max(*free) + channel_ns;
+        }
+        last
+    }
+}
+
+impl Medium for Clock {
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // once a page; a call costs as much as the work
+    fn program(&mut self, page_in_block: u32) {
+        if self.staging {
+            self.staged.push(page_in_block);
+            return;
+        }
+        let mut flash = Flash {
+            channel_of: &self.channel_of,
+            die_free: &mut self.die_free,
+            channel_free: &mut self.channel_free,
+        };
+        let (costs, moments) = (&self.costs, &mut self.moments);
+        if costs.link_ns > 0 {
+            moments.link_in_free = moments.link_in_free.max(moments.now) + costs.link_ns;
+        }
+        let mut accepted = moments.now.max(moments.link_in_free);
+        if let Some(cache) = &self.cache {
+            accepted = accepted.max(cache.earliest());
+            moments.now = accepted;
+        }
+        let arrived = flash.transfer(costs, page_in_block, accepted);
+        let (busy_ns, program_ns) = self
+            .slc
+            .as_mut()
+            .and_then(Slc::program)
+            .unwrap_or((costs.program_busy_ns, costs.program_ns));
+        let programmed = flash.occupy(costs, page_in_block, arrived, busy_ns, program_ns);
+        if self.slc.is_some() {
+            // later than the die is free where pages are gathered: they are not all there yet
+            moments.quiet = moments.quiet.max(programmed);
+        }
+        let acknowledged = match &mut self.cache {
+            None => programmed,
+            Some(cache) => {
+                cache.replace_earliest(programmed);
+                accepted
+            }
+        };
+        moments.done = moments.done.max(acknowledged);
+    }
+
+    #[inline]
+    fn collect(&mut self, valid: u32) {
+        if self.staging {
+            self.staged.push(VICTIM | valid);
+            return;
+        }
+        let mut flash = Flash {
+            channel_of: &self.channel_of,
+            die_free: &mut self.die_free,
+            channel_free: &mut self.channel_free,
+        };
+        let last = flash.collect(&self.costs, self.moments.now, valid);
+        self.moments.quiet = self.moments.quiet.max(last);
+    }
+}

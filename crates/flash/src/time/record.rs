@@ -1,0 +1,479 @@
+//! Latencies and throughput, whole and by interval, in fixed memory but for a line an interval.
+
+use hdrhistogram::Histogram;
+
+/// What a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Read.
+    Read,
+    /// Write.
+    Write,
+    /// Discard, TRIM, deallocate.
+    Discard,
+}
+
+impl Kind {
+    /// All, in the order of the enum.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Discard];
+}
+
+/// Latencies in nanoseconds, from arrival to acknowledgement; quantiles within 1 % (two digits), all 0
+/// without a request.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Percentiles {
+    /// The mean, exact.
+    pub mean_ns: f64,
+    /// Half of the requests were done within.
+    pub p50_ns: u64,
+    /// 90 % were.
+    pub p90_ns: u64,
+    /// 99 % were.
+    pub p99_ns: u64,
+    /// 99.9 % were.
+    pub p999_ns: u64,
+    /// 99.99 % were.
+    pub p9999_ns: u64,
+    /// All were.
+    pub max_ns: u64,
+}
+
+impl Percentiles {
+    #[allow(clippy::similar_names)] // the field's
+    fn of(histogram: &Histogram<u64>, sum_ns: u128) -> Self {
+        if histogram.is_empty() {
+            return Self::default(); // without walking it
+        }
+        let [p50_ns, p90_ns, p99_ns, p999_ns, p9999_ns] =
+            [0.5, 0.9, 0.99, 0.999, 0.9999].map(|quantile| histogram.value_at_quantile(quantile));
+        Self {
+            #[allow(clippy::cast_precision_loss)] // a mean
+            mean_ns: sum_ns as f64 / histogram.len() as f64,
+            p50_ns,
+            p90_ns,
+            p99_ns,
+            p999_ns,
+            p9999_ns,
+            max_ns: histogram.max(),
+        }
+    }
+}
+
+/// Requests of one kind that were done.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Flow {
+    /// How many.
+    pub requests: u64,
+    /// What they carried, or discarded.
+    pub bytes: u64,
+    /// How long they took.
+    pub latency: Percentiles,
+}
+
+/// What was done within a stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Its begin.
+    pub start_ns: u64,
+    /// Its end.
+    pub end_ns: u64,
+    /// Reads.
+    pub reads: Flow,
+    /// Writes.
+    pub writes: Flow,
+    /// Discards.
+    pub discards: Flow,
+}
+
+impl Interval {
+    /// The flow of a kind.
+    pub const fn flow(&self, kind: Kind) -> &Flow {
+        match kind {
+            Kind::Read => &self.reads,
+            Kind::Write => &self.writes,
+            Kind::Discard => &self.discards,
+        }
+    }
+
+    /// Bytes of a kind a second; 0 where the stretch is empty.
+    #[allow(clippy::cast_precision_loss)] // a rate
+    pub fn bytes_per_second(&self, kind: Kind) -> f64 {
+        match self.end_ns - self.start_ns {
+            0 => 0.0,
+            length_ns => self.flow(kind).bytes as f64 * 1e9 / length_ns as f64,
+        }
+    }
+}
+
+/// Longer latencies, above 28 hours, count as this: an open loop that asks more than the drive can do has
+/// no bound.
+const MAX_NS: u64 = 100_000_000_000_000;
+const DIGITS: u8 = 2;
+/// Buckets to an octave of a histogram of two digits, as a power of two.
+const OCTAVE_BITS: u32 = 7;
+const BUCKETS: usize = bucket(MAX_NS) + 1;
+
+fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, MAX_NS, DIGITS).expect("constants in bounds")
+}
+
+/// The bucket of a latency: one nanosecond each up to 2^8, then 2^7 to an octave; the same that the histogram has.
+#[inline]
+#[allow(clippy::cast_possible_truncation)] // below 2^13
+const fn bucket(latency_ns: u64) -> usize {
+    let bits = (latency_ns | ((2 << OCTAVE_BITS) - 1)).ilog2() - OCTAVE_BITS;
+    ((bits as usize) << OCTAVE_BITS) + (latency_ns >> bits) as usize
+}
+
+/// The shortest latency of a bucket.
+const fn shortest(bucket: usize) -> u64 {
+    let bits = (bucket >> OCTAVE_BITS).saturating_sub(1);
+    ((bucket - (bits << OCTAVE_BITS)) as u64) << bits
+}
+
+/// Requests of the open interval. A histogram stands behind; it looks after its least, greatest and total with
+/// every value, which costs more than the rest of a request's time.
+#[derive(Debug, Clone)]
+struct Tally {
+    counts: Box<[u64; BUCKETS]>,
+    requests: u64,
+    bytes: u64,
+    sum_ns: u128,
+}
+
+impl Tally {
+    fn new() -> Self {
+        Self {
+            counts: vec![0; BUCKETS]
+                .into_boxed_slice()
+                .try_into()
+                .expect("of this length"),
+            requests: 0,
+            bytes: 0,
+            sum_ns: 0,
+        }
+    }
+
+    #[inline]
+    fn record(&mut self, latency_ns: u64, bytes: u64) {
+        let latency_ns = latency_ns.min(MAX_NS);
+        self.counts[bucket(latency_ns)] += 1;
+        self.requests += 1;
+        self.bytes += bytes;
+        self.sum_ns += u128::from(latency_ns);
+    }
+
+    fn clear(&mut self) {
+        if self.requests > 0 {
+            self.counts.fill(0);
+            (self.requests, self.bytes, self.sum_ns) = (0, 0, 0);
+        }
+    }
+}
+
+/// Requests of a kind with all that is to be known of them.
+#[derive(Debug, Clone)]
+struct Total {
+    bytes: u64,
+    sum_ns: u128,
+    latency: Histogram<u64>,
+}
+
+impl Total {
+    fn new() -> Self {
+        Self {
+            bytes: 0,
+            sum_ns: 0,
+            latency: histogram(),
+        }
+    }
+
+    fn add_tally(&mut self, tally: &Tally) {
+        if tally.requests == 0 {
+            return;
+        }
+        self.bytes += tally.bytes;
+        self.sum_ns += tally.sum_ns;
+        for (bucket, count) in tally.counts.iter().enumerate() {
+            if *count > 0 {
+                self.latency.saturating_record_n(shortest(bucket), *count);
+            }
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.bytes += other.bytes;
+        self.sum_ns += other.sum_ns;
+        self.latency
+            .add(&other.latency)
+            .expect("histograms of the same bounds");
+    }
+
+    fn clear(&mut self) {
+        (self.bytes, self.sum_ns) = (0, 0);
+        self.latency.reset();
+    }
+
+    fn flow(&self) -> Flow {
+        Flow {
+            requests: self.latency.len(),
+            bytes: self.bytes,
+            latency: Percentiles::of(&self.latency, self.sum_ns),
+        }
+    }
+}
+
+/// Counts requests as they are done.
+///
+/// A request counts in the interval in which it was done; one that was done before the interval began in
+/// which another was already counted counts there, so that nothing is lost. Intervals should be long against
+/// latencies.
+#[derive(Debug, Clone)]
+pub struct Recorder {
+    interval_ns: Option<u64>,
+    /// Of the interval that is open; without intervals of everything.
+    start_ns: u64,
+    end_ns: u64,
+    last_done_ns: u64,
+    first_ns: u64,
+    open: [Tally; 3],
+    /// Of the intervals that are closed.
+    closed: Box<[Total; 3]>,
+    series: Vec<Interval>,
+}
+
+impl Recorder {
+    /// With a line every `interval_ns`, or without any.
+    pub fn new(interval_ns: Option<u64>) -> Self {
+        let interval_ns = interval_ns.filter(|&length| length > 0);
+        Self {
+            interval_ns,
+            start_ns: 0,
+            end_ns: interval_ns.unwrap_or(u64::MAX),
+            last_done_ns: 0,
+            first_ns: 0,
+            open: [Tally::new(), Tally::new(), Tally::new()],
+            closed: Box::new([Total::new(), Total::new(), Total::new()]),
+            series: Vec::new(),
+        }
+    }
+
+    /// Forgets everything; from `now_ns` on it counts anew.
+    pub fn restart(&mut self, now_ns: u64) {
+        self.open.iter_mut().for_each(Tally::clear);
+        self.closed.iter_mut().for_each(Total::clear);
+        self.series.clear();
+        self.start_ns = now_ns;
+        self.first_ns = now_ns;
+        self.last_done_ns = now_ns;
+        self.end_ns = self
+            .interval_ns
+            .map_or(u64::MAX, |length| now_ns.saturating_add(length));
+    }
+
+    /// A request is done.
+    #[inline]
+    pub fn record(&mut self, kind: Kind, at_ns: u64, done_ns: u64, bytes: u64) {
+        if done_ns >= self.end_ns {
+            self.advance(done_ns);
+        }
+        self.last_done_ns = self.last_done_ns.max(done_ns);
+        self.open[kind as usize].record(done_ns.saturating_sub(at_ns), bytes);
+    }
+
+    /// Closes the open interval, and skips those in which nothing is done.
+    #[cold]
+    fn advance(&mut self, now_ns: u64) {
+        let Some(interval_ns) = self.interval_ns else {
+            return; // done at the end of time
+        };
+        self.close(self.end_ns);
+        let skipped = (now_ns - self.end_ns) / interval_ns;
+        self.start_ns = self.end_ns + skipped * interval_ns;
+        self.end_ns = self.start_ns.saturating_add(interval_ns);
+    }
+
+    fn close(&mut self, end_ns: u64) {
+        if self.open.iter().all(|tally| tally.requests == 0) {
+            return;
+        }
+        let [reads, writes, discards] = [0, 1, 2].map(|kind: usize| {
+            let open = &mut self.open[kind];
+            if open.requests == 0 {
+                return Flow::default();
+            }
+            let mut total = Total::new();
+            total.add_tally(open);
+            self.closed[kind].add(&total);
+            open.clear();
+            total.flow()
+        });
+        self.series.push(Interval {
+            start_ns: self.start_ns,
+            end_ns,
+            reads,
+            writes,
+            discards,
+        });
+    }
+
+    /// Closes the interval that is open where the last request was done. What comes later opens another.
+    pub fn finish(&mut self) {
+        if self.interval_ns.is_some() {
+            let end_ns = self.last_done_ns.clamp(self.start_ns, self.end_ns);
+            self.close(end_ns);
+            self.start_ns = end_ns;
+        }
+    }
+
+    /// The intervals that are closed, in order; those in which nothing was done are left out.
+    pub fn intervals(&self) -> &[Interval] {
+        &self.series
+    }
+
+    /// Everything since the begin, from the first arrival that could be to the last request that was done.
+    pub fn whole(&self) -> Interval {
+        let [reads, writes, discards] = [0, 1, 2].map(|kind: usize| {
+            let mut total = self.closed[kind].clone();
+            total.add_tally(&self.open[kind]);
+            total.flow()
+        });
+        Interval {
+            start_ns: self.first_ns,
+            end_ns: self.last_done_ns,
+            reads,
+            writes,
+            discards,
+        }
+    }
+
+    /// Latencies of a kind since the begin, in nanoseconds, for other quantiles than [`Percentiles`] has.
+    pub fn histogram(&self, kind: Kind) -> Histogram<u64> {
+        let mut total = self.closed[kind as usize].clone();
+        total.add_tally(&self.open[kind as usize]);
+        total.latency
+    }
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self::new(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn requests_count_where_they_are_done() {
+        let mut recorder = Recorder::new(Some(1_000_000));
+        recorder.record(Kind::Write, 0, 400_000, 4096);
+        recorder.record(Kind::Write, 100_000, 999_999, 4096);
+        recorder.record(Kind::Read, 900_000, 1_000_000, 512);
+        // two millions in which nothing is done
+        recorder.record(Kind::Write, 3_900_000, 4_000_000, 4096);
+        recorder.record(Kind::Discard, 3_900_000, 4_500_000, 1 << 30);
+        recorder.finish();
+        let lines: Vec<_> = recorder
+            .intervals()
+            .iter()
+            .map(|line| {
+                let requests = Kind::ALL.map(|kind| line.flow(kind).requests);
+                (line.start_ns, line.end_ns, requests)
+            })
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                (0, 1_000_000, [0, 2, 0]),
+                (1_000_000, 2_000_000, [1, 0, 0]),
+                (4_000_000, 4_500_000, [0, 1, 1]),
+            ]
+        );
+        let whole = recorder.whole();
+        assert_eq!((whole.start_ns, whole.end_ns), (0, 4_500_000));
+        assert_eq!(whole.writes.bytes, 3 * 4096);
+        assert_eq!(whole.reads.latency.p50_ns / 1000, 100);
+        assert_eq!(recorder.histogram(Kind::Write).len(), 3);
+        let rate = recorder.intervals()[0].bytes_per_second(Kind::Write);
+        assert!((rate - 8192e3).abs() < 1e-6, "{rate}");
+    }
+
+    #[test]
+    fn latencies_above_all_bounds_count() {
+        let mut recorder = Recorder::new(None);
+        recorder.record(Kind::Write, 0, u64::MAX, 1);
+        recorder.record(Kind::Write, 5, 5, 1);
+        assert_eq!(recorder.whole().writes.requests, 2);
+    }
+
+    #[test]
+    fn buckets_are_those_of_the_histogram() {
+        let histogram = histogram();
+        let edges = (0..MAX_NS.ilog2()).flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 1]);
+        for latency_ns in edges.chain([1000, 123_456_789, MAX_NS - 1, MAX_NS]) {
+            let bucket = bucket(latency_ns);
+            assert_eq!(shortest(bucket), histogram.lowest_equivalent(latency_ns));
+            assert!(bucket < BUCKETS);
+        }
+    }
+
+    proptest! {
+        /// The same as if every latency had been recorded at once.
+        #[test]
+        fn nothing_is_lost_on_the_way(
+            latencies in prop::collection::vec((0..40u32, 0..u64::MAX), 1..200),
+        ) {
+            let mut recorder = Recorder::new(Some(1_000_000));
+            let mut expected = histogram();
+            for (shift, latency) in latencies {
+                let latency_ns = (latency >> shift >> 17).min(MAX_NS);
+                recorder.record(Kind::Read, 0, latency_ns, 0);
+                expected.saturating_record(latency_ns);
+            }
+            let found = recorder.histogram(Kind::Read);
+            let counts = |histogram: &Histogram<u64>| {
+                histogram
+                    .iter_recorded()
+                    .map(|step| (step.value_iterated_to(), step.count_at_value()))
+                    .collect::<Vec<_>>()
+            };
+            prop_assert_eq!(counts(&found), counts(&expected));
+            prop_assert_eq!(found.len(), expected.len());
+            prop_assert_eq!(found.max(), expected.max());
+            prop_assert_eq!(found.min(), expected.min());
+        }
+
+        /// Intervals add up to the whole, which is what a recorder without intervals has.
+        #[test]
+        fn nothing_is_lost(
+            interval_ns in 1..5000u64,
+            requests in prop::collection::vec((0..3usize, 0..20_000u64, 0..9000u64, 1..99u64), 1..200),
+        ) {
+            let mut with = Recorder::new(Some(interval_ns));
+            let mut without = Recorder::new(None);
+            for (kind, at, takes, bytes) in requests {
+                for recorder in [&mut with, &mut without] {
+                    recorder.record(Kind::ALL[kind], at, at + takes, bytes);
+                }
+            }
+            prop_assert_eq!(with.whole(), without.whole());
+            with.finish();
+            prop_assert_eq!(with.whole(), without.whole());
+            for kind in Kind::ALL {
+                let sum = with.intervals().iter().fold((0, 0), |sum, line| {
+                    (sum.0 + line.flow(kind).requests, sum.1 + line.flow(kind).bytes)
+                });
+                let whole = without.whole();
+                prop_assert_eq!(sum, (whole.flow(kind).requests, whole.flow(kind).bytes));
+            }
+            let mut end = 0;
+            for line in with.intervals() {
+                prop_assert!(line.start_ns >= end && line.end_ns >= line.start_ns);
+                end = line.end_ns;
+            }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The moments at which so many slots are free: a queue's depth, a cache's pages.
+//!
+//! A sorted ring. What comes in is nearly always the latest (dies are used in turn), so that it is sorted
+//! in within a step or two, where a heap would go down to its leaves each time; and always exact.
+
+/// A fixed number of slots, each free from a moment on.
+#[derive(Debug, Clone)]
+pub struct Slots {
+    /// Sorted from `head` on, `depth` of them; the length is a power of two.
+    free_at: Box<[u64]>,
+    head: usize,
+    depth: usize,
+}
+
+impl Slots {
+    /// So many slots (at least one), free from 0 on.
+    pub fn new(depth: usize) -> Self {
+        let depth = depth.max(1);
+        Self {
+            free_at: vec![0; depth.next_power_of_two()].into_boxed_slice(),
+            head: 0,
+            depth,
+        }
+    }
+
+    /// How many there are.
+    pub const fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// When the first of them is free.
+    #[inline]
+    pub fn earliest(&self) -> u64 {
+        let mask = self.free_at.len() - 1;
+        self.free_at[self.head & mask]
+    }
+
+    /// When all of them are free.
+    pub fn latest(&self) -> u64 {
+        let mask = self.free_at.len() - 1;
+        self.free_at[(self.head + self.depth - 1) & mask]
+    }
+
+    /// Takes the slot that is free first, until `free_at`.
+    #[inline]
+    pub fn replace_earliest(&mut self, free_at: u64) {
+        let mask = self.free_at.len() - 1;
+        let mut hole = self.head + self.depth;
+        self.head += 1;
+        while hole > self.head {
+            let before = self.free_at[(hole - 1) & mask];
+            if before <= free_at {
+                break;
+            }
+            self.free_at[hole & mask] = before;
+            hole -= 1;
+        }
+        self.free_at[hole & mask] = free_at;
+    }
+
+    /// All free from 0 on.
+    pub fn reset(&mut self) {
+        self.free_at.fill(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::{cmp::Reverse, collections::BinaryHeap};
+
+    proptest! {
+        /// The same as a heap from which the least is taken, whatever comes in.
+        #[test]
+        fn is_a_heap(depth in 1..40usize, times in prop::collection::vec(0..1000u64, 0..300)) {
+            let mut slots = Slots::new(depth);
+            let mut heap: BinaryHeap<_> = vec![Reverse(0); depth].into();
+            for time in times {
+                prop_assert_eq!(slots.earliest(), heap.pop().unwrap().0);
+                heap.push(Reverse(time));
+                slots.replace_earliest(time);
+                prop_assert_eq!(slots.latest(), heap.iter().map(|slot| slot.0).max().unwrap());
+            }
+        }
+    }
+}

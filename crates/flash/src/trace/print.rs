@@ -1,0 +1,218 @@
+//! Traces written: to make them, and to turn one format into another.
+
+use super::{Format, Kind, Record, SECTOR_BYTES, formats};
+use std::collections::HashSet;
+use std::io::{self, Write};
+use thiserror::Error;
+
+/// Why a record cannot be written.
+#[derive(Debug, Error)]
+pub enum Unprintable {
+    /// The format has no word for it.
+    #[error("{format} traces know no {kind}")]
+    Kind {
+        /// The format.
+        format: Format,
+        /// What was to be written.
+        kind: Kind,
+    },
+    /// The format counts in sectors.
+    #[error("{format} traces count in sectors of 512 bytes, {bytes} is no multiple")]
+    NotSectors {
+        /// The format.
+        format: Format,
+        /// Offset or length.
+        bytes: u64,
+    },
+    /// A device's name would be read as something else.
+    #[error("{format} traces cannot have a device named {name:?}")]
+    Name {
+        /// The format.
+        format: Format,
+        /// The name.
+        name: String,
+    },
+    /// The writer failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Writes records as a trace; [`super::Reader`] reads the same back, but for times finer than the format's.
+#[derive(Debug)]
+pub struct Printer<W> {
+    writer: W,
+    format: Format,
+    first_ns: u64,
+    lines: u64,
+    /// Time that was spent in waits (fio version 2).
+    waited_ns: u64,
+    /// Files that were added and opened (fio).
+    opened: HashSet<Box<str>>,
+}
+
+impl<W: Write> Printer<W> {
+    /// A printer; `first_ns` is the time of a record with `at_ns` 0 on the format's own clock. fio's
+    /// first line is written at once; the CSV formats get no column names, as their publishers' files.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn new(mut writer: W, format: Format, first_ns: u64) -> io::Result<Self> {
+        if let Some(header) = formats::fio_header(format) {
+            writer.write_all(header)?;
+            writer.write_all(b"\n")?;
+        }
+        Ok(Self {
+            writer,
+            format,
+            first_ns,
+            lines: 0,
+            waited_ns: 0,
+            opened: HashSet::new(),
+        })
+    }
+
+    /// Writes a record of the device of this name; times are rounded down to what the format can say. A
+    /// `CloudPhysics` trace has no devices: the name is left out.
+    ///
+    /// # Errors
+    /// The format cannot say it, or the writer fails.
+    pub fn write(&mut self, record: &Record, device: &str) -> Result<(), Unprintable> {
+        let format = self.format;
+        if !format.has(record.kind) {
+            return Err(Unprintable::Kind {
+                format,
+                kind: record.kind,
+            });
+        }
+        self.check_name(device)?;
+        let time_ns = self.first_ns.saturating_add(record.at_ns);
+        let time = time_ns / format.time_unit_ns();
+        let (offset, len) = (record.offset_bytes, record.len_bytes);
+        let letter = |read, write| match record.kind {
+            Kind::Read => read,
+            _ => write,
+        };
+        self.lines += 1;
+        let writer = &mut self.writer;
+        match format {
+            Format::Msr => {
+                let (host, disk) = device.rsplit_once('_').unwrap_or((device, "0"));
+                let kind = letter("Read", "Write");
+                writeln!(writer, "{time},{host},{disk},{kind},{offset},{len},0")?;
+            }
+            Format::Alibaba => {
+                let kind = letter("R", "W");
+                writeln!(writer, "{device},{kind},{offset},{len},{time}")?;
+            }
+            Format::Tencent => {
+                let (offset, len) = sectors(format, record)?;
+                let kind = letter("0", "1");
+                writeln!(writer, "{time},{offset},{len},{kind},{device}")?;
+            }
+            Format::CloudPhysics => {
+                let code = match record.kind {
+                    Kind::Read => "28",
+                    Kind::Write => "2a",
+                    Kind::Discard => "42",
+                    Kind::Flush => "35",
+                };
+                let (offset, _) = sectors(format, record)?;
+                writeln!(writer, "1,{time},{code},{len},{offset}")?;
+            }
+            Format::Blkparse(action) => {
+                let action = char::from(action.letter());
+                let (s, ns) = (time / 1_000_000_000, time % 1_000_000_000);
+                let line = self.lines;
+                write!(
+                    writer,
+                    "{device:>7}  0 {line:8} {s:5}.{ns:09}     1  {action} "
+                )?;
+                let (offset, len) = sectors(format, record)?;
+                match record.kind {
+                    Kind::Read => writeln!(writer, "  R {offset} + {len} [trace]")?,
+                    Kind::Write => writeln!(writer, "  W {offset} + {len} [trace]")?,
+                    Kind::Discard => writeln!(writer, "  D {offset} + {len} [trace]")?,
+                    Kind::Flush => writeln!(writer, " FN [trace]")?,
+                }
+            }
+            Format::FioV2 | Format::FioV3 => {
+                let action = match record.kind {
+                    Kind::Read => "read",
+                    Kind::Write => "write",
+                    Kind::Discard => "trim",
+                    Kind::Flush => "datasync",
+                };
+                let stamp = match format {
+                    Format::FioV3 => format!("{time} "),
+                    _ => String::new(),
+                };
+                if !self.opened.contains(device) {
+                    self.opened.insert(device.into());
+                    writeln!(writer, "{stamp}{device} add\n{stamp}{device} open")?;
+                }
+                let wait_us = record.at_ns.saturating_sub(self.waited_ns) / 1_000;
+                if format == Format::FioV2 && wait_us > 0 {
+                    self.waited_ns += wait_us * 1_000;
+                    writeln!(writer, "{device} wait {wait_us} 0")?;
+                }
+                writeln!(writer, "{stamp}{device} {action} {offset} {len}")?;
+            }
+            Format::SsdSim => {
+                let (offset, len) = sectors(format, record)?;
+                let kind = letter("1", "0");
+                writeln!(writer, "{time} {device} {offset} {len} {kind}")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_name(&self, name: &str) -> Result<(), Unprintable> {
+        let number =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let fits = match self.format {
+            Format::CloudPhysics => true,
+            Format::Alibaba | Format::Tencent | Format::SsdSim => number(name),
+            Format::Blkparse(_) => name
+                .split_once(',')
+                .is_some_and(|(major, minor)| number(major) && number(minor)),
+            Format::Msr => {
+                let (host, disk) = name.rsplit_once('_').unwrap_or((name, "0"));
+                number(disk)
+                    && !host.is_empty()
+                    && host.trim() == host
+                    && !host.contains([',', '\r', '\n'])
+            }
+            Format::FioV2 | Format::FioV3 => {
+                !name.is_empty()
+                    && !name.starts_with('#')
+                    && !name.contains([' ', '\t', '\r', '\n'])
+            }
+        };
+        if fits {
+            return Ok(());
+        }
+        Err(Unprintable::Name {
+            format: self.format,
+            name: name.to_owned(),
+        })
+    }
+
+    /// The writer.
+    pub fn into_inner(self) -> W {
+        self.writer
+    }
+}
+
+fn sectors(format: Format, record: &Record) -> Result<(u64, u64), Unprintable> {
+    // CloudPhysics gives its lengths in bytes.
+    let len = match format {
+        Format::CloudPhysics => 0,
+        _ => record.len_bytes,
+    };
+    for bytes in [record.offset_bytes, len] {
+        if bytes % SECTOR_BYTES != 0 {
+            return Err(Unprintable::NotSectors { format, bytes });
+        }
+    }
+    Ok((record.offset_bytes / SECTOR_BYTES, len / SECTOR_BYTES))
+}

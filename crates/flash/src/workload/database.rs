@@ -1,0 +1,139 @@
+//! One large file, written over in its midst: the page patterns within a filesystem.
+
+use super::pages::Scattered;
+use super::plan::{Namespace, Plan};
+use super::zipf::Zipf;
+use super::{Operation, Workload};
+use crate::random::Random;
+
+/// Which pages are written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pattern {
+    /// Any, equally likely.
+    Uniform,
+    /// By Zipf's distribution, the likely ones scattered.
+    Zipf {
+        /// 0 is uniform, 1 Zipf's own.
+        exponent: f64,
+    },
+    /// A hot part at the head of the file gets most of them.
+    HotCold {
+        /// Of the pages.
+        hot_share: f64,
+        /// Of the writes.
+        hot_traffic: f64,
+    },
+    /// One after the other, again and again.
+    Sequential,
+}
+
+/// A file and how it is written over.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Database {
+    /// Its pages.
+    pub pages: u32,
+    /// Where it is written.
+    pub pattern: Pattern,
+    /// Pages of a write, at places that are multiples of it; at least 1, at most the file.
+    pub write_pages: u32,
+}
+
+/// A [`Database`] at work.
+#[derive(Debug, Clone)]
+pub struct Updating {
+    settings: Database,
+    plan: Plan,
+    file: u32,
+    /// Places of `write_pages` each.
+    slots: u32,
+    hot_slots: u32,
+    scattered: Scattered,
+    zipf: Option<Zipf>,
+    next: u32,
+    random: Random,
+    loaded: bool,
+}
+
+impl Updating {
+    /// # Panics
+    /// Unless `1 <= write_pages <= pages`, and shares lie between 0 and 1.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share of a u32
+    pub fn new(settings: Database, namespace: Namespace, seed: u64) -> Self {
+        assert!((1..=settings.pages).contains(&settings.write_pages));
+        let slots = settings.pages / settings.write_pages;
+        let mut hot_slots = 0;
+        let mut zipf = None;
+        match settings.pattern {
+            Pattern::Zipf { exponent } => zipf = Some(Zipf::new(slots, exponent)),
+            Pattern::HotCold {
+                hot_share,
+                hot_traffic,
+            } => {
+                assert!((0.0..=1.0).contains(&hot_share) && (0.0..=1.0).contains(&hot_traffic));
+                hot_slots = (f64::from(slots) * hot_share).round() as u32;
+                hot_slots = hot_slots.clamp(1, (slots - 1).max(1));
+            }
+            Pattern::Uniform | Pattern::Sequential => {}
+        }
+        let mut plan = Plan::new(namespace);
+        let file = plan.create(settings.pages);
+        Self {
+            settings,
+            plan,
+            file,
+            slots,
+            hot_slots,
+            scattered: Scattered::new(0..slots),
+            zipf,
+            next: 0,
+            random: Random::new(seed),
+            loaded: false,
+        }
+    }
+
+    fn slot(&mut self) -> u32 {
+        match self.settings.pattern {
+            Pattern::Uniform => self.random.below_u32(self.slots),
+            Pattern::Zipf { .. } => {
+                let rank = self
+                    .zipf
+                    .as_ref()
+                    .map_or(1, |zipf| zipf.draw(&mut self.random));
+                self.scattered.page(rank - 1)
+            }
+            Pattern::HotCold { hot_traffic, .. } => {
+                if self.slots == self.hot_slots || self.random.unit() < hot_traffic {
+                    self.random.below_u32(self.hot_slots)
+                } else {
+                    self.hot_slots + self.random.below_u32(self.slots - self.hot_slots)
+                }
+            }
+            Pattern::Sequential => {
+                let slot = self.next;
+                self.next = (slot + 1) % self.slots;
+                slot
+            }
+        }
+    }
+}
+
+impl Workload for Updating {
+    fn next(&mut self) -> Operation {
+        if self.plan.is_empty() {
+            self.loaded = true;
+            let pages = self.settings.write_pages;
+            let offset = self.slot() * pages;
+            self.plan.overwrite(self.file, offset, pages);
+        }
+        self.plan.pop().expect("planned above")
+    }
+
+    fn is_loaded(&self) -> bool {
+        // Its last page is written by the last operation of the first plan.
+        self.loaded || self.plan.is_empty()
+    }
+
+    fn peak_pages(&self) -> u64 {
+        self.settings.pages.into()
+    }
+}

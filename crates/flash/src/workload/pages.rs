@@ -1,0 +1,387 @@
+//! Page by page, on a bare drive: the patterns that theory knows.
+//!
+//! They cost a random number by page and as little else as can be, since a translation layer beneath
+//! them takes 100 million pages a second.
+
+use std::ops::Range;
+
+use thiserror::Error;
+
+use super::zipf::Zipf;
+use super::{Batch, PageWorkload};
+use crate::random::Random;
+
+/// One draw of 64 bits decides twice: its low 24 bits against a share, its high bits for a page. The page
+/// depends on the low bits with a probability of `pages / 2^40` only.
+const SHARE_MASK: u64 = (1 << 24) - 1;
+
+/// So many of 2^24.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share, at most 1
+fn share(of_one: f64) -> u64 {
+    (of_one * 16_777_216.0).round() as u64
+}
+
+/// A page below `pages`, from the high bits.
+#[allow(clippy::cast_possible_truncation)] // below the pages
+#[inline]
+fn high_page(bits: u64, pages: u32) -> u32 {
+    ((u128::from(bits) * u128::from(pages)) >> 64) as u32
+}
+
+/// Every page is equally likely.
+#[derive(Debug, Clone)]
+pub struct Uniform {
+    range: Range<u32>,
+    random: Random,
+}
+
+impl Uniform {
+    /// Over a range of pages.
+    ///
+    /// # Panics
+    /// An empty range.
+    pub fn new(range: Range<u32>, seed: u64) -> Self {
+        assert!(!range.is_empty());
+        Self {
+            range,
+            random: Random::new(seed),
+        }
+    }
+}
+
+impl PageWorkload for Uniform {
+    #[inline]
+    fn batch(&mut self, batch: &mut Batch) {
+        let (first, pages) = (self.range.start, self.range.end - self.range.start);
+        batch.fill(|| first + self.random.below_u32(pages));
+    }
+}
+
+/// A rank's page: a few pages get most writes, and lie anywhere.
+#[derive(Debug, Clone)]
+pub struct Scattered {
+    range: Range<u32>,
+    step: u64,
+}
+
+impl Scattered {
+    /// Over a range of pages.
+    ///
+    /// # Panics
+    /// An empty range.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )] // a share of a u32
+    pub fn new(range: Range<u32>) -> Self {
+        assert!(!range.is_empty());
+        let pages = u64::from(range.end - range.start);
+        // Steps of the golden section, without a common divisor, meet each page once.
+        let mut step = ((pages as f64 * 0.618_033_988_749_894_9) as u64).max(1);
+        while divisor(step, pages) > 1 {
+            step += 1;
+        }
+        Self { range, step }
+    }
+
+    /// The page of a rank (from 0 on, below the pages of the range): each rank has its own.
+    #[allow(clippy::cast_possible_truncation)] // below the range's end
+    #[inline]
+    pub fn page(&self, rank: u32) -> u32 {
+        let pages = u64::from(self.range.end - self.range.start);
+        self.range.start + (u64::from(rank) * self.step % pages) as u32
+    }
+}
+
+fn divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { divisor(b, a % b) }
+}
+
+/// Zipf over the pages, the likely ones scattered.
+#[derive(Debug, Clone)]
+pub struct Zipfian {
+    zipf: Zipf,
+    pages: Scattered,
+    random: Random,
+}
+
+impl Zipfian {
+    /// Over a range of pages; exponent 0 is uniform, 1 is Zipf's own.
+    ///
+    /// # Panics
+    /// An empty range.
+    pub fn new(range: Range<u32>, exponent: f64, seed: u64) -> Self {
+        Self {
+            zipf: Zipf::new(range.end - range.start, exponent),
+            pages: Scattered::new(range),
+            random: Random::new(seed),
+        }
+    }
+}
+
+impl PageWorkload for Zipfian {
+    #[inline]
+    fn batch(&mut self, batch: &mut Batch) {
+        batch.fill(|| self.pages.page(self.zipf.draw(&mut self.random) - 1));
+    }
+}
+
+/// A small hot part gets most writes.
+#[derive(Debug, Clone)]
+pub struct HotCold {
+    hot: Range<u32>,
+    cold: Range<u32>,
+    /// Of 2^24 writes so many are hot.
+    hot_writes: u64,
+    streams: Option<(u8, u8)>,
+    /// Drawn and not yet handed out, where streams are kept apart.
+    waiting: [Batch; 2],
+    random: Random,
+}
+
+impl HotCold {
+    /// The first `hot_share` of the pages gets `hot_traffic` of the writes, each page of a part
+    /// equally likely. With `streams`, hot and cold writes go to these.
+    ///
+    /// # Panics
+    /// Unless both shares lie between 0 and 1 and leave a page to either part.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )] // shares
+    pub fn new(
+        range: Range<u32>,
+        hot_share: f64,
+        hot_traffic: f64,
+        streams: Option<(u8, u8)>,
+        seed: u64,
+    ) -> Self {
+        let pages = f64::from(range.end - range.start);
+        let border = range.start + (pages * hot_share).round() as u32;
+        assert!((0.0..=1.0).contains(&hot_traffic));
+        assert!(border > range.start && border < range.end);
+        let mut waiting = [Batch::default(), Batch::default()];
+        if let Some((hot, cold)) = streams {
+            waiting[0].stream = hot;
+            waiting[1].stream = cold;
+        }
+        Self {
+            hot: range.start..border,
+            cold: border..range.end,
+            hot_writes: share(hot_traffic),
+            streams,
+            waiting,
+            random: Random::new(seed),
+        }
+    }
+
+    #[inline]
+    fn draw(&mut self) -> (bool, u32) {
+        let bits = self.random.bits();
+        let hot = bits & SHARE_MASK < self.hot_writes;
+        let range = if hot { &self.hot } else { &self.cold };
+        (hot, range.start + high_page(bits, range.end - range.start))
+    }
+}
+
+impl PageWorkload for HotCold {
+    #[inline]
+    fn batch(&mut self, batch: &mut Batch) {
+        if self.streams.is_none() {
+            batch.fill(|| self.draw().1);
+            return;
+        }
+        loop {
+            let (hot, page) = self.draw();
+            let waiting = &mut self.waiting[usize::from(!hot)];
+            waiting.write(page);
+            if waiting.is_full() {
+                batch.clone_from(waiting);
+                waiting.clear();
+                return;
+            }
+        }
+    }
+}
+
+/// One page after the other, again and again.
+#[derive(Debug, Clone)]
+pub struct Sequential {
+    range: Range<u32>,
+    next: u32,
+}
+
+impl Sequential {
+    /// Over a range of pages.
+    ///
+    /// # Panics
+    /// An empty range.
+    pub fn new(range: Range<u32>) -> Self {
+        assert!(!range.is_empty());
+        Self {
+            next: range.start,
+            range,
+        }
+    }
+}
+
+impl PageWorkload for Sequential {
+    #[inline]
+    fn batch(&mut self, batch: &mut Batch) {
+        batch.fill(|| {
+            let page = self.next;
+            self.next = if page + 1 == self.range.end {
+                self.range.start
+            } else {
+                page + 1
+            };
+            page
+        });
+    }
+}
+
+/// A share of trims that there cannot be.
+#[derive(Debug, Clone, Copy, PartialEq, Error)]
+#[error("the share of trims is {0}, expected 0 to 0.49: from a half on, nothing stays in use")]
+pub struct TrimShareError(pub f64);
+
+/// Uniform writes with trims: a share q of the requests trims a page drawn from those in use, the
+/// others write a page drawn from all (Frankie, Hughes, Kreutz-Delgado: A mathematical model of the
+/// trim command in NAND-flash SSDs, 2012). In the long run `(1 - 2q) / (1 - q)` of the pages are in use.
+///
+/// A page in use is found by drawing until one is: exactly uniform, one bit by page, and `1/s` draws
+/// where a share `s` is in use (50 of them at q = 0.49).
+#[derive(Debug, Clone)]
+pub struct UniformTrim {
+    pages: u32,
+    in_use: Vec<u64>,
+    in_use_pages: u32,
+    /// Of 2^24 requests so many are trims.
+    trims: u64,
+    /// A write that has to wait for the next batch.
+    held_back: Option<u32>,
+    random: Random,
+}
+
+impl UniformTrim {
+    /// On pages 0 to `pages` (above 0), all of them or none in use at first.
+    ///
+    /// # Errors
+    /// A share that is negative or above 0.49.
+    ///
+    /// # Panics
+    /// Without pages.
+    pub fn new(
+        pages: u32,
+        trim_share: f64,
+        all_in_use: bool,
+        seed: u64,
+    ) -> Result<Self, TrimShareError> {
+        assert!(pages > 0);
+        if !(0.0..=0.49).contains(&trim_share) {
+            return Err(TrimShareError(trim_share));
+        }
+        let word = if all_in_use { u64::MAX } else { 0 };
+        Ok(Self {
+            pages,
+            in_use: vec![word; pages.div_ceil(64) as usize],
+            in_use_pages: if all_in_use { pages } else { 0 },
+            trims: share(trim_share),
+            held_back: None,
+            random: Random::new(seed),
+        })
+    }
+
+    /// Pages in use, by the workload's own account.
+    pub fn in_use_pages(&self) -> u32 {
+        self.in_use_pages
+    }
+
+    #[inline]
+    fn is_in_use(&self, page: u32) -> bool {
+        self.in_use[page as usize / 64] >> (page % 64) & 1 == 1
+    }
+
+    /// Enters a write, unless the page is trimmed by the batch's discards: they come after the writes.
+    #[inline]
+    fn write(&mut self, batch: &mut Batch, page: u32) -> bool {
+        if !self.is_in_use(page) {
+            if batch.discards().contains(&page) {
+                return false;
+            }
+            self.in_use[page as usize / 64] |= 1 << (page % 64);
+            self.in_use_pages += 1;
+        }
+        batch.write(page);
+        true
+    }
+}
+
+impl PageWorkload for UniformTrim {
+    #[inline]
+    fn batch(&mut self, batch: &mut Batch) {
+        batch.clear();
+        batch.stream = 0;
+        if let Some(page) = self.held_back.take() {
+            self.write(batch, page);
+        }
+        while !batch.is_full() {
+            let bits = self.random.bits();
+            if bits & SHARE_MASK < self.trims {
+                if self.in_use_pages == 0 {
+                    continue; // nothing to trim: the request is void
+                }
+                let page = loop {
+                    let page = self.random.below_u32(self.pages);
+                    if self.is_in_use(page) {
+                        break page;
+                    }
+                };
+                self.in_use[page as usize / 64] &= !(1 << (page % 64));
+                self.in_use_pages -= 1;
+                batch.discard(page);
+            } else {
+                let page = high_page(bits, self.pages);
+                if !self.write(batch, page) {
+                    self.held_back = Some(page);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Several at once, each with its share of the writes.
+pub struct PageMix {
+    parts: Vec<(f64, f64, Box<dyn PageWorkload + Send>)>,
+}
+
+impl PageMix {
+    /// Parts by weight (above 0). Batches of one part are not mixed with another's: the shares are
+    /// exact to within a batch.
+    ///
+    /// # Panics
+    /// Without parts, or with a weight that is not above 0.
+    pub fn new(parts: Vec<(f64, Box<dyn PageWorkload + Send>)>) -> Self {
+        assert!(!parts.is_empty() && parts.iter().all(|&(weight, _)| weight > 0.0));
+        Self {
+            parts: (parts.into_iter())
+                .map(|(weight, part)| (1.0 / weight, 0.0, part))
+                .collect(),
+        }
+    }
+}
+
+impl PageWorkload for PageMix {
+    fn batch(&mut self, batch: &mut Batch) {
+        let (cost, spent, part) = (self.parts.iter_mut())
+            .min_by(|a, b| a.1.total_cmp(&b.1))
+            .expect("not empty");
+        part.batch(batch);
+        #[allow(clippy::cast_precision_loss)] // at most 64
+        let pages = batch.writes().len().max(1) as f64;
+        *spent += *cost * pages;
+    }
+}

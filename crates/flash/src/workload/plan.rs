@@ -1,0 +1,160 @@
+//! What a workload has decided to do and not yet done.
+
+use std::collections::VecDeque;
+
+use super::Operation;
+
+/// Numbers of files: those of a workload among several are `offset`, `offset + stride` ...; a number is
+/// used again after its file is gone.
+#[derive(Debug, Clone)]
+pub(super) struct Names {
+    unused: Vec<u32>,
+    next: u32,
+    stride: u32,
+}
+
+impl Names {
+    pub(super) fn new(namespace: Namespace) -> Self {
+        Self {
+            unused: Vec::new(),
+            next: namespace.offset,
+            stride: namespace.stride,
+        }
+    }
+
+    pub(super) fn take(&mut self) -> u32 {
+        self.unused.pop().unwrap_or_else(|| {
+            let name = self.next;
+            self.next += self.stride;
+            name
+        })
+    }
+
+    pub(super) fn give_back(&mut self, name: u32) {
+        self.unused.push(name);
+    }
+}
+
+/// Which numbers a workload may give to files, and how it writes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Namespace {
+    /// The first.
+    pub offset: u32,
+    /// From one to the next; at least 1.
+    pub stride: u32,
+    /// Stream of its data.
+    pub stream: u8,
+    /// Pages that are written at once before others have their turn; at least 1.
+    pub chunk_pages: u32,
+}
+
+impl Default for Namespace {
+    fn default() -> Self {
+        Self {
+            offset: 0,
+            stride: 1,
+            stream: 0,
+            chunk_pages: 64,
+        }
+    }
+}
+
+/// Operations in their order; long appends and overwrites are handed out in chunks.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    queue: VecDeque<Operation>,
+    names: Names,
+    stream: u8,
+    chunk_pages: u32,
+}
+
+impl Plan {
+    pub(super) fn new(namespace: Namespace) -> Self {
+        Self {
+            queue: VecDeque::new(),
+            names: Names::new(namespace),
+            stream: namespace.stream,
+            chunk_pages: namespace.chunk_pages.max(1),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// A new file of so many pages.
+    pub(super) fn create(&mut self, pages: u32) -> u32 {
+        let file = self.names.take();
+        self.queue.push_back(Operation::Create {
+            file,
+            stream: self.stream,
+        });
+        self.queue.push_back(Operation::Append { file, pages });
+        file
+    }
+
+    /// All of a file is read.
+    pub(super) fn read(&mut self, file: u32, pages: u32) {
+        self.queue.push_back(Operation::Read {
+            file,
+            offset: 0,
+            pages,
+        });
+    }
+
+    pub(super) fn overwrite(&mut self, file: u32, offset: u32, pages: u32) {
+        self.queue.push_back(Operation::Overwrite {
+            file,
+            offset,
+            pages,
+        });
+    }
+
+    pub(super) fn delete(&mut self, file: u32) {
+        self.queue.push_back(Operation::Delete { file });
+        // Its number can be given to a file that is created later in the same plan: plans are done
+        // in order.
+        self.names.give_back(file);
+    }
+
+    /// The next operation, if there is one.
+    pub(super) fn pop(&mut self) -> Option<Operation> {
+        let chunk = self.chunk_pages;
+        match self.queue.front_mut()? {
+            Operation::Append { file, pages } if *pages > chunk => {
+                *pages -= chunk;
+                Some(Operation::Append {
+                    file: *file,
+                    pages: chunk,
+                })
+            }
+            Operation::Overwrite {
+                file,
+                offset,
+                pages,
+            }
+            | Operation::Read {
+                file,
+                offset,
+                pages,
+            } if *pages > chunk => {
+                let (file, start) = (*file, *offset);
+                *pages -= chunk;
+                *offset += chunk;
+                Some(match self.queue.front()? {
+                    Operation::Read { .. } => Operation::Read {
+                        file,
+                        offset: start,
+                        pages: chunk,
+                    },
+                    _ => Operation::Overwrite {
+                        file,
+                        offset: start,
+                        pages: chunk,
+                    },
+                })
+            }
+            _ => self.queue.pop_front(),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Lucene's segments below Elasticsearch or OpenSearch: created, merged in tiers, deleted with their
+//! index.
+//!
+//! A flush makes a small segment. Lucene's `TieredMergePolicy` decides which segments become one: when
+//! there are more than its budget of so many by tier, it merges the ten whose sizes are most alike,
+//! the smallest first, up to a maximum size. An index that has reached its size is rolled over; when the
+//! space is used up, the oldest index is deleted whole (index lifecycle management).
+
+use std::collections::VecDeque;
+
+use super::plan::{Namespace, Plan};
+use super::{Operation, Workload};
+
+/// Segments by tier, and merged at once, as Lucene has them by default.
+const PER_TIER: usize = 10;
+
+/// Indices and their segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segments {
+    /// Pages of all indices together, at most; a merge's output beside its inputs comes on top.
+    pub space_pages: u32,
+    /// Pages of a segment as it is flushed; at least 1.
+    pub flush_pages: u32,
+    /// No merge makes more than this (Lucene: 5 GB); at least twice a flush.
+    pub segment_pages_max: u32,
+    /// An index of so many pages is rolled over; at least a flush, at most half of the space.
+    pub index_pages: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    file: u32,
+    pages: u32,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Index {
+    segments: Vec<Segment>,
+    pages: u64,
+}
+
+/// [`Segments`] at work.
+#[derive(Debug, Clone)]
+pub struct Indexing {
+    settings: Segments,
+    plan: Plan,
+    /// Oldest first; the last one is written to.
+    indices: VecDeque<Index>,
+    pages: u64,
+    loaded: bool,
+}
+
+impl Indexing {
+    /// # Panics
+    /// Unless the bounds in [`Segments`] are kept.
+    pub fn new(settings: Segments, namespace: Namespace) -> Self {
+        let Segments {
+            space_pages,
+            flush_pages,
+            segment_pages_max,
+            index_pages,
+        } = settings;
+        assert!(flush_pages >= 1 && segment_pages_max / 2 >= flush_pages);
+        assert!((flush_pages..=space_pages / 2).contains(&index_pages));
+        Self {
+            settings,
+            plan: Plan::new(namespace),
+            indices: VecDeque::from([Index::default()]),
+            pages: 0,
+            loaded: false,
+        }
+    }
+
+    /// Segments of the index that is written to.
+    pub fn open_segments(&self) -> usize {
+        self.indices.back().map_or(0, |index| index.segments.len())
+    }
+
+    fn flush(&mut self) {
+        let pages = self.settings.flush_pages;
+        if (self.indices.back())
+            .is_none_or(|index| index.pages >= u64::from(self.settings.index_pages))
+        {
+            self.indices.push_back(Index::default());
+        }
+        while self.pages + u64::from(pages) > u64::from(self.settings.space_pages) {
+            let oldest = self.indices.pop_front().expect("they hold the pages");
+            self.loaded = true;
+            self.pages -= oldest.pages;
+            for segment in oldest.segments {
+                self.plan.delete(segment.file);
+            }
+        }
+        let file = self.plan.create(pages);
+        self.pages += u64::from(pages);
+        let index = self.indices.back_mut().expect("pushed above");
+        index.pages += u64::from(pages);
+        index.segments.push(Segment { file, pages });
+        // Largest first, as the policy looks at them.
+        while let Some(merged) = find_merge(&mut index.segments, &self.settings) {
+            for segment in &merged {
+                self.plan.read(segment.file, segment.pages);
+            }
+            let pages = merged.iter().map(|segment| segment.pages).sum();
+            let file = self.plan.create(pages);
+            for segment in &merged {
+                self.plan.delete(segment.file);
+            }
+            index.segments.push(Segment { file, pages });
+        }
+    }
+}
+
+/// Takes the segments of the best merge out, if one is due.
+#[allow(clippy::cast_precision_loss)] // pages below 2^32
+fn find_merge(segments: &mut Vec<Segment>, settings: &Segments) -> Option<Vec<Segment>> {
+    segments.sort_by_key(|segment| std::cmp::Reverse(segment.pages));
+    let max = u64::from(settings.segment_pages_max);
+    let floor = settings.flush_pages;
+    // Those above half of the maximum are done: merging them with others makes little sense.
+    let done = segments.partition_point(|segment| u64::from(segment.pages) * 2 > max);
+    let eligible = &segments[done..];
+    if eligible.len() <= budget(eligible, floor, max) {
+        return None;
+    }
+    let mut best: Option<(f64, Vec<usize>)> = None;
+    for start in 0..eligible.len() {
+        let (mut total, mut chosen, mut too_large) = (0, Vec::new(), false);
+        for (index, segment) in eligible.iter().enumerate().skip(start) {
+            if chosen.len() == PER_TIER {
+                break;
+            }
+            if total + u64::from(segment.pages) > max {
+                // A smaller one further on may still fit.
+                too_large = true;
+                continue;
+            }
+            total += u64::from(segment.pages);
+            chosen.push(index);
+        }
+        if chosen.len() < 2 || (chosen.len() < PER_TIER && !too_large && start > 0) {
+            continue;
+        }
+        // Lopsided merges cost most for what they bring; of even ones, smaller ones come first.
+        let largest = f64::from(eligible[chosen[0]].pages.max(floor));
+        let floored: f64 = chosen
+            .iter()
+            .map(|&index| f64::from(eligible[index].pages.max(floor)))
+            .sum();
+        let skew = if too_large {
+            1.0 / PER_TIER as f64
+        } else {
+            largest / floored
+        };
+        let score = skew * (total as f64).powf(0.05);
+        if best.as_ref().is_none_or(|(least, _)| score < *least) {
+            best = Some((score, chosen));
+        }
+    }
+    let (_, mut chosen) = best?;
+    chosen.reverse();
+    Some(
+        (chosen.into_iter())
+            .map(|index| segments.remove(done + index))
+            .collect(),
+    )
+}
+
+/// How many segments may stand side by side: ten of the smallest size, ten of ten times that, and so
+/// on.
+fn budget(segments: &[Segment], floor: u32, max: u64) -> usize {
+    let smallest = segments
+        .last()
+        .map_or(floor, |segment| segment.pages.max(floor));
+    let mut size = u64::from(smallest);
+    let mut left: u64 = segments
+        .iter()
+        .map(|segment| u64::from(segment.pages))
+        .sum();
+    let mut allowed = 0;
+    loop {
+        let count = left.div_ceil(size);
+        if count <= PER_TIER as u64 || size >= max {
+            #[allow(clippy::cast_possible_truncation)] // at most the segments
+            return (allowed + count as usize).max(PER_TIER);
+        }
+        allowed += PER_TIER;
+        left -= PER_TIER as u64 * size;
+        size = (size * PER_TIER as u64).min(max);
+    }
+}
+
+impl Workload for Indexing {
+    fn next(&mut self) -> Operation {
+        if self.plan.is_empty() {
+            self.flush();
+        }
+        self.plan.pop().expect("planned above")
+    }
+
+    fn is_loaded(&self) -> bool {
+        self.loaded
+    }
+
+    fn peak_pages(&self) -> u64 {
+        u64::from(self.settings.space_pages) + u64::from(self.settings.segment_pages_max)
+    }
+}
