@@ -2,6 +2,8 @@
 //! that must hold for any input: what the filter keeps, it keeps again; what is written back reads
 //! the same.
 
+mod trace;
+
 use host::source::{Limits, read_bytes};
 use host::{Command, filter, jobs, storage, stores};
 use http::{Credentials, Endpoint};
@@ -211,6 +213,16 @@ pub const TARGETS: &[Target] = &[
         name: "kernel-release",
         run: kernel_release,
         seeds: &["6.18.44-fc-v657\n", "3.10.0-1160.el7.x86_64"],
+    },
+    Target {
+        name: "trace",
+        run: trace::read,
+        seeds: trace::SEEDS,
+    },
+    Target {
+        name: "trace-replay",
+        run: trace::replay,
+        seeds: trace::SEEDS,
     },
 ];
 
@@ -496,6 +508,8 @@ mod tests {
             ("kernel-release", |seed| {
                 KernelRelease::parse(&text(seed)).is_some()
             }),
+            ("trace", trace::reaches),
+            ("trace-replay", trace::reaches),
         ] {
             let target = TARGETS.iter().find(|target| target.name == name);
             let seeds = target.expect(name).seeds;
