@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo test deps lint unit fuzz-smoke guest lab docs bench bench-trim release deny fuzz clean test-crash crash completeness test-servers servers
+.PHONY: demo test deps lint unit fuzz-smoke guest lab docs bench bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers
 
 demo: release
 	@./lab/demo.sh
@@ -61,6 +61,10 @@ crash:
 	@COUNT=8 ./lab/crash/kill.sh
 	@COUNT=1 ./lab/crash/power.sh
 
+# The drive's write amplification against closed forms, on drives of millions of pages: minutes.
+test-ssd:
+	cargo test --locked -p flash --test it -- --ignored
+
 # Below real servers: Elasticsearch 6.8 and 7.17, OpenSearch 2.19. They come through Maven.
 test-servers:
 	@./lab/servers/test-trim.sh
@@ -85,6 +89,11 @@ bench: release
 bench-trim: release
 	@./benches/trim.sh | tee target/trim-bench.md; status=$${PIPESTATUS[0]}; \
 	    ! grep -q '^|' target/trim-bench.md || mv target/trim-bench.md docs/; exit $$status
+
+# The simulated drive beside a plain loop, and beside ftlsim where FTLSIM names a copy of it: prints Markdown.
+# 256 million pages take minutes and 4 GB: SIZES="1 16" is quick.
+bench-ssd:
+	@SIZES="$(SIZES)" FTLSIM="$(FTLSIM)" ./benches/ssd/speed.sh
 
 # Licences, sources and advisories (cargo install cargo-deny).
 deny:

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# How fast the translation layer is, beside a plain loop and, where it is at hand, beside ftlsim.
+#
+#   make bench-ssd                        1, 4, 16, 64 and 256 million pages: some minutes, 8 GB
+#   SIZES="1 16" benches/ssd/speed.sh           millions of pages
+#   FTLSIM=~/sssl-ftlsim benches/ssd/speed.sh   with the C core of a copy of github.com/pjd-nu/sssl-ftlsim
+#
+# ftlsim is compiled in a temporary directory, and none of it is kept.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+cargo build --locked -q --release -p flash --example speed >&2
+speed=${CARGO_TARGET_DIR:-target}/release/examples/speed
+if [ -n "${FTLSIM:-}" ]; then
+    dir=$(mktemp -d)
+    trap 'rm -rf "$dir"' EXIT
+    # Its callbacks into Python are never set here: names for them are all that is missing.
+    cat >"$dir/Python.h" <<'PYTHON'
+typedef struct PyObject PyObject;
+#define PyErr_SetString(kind, text) abort()
+#define PyErr_Occurred() 0
+#define Py_BuildValue(...) ((PyObject *)0)
+#define PyEval_CallObject(function, arguments) ((PyObject *)0)
+#define Py_DECREF(object) ((void)(object))
+PYTHON
+    cc -O3 -march=native -w -I "$dir" -I "$FTLSIM" -o "$dir/ftlsim" benches/ssd/ftlsim.c "$FTLSIM/ftlsim.c"
+    export FTLSIM_RUN=$dir/ftlsim
+fi
+# shellcheck disable=SC2086 # one argument for each size
+"$speed" ${SIZES:-1 4 16 64 256}
