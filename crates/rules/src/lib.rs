@@ -24,11 +24,13 @@ mod times;
 mod trim_jobs;
 mod trim_remedy;
 mod trim_state;
+mod trimming;
 mod volumes;
 mod wording;
 
 pub use catalogue::{Rule, all, find};
 pub use context::{Context, Outcome};
+pub use trimming::{TrimSchedule, Trimming, trimming};
 
 use facts::{Host, Skipped};
 

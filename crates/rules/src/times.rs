@@ -4,7 +4,7 @@ use crate::{disk_jobs, shell, wording};
 use facts::host::{Calendars, Job, Trigger};
 use facts::{Evidence, Host, InputError};
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Timestamp, Zoned};
 use schedule::{Calendar, Forecast};
 
 /// The wall clock of the host.
@@ -69,6 +69,11 @@ impl HostClock {
             .iter()
             .filter_map(|trigger| schedule::period_s(trigger, near, &self.zone))
             .min_by(f64::total_cmp)
+    }
+
+    /// A moment on the host's wall clock.
+    pub fn local(&self, at: Timestamp) -> Zoned {
+        at.to_zoned(self.zone.clone())
     }
 
     /// `Mon 2026-11-23 00:00`.
