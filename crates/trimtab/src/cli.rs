@@ -1,5 +1,6 @@
 //! The command line: one definition gives parsing, help, man pages and completions.
 
+use crate::commands::ssd::args::Ssd;
 use crate::commands::trim::values::{self, BytesPerSecond};
 use crate::commands::trim::window::Window;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -58,6 +59,8 @@ pub enum Command {
     Rule(Rule),
     /// Free, at the drives, what a mounted filesystem no longer uses
     Trim(Box<Trim>),
+    /// Simulate a solid-state drive: what will it do under this load, what would a change bring
+    Ssd(Ssd),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -1,6 +1,7 @@
 //! trimtab.toml: a table per command; a flag or an environment variable outranks it.
 
 use crate::cli::{Format, SeverityArg, TrimFormat};
+use crate::commands::ssd::args::SsdFormat;
 use crate::error::{CommandError, Kind};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,8 @@ pub struct Config {
     pub check: CheckConfig,
     /// `[trim]`.
     pub trim: TrimConfig,
+    /// `[ssd]`.
+    pub ssd: SsdConfig,
 }
 
 /// `[check]`.
@@ -68,6 +71,22 @@ pub struct TrimConfig {
     pub format: Option<TrimFormat>,
 }
 
+/// `[ssd]`: values are written as on the command line.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SsdConfig {
+    /// As `--format` of `run`.
+    pub format: Option<SsdFormat>,
+    /// As `--drive`.
+    pub drive: Option<PathBuf>,
+    /// As `--preset`.
+    pub preset: Option<String>,
+    /// As `--op`.
+    pub over_provisioning: Option<String>,
+    /// As `--policy`.
+    pub policy: Option<String>,
+}
+
 /// A finding that is known and accepted.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -113,7 +132,7 @@ impl Config {
     fn parse(text: &str, name: &str) -> Result<Self, CommandError> {
         let config: Self = toml::from_str(text).map_err(|error| {
             CommandError::new(Kind::Input, format!("configuration {name}: {error}"))
-                .hint("a table per command: [check] takes select, ignore, data_paths, format, fail_on, [[check.suppress]]; [trim] the long options of `trimtab trim` as window, max_latency ...")
+                .hint("a table per command: [check] takes select, ignore, data_paths, format, fail_on, [[check.suppress]]; [trim] the long options of `trimtab trim` as window, max_latency ...; [ssd] format, drive, preset, over_provisioning, policy")
         })?;
         for suppress in &config.check.suppress {
             if suppress.reason.trim().is_empty() {

@@ -83,6 +83,10 @@ fn run(cli: Cli) -> Result<ExitCode, CommandError> {
             let config = Config::load(cli.config.as_deref())?;
             commands::trim::run(&arguments, &config, cli.config.as_deref(), cli.quiet)
         }
+        Command::Ssd(arguments) => {
+            let config = Config::load(cli.config.as_deref())?;
+            commands::ssd::run(&arguments, &config, cli.quiet)
+        }
         Command::Completions { shell } => commands::manual::completions(shell),
         Command::Man { directory } => commands::manual::pages(&directory),
     }

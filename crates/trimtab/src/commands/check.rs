@@ -177,7 +177,10 @@ fn unused_suppressions<'a>(
 
 /// Now, or the moment that `SOURCE_DATE_EPOCH` names, for reports that can be repeated
 /// (<https://reproducible-builds.org/specs/source-date-epoch/>).
-fn generated_at() -> Result<Timestamp, CommandError> {
+///
+/// # Errors
+/// When that is no number.
+pub fn generated_at() -> Result<Timestamp, CommandError> {
     let Ok(text) = std::env::var("SOURCE_DATE_EPOCH") else {
         return Ok(Timestamp::now());
     };

@@ -5,4 +5,5 @@ pub mod collect;
 pub mod manual;
 pub mod rule;
 pub mod source;
+pub mod ssd;
 pub mod trim;

@@ -8,6 +8,8 @@ mod hostile;
 mod house;
 mod live;
 mod recorded;
+mod ssd;
+mod ssd_tools;
 mod support;
 mod surroundings;
 mod trim;

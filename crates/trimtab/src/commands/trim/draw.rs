@@ -65,7 +65,7 @@ impl Draw {
     }
 
     /// The line as it stands now; elsewhere than on a terminal it is written now and then.
-    fn show(&mut self, line: &str) {
+    pub fn show(&mut self, line: &str) {
         if self.quiet {
             return;
         }

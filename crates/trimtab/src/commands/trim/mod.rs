@@ -4,7 +4,7 @@ mod again;
 mod audit;
 mod consent;
 mod describe;
-mod draw;
+pub mod draw;
 mod forecast;
 mod layers;
 mod lines;
@@ -21,7 +21,7 @@ mod tell;
 pub mod values;
 mod waiting;
 pub mod window;
-mod words;
+pub mod words;
 
 use crate::cli::Trim;
 use crate::commands::source;

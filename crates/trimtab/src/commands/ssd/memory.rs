@@ -1,0 +1,58 @@
+//! A drive whose tables do not fit is refused before it takes the machine down.
+
+use crate::error::{CommandError, Kind};
+use flash::geometry::Geometry;
+
+/// Bytes that the tables of a drive take, more or less: four by logical page, four and a bit by
+/// physical page, some by block.
+pub fn table_bytes(geometry: &Geometry) -> u64 {
+    let physical = geometry.physical_pages();
+    geometry.logical_pages * 4 + physical * 4 + physical / 8 + u64::from(geometry.data_blocks) * 16
+}
+
+/// Refuses what does not fit into the memory that is left.
+///
+/// # Errors
+/// Where it does not. Where that cannot be told it is tried.
+pub fn require(bytes: u64) -> Result<(), CommandError> {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    match available(&meminfo) {
+        Some(available) if bytes > available => Err(CommandError::new(
+            Kind::Environment,
+            format!(
+                "the tables take {}, and {} of memory are left",
+                report::human_bytes(bytes),
+                report::human_bytes(available)
+            ),
+        )
+        .hint("fewer or larger pages need less: --logical-pages, --page-bytes, --simulated-pages")),
+        _ => Ok(()),
+    }
+}
+
+/// `MemAvailable` of /proc/meminfo (proc(5)).
+fn available(meminfo: &str) -> Option<u64> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_read() {
+        let text = "MemTotal:       24576000 kB\nMemAvailable:   12288 kB\n";
+        assert_eq!(available(text), Some(12288 << 10));
+        assert_eq!(available("MemTotal: 1 kB\n"), None);
+        assert_eq!(available("MemAvailable: much\n"), None);
+        let error = require(u64::MAX / 2).err();
+        // Where /proc is not there nothing is refused.
+        if std::path::Path::new("/proc/meminfo").exists() {
+            assert!(error.unwrap().message.contains("memory are left"));
+        }
+    }
+}

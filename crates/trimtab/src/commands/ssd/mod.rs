@@ -1,0 +1,56 @@
+//! `trimtab ssd`: arguments to a simulated drive, what it did to text, JSON, CSV and HTML.
+
+pub mod args;
+mod bare;
+mod bare_answer;
+mod blockmap;
+mod calibrate;
+mod chart;
+mod days;
+mod document;
+mod drive_file;
+mod example;
+mod from_host;
+mod html;
+mod load;
+mod memory;
+mod numbers;
+mod progress;
+mod replay;
+mod replay_answer;
+mod run;
+mod scenario_answer;
+mod spec;
+mod story;
+mod svg;
+mod sweep;
+mod table;
+pub mod values;
+
+use crate::config::Config;
+use crate::error::CommandError;
+use args::{Ssd, SsdCommand};
+use std::process::ExitCode;
+
+/// Runs `trimtab ssd`.
+///
+/// # Errors
+/// When it could not run.
+pub fn run(arguments: &Ssd, config: &Config, quiet: bool) -> Result<ExitCode, CommandError> {
+    match &arguments.command {
+        SsdCommand::Run(arguments) => run::run(arguments, config, quiet)?,
+        SsdCommand::Sweep(arguments) => {
+            let days = &arguments.scene.days;
+            let found = days
+                .from_host
+                .as_deref()
+                .map(|mount| from_host::read(days, mount, config))
+                .transpose()?;
+            return sweep::run(arguments, found.as_ref(), &config.ssd, quiet);
+        }
+        SsdCommand::Replay(arguments) => replay::run(arguments, &config.ssd, quiet)?,
+        SsdCommand::Example(arguments) => example::run(arguments, quiet)?,
+        SsdCommand::Calibrate(arguments) => return calibrate::run(arguments),
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,117 @@
+//! Numbers in words. Drives are sold by powers of ten, and so are bytes told here.
+
+/// Units of bytes, each a thousand of the one before.
+const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
+
+/// `3.84 TB`, `960 GB`, `512 B`: at most three digits that count.
+pub fn bytes(bytes: f64) -> String {
+    let mut value = bytes.max(0.0);
+    let mut unit = 0;
+    // Just below the next unit, 999.7 would be shown as "1000".
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    format!("{} {}", digits(value), UNITS[unit])
+}
+
+/// Three digits that count, no zeros at the end: `3.84`, `62`, `0.071`.
+pub fn digits(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value:.0}");
+    }
+    let magnitude = value.abs().log10().floor();
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 12
+    let decimals = (2.0 - magnitude).clamp(0.0, 12.0) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') {
+        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
+    text
+}
+
+/// `7 %`, `62.5 %`.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let text = if (percent - percent.round()).abs() < 0.05 {
+        format!("{percent:.0}")
+    } else {
+        format!("{percent:.1}")
+    };
+    // A fall that rounds to nothing is none.
+    format!("{} %", if text == "-0" { "0" } else { &text })
+}
+
+/// A write amplification: `1.3`, `12`.
+pub fn amplification(value: f64) -> String {
+    if value < 10.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.0}")
+    }
+}
+
+/// The same to two digits after the point, for tables.
+pub fn fine(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"))
+}
+
+/// Microseconds as people say them: `340 us`, `1.2 ms`, `3.4 s`.
+pub fn micros(us: f64) -> String {
+    if us < 999.5 {
+        format!("{us:.0} us")
+    } else if us < 999_500.0 {
+        format!("{} ms", digits(us / 1e3))
+    } else {
+        format!("{} s", digits(us / 1e6))
+    }
+}
+
+/// `1,048,576`.
+pub fn grouped(number: u64) -> String {
+    let plain = number.to_string();
+    let mut text = String::with_capacity(plain.len() + plain.len() / 3);
+    for (index, digit) in plain.chars().enumerate() {
+        if index > 0 && (plain.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_drives_are_sold() {
+        for (value, text) in [
+            (3.84e12, "3.84 TB"),
+            (1.9e12, "1.9 TB"),
+            (960e9, "960 GB"),
+            (512.0, "512 B"),
+            (999_700.0, "1 MB"),
+            (0.0, "0 B"),
+            (1e18, "1000 PB"),
+        ] {
+            assert_eq!(bytes(value), text);
+        }
+    }
+
+    #[test]
+    fn shares_and_the_rest() {
+        assert_eq!(percent(0.07), "7 %");
+        assert_eq!(percent(0.625), "62.5 %");
+        assert_eq!(percent(-0.0001), "0 %");
+        assert_eq!(amplification(3.94), "3.9");
+        assert_eq!(amplification(15.3), "15");
+        assert_eq!(digits(0.0712), "0.0712");
+        assert_eq!(digits(62.0), "62");
+        assert_eq!(digits(1234.5), "1234");
+        assert_eq!(micros(340.4), "340 us");
+        assert_eq!(micros(1234.0), "1.23 ms");
+        assert_eq!(grouped(1_048_576), "1,048,576");
+        assert_eq!(grouped(999), "999");
+    }
+}

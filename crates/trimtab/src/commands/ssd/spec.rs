@@ -1,0 +1,166 @@
+//! The drive that was asked for: flags, then the file, then the configuration, then what is usual.
+
+use super::args::{DriveArgs, Moved};
+use super::drive_file::{self, Described};
+use super::values;
+use crate::config::SsdConfig;
+use crate::error::{CommandError, Kind};
+use flash::ftl::Collection;
+use flash::time::{MAX_CHANNELS, MAX_DIES, Timing};
+use std::path::Path;
+
+/// Spare area of drives for clients.
+pub const OVER_PROVISIONING: f64 = 0.07;
+/// Dies of a terabyte in the presets.
+const DIES_OF_TB: f64 = 32.0;
+/// Dies of a channel where there are many.
+const DIES_OF_CHANNEL: u32 = 16;
+
+/// What is known of a drive before its size is.
+#[derive(Debug)]
+pub struct Basis {
+    /// The file's, or empty.
+    pub file: Described,
+    /// Spare area.
+    pub over_provisioning: f64,
+    /// Victims.
+    pub collection: Collection,
+    /// Pages of a block.
+    pub pages_per_block: u32,
+    /// Bytes of a page.
+    pub page_bytes: u32,
+    /// Moved pages have blocks of their own.
+    pub moved_apart: bool,
+    /// `tlc` ...
+    pub preset: String,
+}
+
+impl Basis {
+    /// Puts together what was said.
+    ///
+    /// # Errors
+    /// A file that cannot be read or understood; a page that is none.
+    pub fn new(
+        flags: &DriveArgs,
+        over_provisioning: Option<f64>,
+        policy: Option<Collection>,
+        config: &SsdConfig,
+        page_bytes: u64,
+    ) -> Result<Self, CommandError> {
+        let file = match flags.drive.as_deref().or(config.drive.as_deref()) {
+            Some(path) => drive_file::read(path)?,
+            None => Described::default(),
+        };
+        let configured = |key: &'static str| {
+            move |message: String| {
+                CommandError::new(
+                    Kind::Input,
+                    format!("configuration: [ssd] {key}: {message}"),
+                )
+            }
+        };
+        let config_op = config
+            .over_provisioning
+            .as_deref()
+            .map(values::over_provisioning)
+            .transpose()
+            .map_err(configured("over_provisioning"))?;
+        let config_policy = config
+            .policy
+            .as_deref()
+            .map(values::policy)
+            .transpose()
+            .map_err(configured("policy"))?;
+        let config_preset = config
+            .preset
+            .as_deref()
+            .map(values::preset)
+            .transpose()
+            .map_err(configured("preset"))?;
+        let page_bytes = flags.page_bytes.or(file.page_bytes).unwrap_or(page_bytes);
+        let page_bytes = u32::try_from(page_bytes).map_err(|_| {
+            CommandError::new(
+                Kind::Usage,
+                format!("--page-bytes: expected less than 4 GiB, found {page_bytes}"),
+            )
+        })?;
+        let moved = flags.moved.or(file.moved);
+        Ok(Self {
+            over_provisioning: over_provisioning
+                .or(file.over_provisioning)
+                .or(config_op)
+                .unwrap_or(OVER_PROVISIONING),
+            collection: policy
+                .or(file.policy)
+                .or(config_policy)
+                .unwrap_or(Collection::Greedy),
+            pages_per_block: flags
+                .pages_per_block
+                .or(file.pages_per_block)
+                .unwrap_or(256),
+            page_bytes,
+            moved_apart: moved != Some(Moved::Shared),
+            preset: flags
+                .preset
+                .clone()
+                .or_else(|| file.preset.clone())
+                .or(config_preset)
+                .unwrap_or_else(|| "tlc".to_owned()),
+            file,
+        })
+    }
+
+    /// The times of a drive of so many bytes: presets stand for a terabyte, and a larger drive has
+    /// more dies.
+    ///
+    /// # Errors
+    /// A number of the file that no drive has.
+    pub fn timing(&self, capacity_bytes: u64) -> Result<Timing, CommandError> {
+        let preset = Timing::preset(&self.preset).unwrap_or(Timing::TLC);
+        self.file.timing(sized(preset, capacity_bytes))
+    }
+}
+
+/// A preset with as many dies as a drive of this size has, more or less: a power of two.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss
+)] // clamped
+fn sized(preset: Timing, capacity_bytes: u64) -> Timing {
+    let wanted = (capacity_bytes as f64 / 1e12 * DIES_OF_TB).max(1.0);
+    let power = wanted.log2().round().exp2() as u32;
+    let dies = power.clamp(2, MAX_DIES);
+    let channels = (dies / DIES_OF_CHANNEL).clamp(preset.channels.min(dies), MAX_CHANNELS);
+    Timing {
+        dies,
+        channels,
+        ..preset
+    }
+}
+
+/// Where a path is shown.
+pub fn shown(path: &Path) -> String {
+    report::escape(&path.display().to_string()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn larger_drives_have_more_dies() {
+        for (bytes, dies, channels) in [
+            (1_000_000_000_000, 32, 8),
+            (3_840_000_000_000, 128, 8),
+            (15_360_000_000_000, 512, 32),
+            (240_000_000_000, 8, 8),
+            (1_000_000, 2, 2),
+            (u64::MAX, 1024, 64),
+        ] {
+            let timing = sized(Timing::TLC, bytes);
+            assert_eq!((timing.dies, timing.channels), (dies, channels), "{bytes}");
+            timing.check().unwrap();
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! A chart as SVG, for pages.
+
+use super::chart::{Chart, Curve};
+use super::html::escaped;
+use super::numbers::digits;
+use std::fmt::Write as _;
+
+/// Size of a chart.
+const WIDTH: f64 = 760.0;
+const HEIGHT: f64 = 230.0;
+/// Room for numbers.
+const LEFT: f64 = 56.0;
+const RIGHT: f64 = 12.0;
+const TOP: f64 = 10.0;
+const BOTTOM: f64 = 34.0;
+/// Dashes tell curves apart without colour.
+const DASHES: [&str; 5] = ["", "7 4", "2 3", "9 3 2 3", "4 2"];
+
+/// Low and high end.
+type Range = (f64, f64);
+
+/// The chart; empty where there is nothing to draw.
+pub fn chart(chart: &Chart) -> String {
+    let points = || {
+        let all = chart.curves.iter().flat_map(|curve| &curve.points);
+        all.filter(|(x, y)| x.is_finite() && y.is_finite())
+    };
+    if points().next().is_none() {
+        return String::new();
+    }
+    let widest = |range: Range, value: f64| (range.0.min(value), range.1.max(value));
+    let none = (f64::INFINITY, f64::NEG_INFINITY);
+    let x = grown(points().fold(none, |range, point| widest(range, point.0)));
+    let y = points().fold((chart.floor, chart.floor), |range, point| {
+        widest(range, point.1)
+    });
+    let steps = steps(grown(y));
+    let y = (steps.0, steps.1);
+    let mut out = format!(
+        "<figure><figcaption>{}</figcaption>\n<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" \
+         aria-label=\"{}\">\n",
+        escaped(&chart.title),
+        escaped(&chart.title)
+    );
+    axes(&mut out, chart, x, steps);
+    for (index, curve) in chart.curves.iter().enumerate().rev() {
+        line(&mut out, index, curve, x, y);
+    }
+    out += "</svg>\n<p class=\"legend\">";
+    for (index, curve) in chart.curves.iter().enumerate() {
+        let _ = write!(
+            out,
+            "<span><svg viewBox=\"0 0 34 10\" width=\"34\" height=\"10\" aria-hidden=\"true\"><path \
+             class=\"c{}\" d=\"M1 5H33\" stroke-dasharray=\"{}\"/></svg> {}</span> ",
+            index % DASHES.len(),
+            DASHES[index % DASHES.len()],
+            escaped(&curve.name)
+        );
+    }
+    if !chart.ticks.is_empty() {
+        let _ = write!(out, "<span>&#9650; {}</span>", escaped(&chart.tick_label));
+    }
+    out + "</p></figure>\n"
+}
+
+fn axes(out: &mut String, chart: &Chart, x: Range, (low, high, step): (f64, f64, f64)) {
+    let y = (low, high);
+    let mut value = low;
+    while value <= high + step / 2.0 {
+        let at = place_y(value, y);
+        let _ = writeln!(
+            out,
+            "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{:.0}\"/><text x=\"{:.0}\" y=\"{:.1}\" \
+             text-anchor=\"end\">{}</text>",
+            WIDTH - RIGHT,
+            LEFT - 6.0,
+            at + 4.0,
+            digits(value)
+        );
+        value += step;
+    }
+    let bottom = HEIGHT - BOTTOM;
+    for (at, anchor) in [(x.0, "start"), (x.1, "end")] {
+        let _ = writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.0}\" text-anchor=\"{anchor}\">{}</text>",
+            place_x(at, x),
+            bottom + 28.0,
+            digits(at)
+        );
+    }
+    let _ = writeln!(
+        out,
+        "<text x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>",
+        f64::midpoint(LEFT, WIDTH - RIGHT),
+        bottom + 28.0,
+        escaped(&chart.x_label)
+    );
+    for tick in chart
+        .ticks
+        .iter()
+        .filter(|tick| (x.0..=x.1).contains(*tick))
+    {
+        let at = place_x(*tick, x);
+        let _ = writeln!(
+            out,
+            "<path class=\"tick\" d=\"M{at:.1} {:.0}l4 8h-8z\"/>",
+            bottom + 3.0
+        );
+    }
+}
+
+fn line(out: &mut String, index: usize, curve: &Curve, x: Range, y: Range) {
+    let mut path = String::new();
+    let mut pen = 'M';
+    for point in &curve.points {
+        if point.0.is_finite() && point.1.is_finite() {
+            let _ = write!(
+                path,
+                "{pen}{:.1} {:.1}",
+                place_x(point.0, x),
+                place_y(point.1, y)
+            );
+            pen = 'L';
+        } else {
+            pen = 'M';
+        }
+    }
+    let style = index % DASHES.len();
+    let _ = writeln!(
+        out,
+        "<path class=\"c{style}\" stroke-dasharray=\"{}\" d=\"{path}\"/>",
+        DASHES[style]
+    );
+}
+
+fn place_x(value: f64, x: Range) -> f64 {
+    LEFT + (value - x.0) / (x.1 - x.0) * (WIDTH - LEFT - RIGHT)
+}
+
+fn place_y(value: f64, y: Range) -> f64 {
+    HEIGHT - BOTTOM - (value - y.0) / (y.1 - y.0) * (HEIGHT - TOP - BOTTOM)
+}
+
+/// A range of no width is a range around it.
+fn grown((low, high): Range) -> Range {
+    if high - low > 1e-9 {
+        (low, high)
+    } else {
+        (low, low + 1.0)
+    }
+}
+
+/// Ends and step of a scale of round numbers.
+fn steps((low, high): Range) -> (f64, f64, f64) {
+    let rough = (high - low) / 4.0;
+    let power = 10_f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 2.5, 5.0, 10.0]
+        .into_iter()
+        .map(|factor| factor * power)
+        .find(|&step| step >= rough)
+        .unwrap_or(rough);
+    (
+        (low / step).floor() * step,
+        (high / step).ceil() * step,
+        step,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_have_round_numbers() {
+        let close = |found: (f64, f64, f64), expected: (f64, f64, f64)| {
+            let pairs = [
+                (found.0, expected.0),
+                (found.1, expected.1),
+                (found.2, expected.2),
+            ];
+            assert!(pairs.iter().all(|(a, b)| (a - b).abs() < 1e-9), "{found:?}");
+        };
+        close(steps((1.0, 3.9)), (1.0, 4.0, 1.0));
+        close(steps((0.0, 870.0)), (0.0, 1000.0, 250.0));
+        close(steps((0.0, 0.013)), (0.0, 0.015, 0.005));
+    }
+
+    #[test]
+    fn names_cannot_leave_the_drawing() {
+        let hostile = Chart {
+            title: "<script>".to_owned(),
+            curves: vec![Curve {
+                name: "\"><b>".to_owned(),
+                points: vec![(0.0, 1.0), (1.0, f64::NAN), (2.0, 3.0)],
+            }],
+            ..Chart::default()
+        };
+        let text = chart(&hostile);
+        assert!(!text.contains("<script>") && !text.contains("<b>") && !text.contains("NaN"));
+        assert_eq!(chart(&Chart::default()), "");
+    }
+}

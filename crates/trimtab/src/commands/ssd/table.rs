@@ -1,0 +1,90 @@
+//! Tables for people, and comma-separated values for spreadsheets.
+
+/// Right-aligned columns under their names; the first `left` columns are left-aligned.
+pub fn text(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
+    let widths: Vec<usize> = (0..head.len())
+        .map(|column| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            let widest = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
+            // A name may stand in two lines, divided by a line break.
+            let name = head[column].lines().map(|line| line.chars().count());
+            widest.max(name.max().unwrap_or(0))
+        })
+        .collect();
+    let line = |cells: Vec<&str>| {
+        let mut out = String::new();
+        for (column, cell) in cells.into_iter().enumerate() {
+            let width = widths[column];
+            let cell = if column < left {
+                format!("{cell:<width$}")
+            } else {
+                format!("{cell:>width$}")
+            };
+            if column > 0 {
+                out += "  ";
+            }
+            out += &cell;
+        }
+        out.trim_end().to_owned() + "\n"
+    };
+    let lines = head
+        .iter()
+        .map(|name| name.lines().count())
+        .max()
+        .unwrap_or(1);
+    let mut out = String::new();
+    for index in 0..lines {
+        let names = head.iter().map(|name| {
+            let above = lines - name.lines().count();
+            let own = index.checked_sub(above);
+            own.and_then(|own| name.lines().nth(own)).unwrap_or("")
+        });
+        out += &line(names.collect());
+    }
+    for row in rows {
+        out += &line(row.iter().map(String::as_str).collect());
+    }
+    out
+}
+
+/// One line of RFC 4180, with a plain line break.
+pub fn csv_line<S: AsRef<str>>(cells: &[S]) -> String {
+    let cells: Vec<String> = cells.iter().map(|cell| csv_cell(cell.as_ref())).collect();
+    cells.join(",") + "\n"
+}
+
+fn csv_cell(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+/// A number, or nothing where it is unknown.
+pub fn csv_number(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned() {
+        let rows = vec![
+            vec!["7 %".to_owned(), "weekly".to_owned(), "3.90".to_owned()],
+            vec!["28 %".to_owned(), "daily".to_owned(), "11.20".to_owned()],
+        ];
+        assert_eq!(
+            text(&["spare", "trim", "write\nampl."], &rows, 2),
+            "               write\nspare  trim    ampl.\n7 %    weekly   3.90\n28 %   daily   11.20\n"
+        );
+    }
+
+    #[test]
+    fn cells_are_quoted_where_they_must_be() {
+        assert_eq!(csv_line(&["a", "b,c", "d\"e"]), "a,\"b,c\",\"d\"\"e\"\n");
+        assert_eq!(csv_number(None), "");
+    }
+}

@@ -1,0 +1,555 @@
+//! `trimtab ssd run`: small drives, the forms of output, drives of one's own, hosts.
+
+use crate::support::{recorded, run, stderr, stdout};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+/// A small scenario: some tenths of a second.
+const SCENARIO: &[&str] = &[
+    "ssd",
+    "run",
+    "--capacity",
+    "1TB",
+    "--writes-per-day",
+    "250GB",
+    "--fill",
+    "62%",
+    "--simulated-pages",
+    "64K",
+    "--days",
+    "21",
+];
+
+pub fn ssd(arguments: &[&str]) -> Output {
+    let mut all = vec!["ssd"];
+    all.extend(arguments);
+    run(&all)
+}
+
+pub fn json(output: &Output) -> Value {
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn scenario(more: &[&str]) -> Output {
+    let mut all = SCENARIO.to_vec();
+    all.extend(more);
+    run(&all)
+}
+
+fn bare(more: &[&str]) -> Value {
+    let mut all = vec![
+        "run",
+        "--logical-pages",
+        "256K",
+        "--pages-per-block",
+        "64",
+        "--format",
+        "json",
+    ];
+    all.extend(more);
+    json(&ssd(&all))
+}
+
+pub fn number(value: &Value) -> f64 {
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("a number, found {value}"))
+}
+
+pub fn amplification(document: &Value) -> f64 {
+    number(&document["result"]["write_amplification"])
+}
+
+pub fn file(directory: &Path, name: &str, text: &str) -> PathBuf {
+    let path = directory.join(name);
+    std::fs::write(&path, text).expect("a file");
+    path
+}
+
+pub fn fits(text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "{line:?}");
+    }
+}
+
+/// Over-provisioning, more words, and the values of Desnoyers, Van Houdt and Frankie that other
+/// simulations found as well.
+#[test]
+fn a_bare_drive_has_the_write_amplification_of_the_papers() {
+    for (words, expected) in [
+        (&["--op", "0.25", "--policy", "greedy"][..], 2.598),
+        (&["--op", "25%", "--policy", "fifo"], 2.693),
+        (&["--op", "0.28", "--policy", "d-choices:2"], 3.245),
+        (&["--op", "0.15", "--policy", "d-choices:10"], 3.930),
+        (
+            &["--op", "0.15", "--policy", "fifo", "--trim-share", "0.2"],
+            1.656,
+        ),
+    ] {
+        let document = bare(words);
+        let found = amplification(&document);
+        assert!(
+            (found / expected - 1.0).abs() < 0.005,
+            "{words:?}: {found}, {expected}"
+        );
+        let theory = number(&document["result"]["theory"]["write_amplification"]);
+        assert!(
+            (theory / expected - 1.0).abs() < 0.001,
+            "{words:?}: theory {theory}"
+        );
+        assert_eq!(document["schema"], "trimtab.ssd/1");
+        assert_eq!(document["result"]["kind"], "drive");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let words = |seed| {
+        let arguments = [
+            "run",
+            "--logical-pages",
+            "20000",
+            "--op",
+            "10%",
+            "--seed",
+            seed,
+            "--format",
+            "json",
+        ];
+        ssd(&arguments).stdout
+    };
+    assert_eq!(words("7"), words("7"));
+    assert_ne!(words("7"), words("8"));
+    assert_eq!(
+        scenario(&["--format", "json"]).stdout,
+        scenario(&["--format", "json"]).stdout
+    );
+}
+
+#[test]
+fn hot_and_cold_apart_are_cheaper() {
+    let mixed = bare(&["--op", "25%", "--workload", "hot-cold:10/90"]);
+    let apart = bare(&["--op", "25%", "--workload", "hot-cold:10/90", "--streams"]);
+    assert!(amplification(&apart) < amplification(&mixed));
+    assert_eq!(mixed["result"]["theory"], Value::Null);
+    // The closed form of mixed classes is FIFO's, with moved pages among the host's.
+    let fifo = bare(&[
+        "--op",
+        "25%",
+        "--workload",
+        "hot-cold:20/80",
+        "--policy",
+        "fifo",
+        "--moved",
+        "shared",
+    ]);
+    assert!((amplification(&fifo) / 3.035 - 1.0).abs() < 0.01);
+    let sequential = bare(&["--op", "7%", "--workload", "sequential"]);
+    assert!((amplification(&sequential) - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn a_bare_drive_in_text_and_csv() {
+    let arguments = [
+        "run",
+        "--logical-pages",
+        "64K",
+        "--op",
+        "25%",
+        "--pages-per-block",
+        "32",
+    ];
+    let text = stdout(&ssd(&arguments));
+    fits(&text);
+    insta::with_settings!({snapshot_path => "../golden", prepend_module_to_snapshot => false, omit_expression => true}, {
+        insta::assert_snapshot!("ssd-bare.text", text);
+    });
+    let csv = stdout(&ssd(&[&arguments[..], &["--format", "csv"]].concat()));
+    let head = "drive_writes,warm_up,write_amplification,host_pages,moved_pages,trimmed_pages,erased_blocks";
+    assert_eq!(csv.lines().next(), Some(head));
+    let written: u64 = csv
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').nth(3).unwrap().parse::<u64>().unwrap())
+        .sum();
+    // Eight drive writes of warm-up, and a million pages.
+    assert!(written >= 8 * 65_536 + 1_048_576, "{written}");
+}
+
+#[test]
+fn a_scenario_is_told_in_a_sentence() {
+    let output = scenario(&["--op", "7%", "--trim", "weekly"]);
+    let text = stdout(&output);
+    fits(&text);
+    assert!(stderr(&output).is_empty());
+    insta::with_settings!({snapshot_path => "../golden", prepend_module_to_snapshot => false, omit_expression => true}, {
+        insta::assert_snapshot!("ssd-scenario.text", text);
+    });
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.starts_with(
+        "A host writes 250 GB a day onto a 1 TB drive with 7 % spare, 62 % full, trimmed weekly. \
+         Write amplification climbs from "
+    ));
+    for words in [
+        "Trimmed daily: ",
+        "At 28 % spare: ",
+        "(scenario, not prediction.)",
+    ] {
+        assert!(flat.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn trims_and_spare_area_do_what_they_are_for() {
+    let document = json(&scenario(&[
+        "--op", "7%", "--trim", "weekly", "--format", "json",
+    ]));
+    let result = &document["result"];
+    assert_eq!(result["label"], "scenario, not prediction");
+    let after = number(&result["summary"]["after_trim"]["write_amplification"]);
+    let before = number(&result["summary"]["before_next_trim"]["write_amplification"]);
+    assert!(after < before, "{after} {before}");
+    assert!(number(&result["summary"]["throughput_fall"]) > 0.0);
+    for variant in result["variants"].as_array().unwrap() {
+        let mean = number(&variant["summary"]["mean"]["write_amplification"]);
+        assert!(mean < amplification(&document), "{variant}");
+    }
+    assert_eq!(result["variants"][0]["name"], "trimmed daily");
+    assert_eq!(result["variants"][1]["name"], "at 28 % spare");
+    assert_eq!(result["series"].as_array().unwrap().len(), 21 * 4);
+    // Never, and a trim that no drive hears, are the same to the drive.
+    let alone = |trim| {
+        amplification(&json(&scenario(&[
+            "--trim", trim, "--alone", "--format", "json",
+        ])))
+    };
+    let (never, swallowed, online) = (alone("never"), alone("swallowed"), alone("online"));
+    assert!((never - swallowed).abs() < 1e-9, "{never} {swallowed}");
+    assert!(online < after.max(1.3) && online < never);
+}
+
+#[test]
+fn raid_0_and_mixes_run() {
+    let document = json(&scenario(&[
+        "--drives",
+        "2",
+        "--chunk",
+        "512KiB",
+        "--workload",
+        "lsm@70,circular-log@30/5",
+        "--preset",
+        "tlc-slc-cache",
+        "--rhythm",
+        "daily:14/20%",
+        "--reads",
+        "0.5",
+        "--history",
+        "used:1",
+        "--policy",
+        "d-choices:8",
+        "--alone",
+        "--format",
+        "json",
+    ]));
+    let asked = &document["result"]["asked"];
+    assert_eq!(asked["drives"], 2);
+    assert_eq!(asked["workload"], "lsm@70/70,circular-log@30/5");
+    assert!(amplification(&document) >= 1.0);
+    assert!(document["result"]["series"][8]["read_latency"]["mean_us"].is_number());
+}
+
+#[test]
+fn measured_media_writes_stand_beside_the_model() {
+    let output = scenario(&[
+        "--host-written",
+        "40TB",
+        "--media-written",
+        "360TB",
+        "--alone",
+        "--format",
+        "json",
+    ]);
+    let document = json(&output);
+    assert_eq!(
+        document["result"]["label"],
+        "scenario, beside measured media writes"
+    );
+    assert!((number(&document["result"]["measured"]["write_amplification"]) - 9.0).abs() < 1e-9);
+    assert!(
+        document["warnings"][0]
+            .as_str()
+            .unwrap()
+            .contains("far apart")
+    );
+    // One without the other says nothing.
+    assert_eq!(scenario(&["--host-written", "40TB"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_page_loads_nothing_and_has_a_film() {
+    for output in [
+        scenario(&["--format", "html"]),
+        ssd(&[
+            "run",
+            "--logical-pages",
+            "20000",
+            "--op",
+            "15%",
+            "--format",
+            "html",
+        ]),
+    ] {
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let text = stdout(&output);
+        assert!(text.starts_with("<!doctype html>") && text.ends_with("</html>\n"));
+        for word in ["http://", "https://", "src=", "@import", "url(", "<link"] {
+            assert!(!text.contains(word), "{word}");
+        }
+        let frames = text
+            .lines()
+            .find_map(|line| line.strip_prefix("const FRAMES = "))
+            .unwrap();
+        let frames: Vec<[String; 2]> = serde_json::from_str(frames.trim_end_matches(';')).unwrap();
+        assert_eq!(frames.len(), 60);
+        let digits = frames[0][1].len();
+        assert!(frames.iter().all(|frame| frame[1].len() == digits));
+        // Valid, invalid and free pages are there.
+        let pages: Vec<u32> = frames[30][1]
+            .chars()
+            .flat_map(|digit| {
+                let value = digit.to_digit(16).unwrap();
+                [value >> 2, value & 3]
+            })
+            .collect();
+        for state in [0, 2, 3] {
+            assert!(pages.contains(&state), "{state}");
+        }
+    }
+}
+
+#[test]
+fn csv_over_time_has_every_scenario() {
+    let text = stdout(&scenario(&["--format", "csv"]));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 1 + 3 * 21 * 4);
+    let columns = lines[0].split(',').count();
+    for line in &lines {
+        assert_eq!(line.split(',').count(), columns, "{line}");
+    }
+}
+
+#[test]
+fn a_drive_of_ones_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let drive = file(
+        directory.path(),
+        "drive.toml",
+        "name = \"Own <1>\"\npreset = \"mlc\"\ncapacity = \"500GB\"\nover_provisioning = \"28%\"\n\
+         pages_per_block = 128\n[timing]\ndies = 16\nchannels = 4\n[timing.discard]\nhandling = \"ignored\"\n",
+    );
+    let drive = drive.to_str().unwrap();
+    let words = [
+        "run",
+        "--drive",
+        drive,
+        "--writes-per-day",
+        "100GB",
+        "--simulated-pages",
+        "32K",
+        "--alone",
+        "--days",
+        "14",
+    ];
+    let document = json(&ssd(&[&words[..], &["--format", "json"]].concat()));
+    let asked = &document["result"]["asked"];
+    assert_eq!(asked["capacity_bytes"], 500_000_000_000_u64);
+    assert_eq!(
+        (asked["dies"].as_u64(), asked["channels"].as_u64()),
+        (Some(16), Some(4))
+    );
+    assert!((number(&asked["over_provisioning"]) - 0.28).abs() < 1e-9);
+    // A flag outranks the file.
+    let flagged = json(&ssd(
+        &[&words[..], &["--op", "10%", "--format", "json"]].concat()
+    ));
+    assert!((number(&flagged["result"]["asked"]["over_provisioning"]) - 0.1).abs() < 1e-9);
+    // A name cannot leave its place in a page.
+    let page = stdout(&ssd(&[&words[..], &["--format", "html"]].concat()));
+    assert!(page.contains("Own &lt;1&gt;") && !page.contains("Own <1>"));
+    let wrong = file(directory.path(), "wrong.toml", "[timing]\nreed_us = 3\n");
+    let output = ssd(&[
+        "run",
+        "--drive",
+        wrong.to_str().unwrap(),
+        "--writes-per-day",
+        "1GB",
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("reed_us"), "{}", stderr(&output));
+}
+
+#[test]
+fn configuration_has_defaults_for_drives() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = file(
+        directory.path(),
+        "trimtab.toml",
+        "[ssd]\nformat = \"json\"\npolicy = \"fifo\"\nover_provisioning = \"28%\"\n",
+    );
+    let config = config.to_str().unwrap();
+    let document = json(&ssd(&[
+        "run",
+        "--logical-pages",
+        "20000",
+        "--config",
+        config,
+    ]));
+    assert_eq!(document["result"]["asked"]["policy"], "fifo");
+    assert!((number(&document["result"]["asked"]["over_provisioning"]) - 0.28).abs() < 1e-9);
+    let wrong = file(directory.path(), "wrong.toml", "[ssd]\nspare = \"28%\"\n");
+    let output = ssd(&[
+        "run",
+        "--logical-pages",
+        "20000",
+        "--config",
+        wrong.to_str().unwrap(),
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("spare"));
+}
+
+/// A host of one NVMe drive of 512 GB, up for ten days, that wrote 2 TB, trimmed every night.
+fn host(root: &Path) {
+    let put = |path: &str, text: &str| {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    put("proc/uptime", "864000.00 800000.00\n");
+    put("proc/version", "Linux version 6.1.0-13-amd64\n");
+    put("proc/sys/kernel/osrelease", "6.1.0-13-amd64\n");
+    put(
+        "proc/self/mountinfo",
+        "21 1 259:0 / / rw,relatime shared:1 - ext4 /dev/nvme0n1 rw\n",
+    );
+    put("etc/fstab", "/dev/nvme0n1 / ext4 defaults 0 1\n");
+    put(
+        "etc/crontab",
+        "SHELL=/bin/sh\n0 3 * * * root /sbin/fstrim /\n",
+    );
+    let block = "sys/block/nvme0n1";
+    put(&format!("{block}/dev"), "259:0\n");
+    put(&format!("{block}/size"), "1000000000\n");
+    // Writes: the fifth to the eighth number; sectors written is the seventh. Discards follow.
+    put(
+        &format!("{block}/stat"),
+        "100 0 1000 10 1000 0 3906250000 10 0 10 20 5 0 500 1 0 0\n",
+    );
+    put(&format!("{block}/queue/rotational"), "0\n");
+    put(&format!("{block}/queue/discard_granularity"), "512\n");
+    put(
+        &format!("{block}/queue/discard_max_bytes"),
+        "2199023255040\n",
+    );
+    put(
+        &format!("{block}/queue/discard_max_hw_bytes"),
+        "2199023255040\n",
+    );
+}
+
+#[test]
+fn from_a_host_come_its_load_its_drives_and_its_schedule() {
+    let directory = tempfile::tempdir().unwrap();
+    host(directory.path());
+    let root = directory.path().to_str().unwrap();
+    let words = [
+        "run",
+        "--from-host",
+        "/",
+        "--root",
+        root,
+        "--simulated-pages",
+        "64K",
+        "--days",
+        "14",
+        "--alone",
+    ];
+    let document = json(&ssd(&[&words[..], &["--format", "json"]].concat()));
+    let asked = &document["result"]["asked"];
+    assert_eq!(asked["capacity_bytes"], 512_000_000_000_u64);
+    // 3,906,250,000 sectors in ten days.
+    assert_eq!(asked["bytes_per_day"], 200_000_000_000_u64);
+    assert_eq!(asked["trim"], "daily");
+    assert_eq!(asked["drives"], 1);
+    let evidence = document["result"]["evidence"].to_string();
+    for source in ["sys/block/nvme0n1/stat", "proc/uptime", "etc/crontab"] {
+        assert!(evidence.contains(source), "{source}: {evidence}");
+    }
+    let skipped: Vec<&str> = document["skipped"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|row| row["what"].as_str())
+        .collect();
+    assert!(
+        skipped.contains(&"media writes") && skipped.contains(&"the fill"),
+        "{skipped:?}"
+    );
+    let text = stdout(&ssd(&words));
+    fits(&text);
+    assert!(
+        text.starts_with("This host writes 200 GB a day onto a 512 GB drive"),
+        "{text}"
+    );
+    // A flag outranks the host.
+    let other = json(&ssd(&[
+        &words[..],
+        &["--trim", "weekly", "--format", "json"],
+    ]
+    .concat()));
+    assert_eq!(other["result"]["asked"]["trim"], "weekly");
+    // A mount that is not there.
+    let output = ssd(&["run", "--from-host", "/data", "--root", root]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("nothing is mounted there")
+            && stderr(&output).contains("block devices: /")
+    );
+}
+
+#[test]
+fn a_recorded_host_says_what_it_lacks() {
+    let bundle = recorded("nvme-xfs");
+    let output = ssd(&["run", "--from-host", "/mnt/x", "--bundle", &bundle]);
+    // The guest was up for minutes: there is no day's load in it.
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("writes per day"),
+        "{}",
+        stderr(&output)
+    );
+    let words = [
+        "run",
+        "--from-host",
+        "/mnt/x",
+        "--bundle",
+        &bundle,
+        "--capacity",
+        "400GB",
+        "--writes-per-day",
+        "100GB",
+    ];
+    let more = [
+        "--simulated-pages",
+        "32K",
+        "--days",
+        "14",
+        "--alone",
+        "--format",
+        "json",
+    ];
+    let document = json(&ssd(&[&words[..], &more].concat()));
+    assert!(document["source"].as_str().unwrap().starts_with("bundle "));
+}

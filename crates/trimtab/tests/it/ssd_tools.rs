@@ -1,0 +1,631 @@
+//! `trimtab ssd` sweep, replay, example and calibrate, and what all of it refuses.
+
+use crate::ssd::{amplification, file, fits, json, number, ssd};
+use crate::support::{stderr, stdout, trimtab};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+use std::time::Duration;
+
+#[test]
+fn a_sweep_is_a_table() {
+    let words = [
+        "sweep",
+        "--logical-pages",
+        "64K",
+        "--pages-per-block",
+        "32",
+        "--op",
+        "15%,25%,28%",
+        "--policy",
+        "greedy,fifo",
+    ];
+    let text = stdout(&ssd(&words));
+    fits(&text);
+    insta::with_settings!({snapshot_path => "../golden", prepend_module_to_snapshot => false, omit_expression => true}, {
+        insta::assert_snapshot!("ssd-sweep.text", text);
+    });
+    let document = json(&ssd(
+        &[&words[..], &["--format", "json", "--jobs", "1"]].concat()
+    ));
+    let rows = document["result"]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 6);
+    assert_eq!(
+        (rows[0]["policy"].as_str(), rows[1]["policy"].as_str()),
+        (Some("greedy"), Some("fifo"))
+    );
+    // As one run of the same settings.
+    let single = json(&ssd(&[
+        "run",
+        "--logical-pages",
+        "64K",
+        "--pages-per-block",
+        "32",
+        "--op",
+        "25%",
+        "--policy",
+        "fifo",
+        "--format",
+        "json",
+    ]));
+    assert_eq!(
+        rows[3]["write_amplification"],
+        single["result"]["write_amplification"]
+    );
+    let csv = stdout(&ssd(&[&words[..], &["--format", "csv"]].concat()));
+    assert_eq!(csv.lines().count(), 7);
+}
+
+#[test]
+fn a_sweep_over_schedules() {
+    let words = [
+        "sweep",
+        "--capacity",
+        "1TB",
+        "--writes-per-day",
+        "250GB",
+        "--op",
+        "7%,28%",
+        "--fill",
+        "50%,80%",
+        "--trim",
+        "weekly,Sun 06:47,daily",
+        "--simulated-pages",
+        "32K",
+        "--days",
+        "14",
+    ];
+    let document = json(&ssd(&[&words[..], &["--format", "json"]].concat()));
+    let rows = document["result"]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 12);
+    let of = |row: usize| number(&rows[row]["write_amplification"]);
+    // Sunday morning is what weekly means.
+    assert!((of(0) - of(1)).abs() < 1e-12);
+    // Fuller is worse, at 7 % and weekly.
+    assert!(of(3) > of(0), "{} {}", of(3), of(0));
+    let text = ssd(&words);
+    fits(&stdout(&text));
+    // What cannot be simulated is named, and is no success.
+    let output = ssd(&[
+        "sweep",
+        "--capacity",
+        "1TB",
+        "--writes-per-day",
+        "250GB",
+        "--fill",
+        "50%,99.5%",
+        "--simulated-pages",
+        "32K",
+        "--days",
+        "7",
+        "--workload",
+        "lsm",
+    ]);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    assert!(stdout(&output).contains("lower the fill"));
+}
+
+/// Writes of 64 KiB over 64 MiB, again and again, a read now and then: MSR's columns.
+fn msr_trace(requests: u64) -> String {
+    let mut text = String::new();
+    for index in 0..requests {
+        let offset = index * 7_919 % 1024 * 65_536;
+        let kind = if index % 10 == 9 { "Read" } else { "Write" };
+        let ticks = 128_166_372_003_061_629 + index * 20_000;
+        let _ = writeln!(text, "{ticks},usr,0,{kind},{offset},65536,1331");
+    }
+    text
+}
+
+#[test]
+fn a_trace_is_replayed() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = file(directory.path(), "usr_0.csv", &msr_trace(5000));
+    let trace = trace.to_str().unwrap();
+    let document = json(&ssd(&["replay", trace, "--format", "json"]));
+    let result = &document["result"];
+    assert_eq!(
+        (
+            result["writes"]["requests"].as_u64(),
+            result["reads"]["requests"].as_u64()
+        ),
+        (Some(4500), Some(500))
+    );
+    assert_eq!(result["writes"]["bytes"], 4500 * 65_536);
+    assert_eq!(result["drive"]["capacity_bytes"], 64 << 20);
+    assert!(amplification(&document) >= 1.0);
+    assert!(number(&result["latency"]["writes"]["p99_us"]) > 0.0);
+    let bytes: f64 = result["series"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|point| {
+            number(&point["write_mb_s"]) * (number(&point["end_s"]) - number(&point["start_s"]))
+        })
+        .sum();
+    assert!(
+        (bytes * 1e6 / (4500.0 * 65_536.0) - 1.0).abs() < 1e-6,
+        "{bytes}"
+    );
+    // Round by round, and as fast as it goes.
+    let twice = json(&ssd(&[
+        "replay",
+        trace,
+        "--rounds",
+        "2",
+        "--queue-depth",
+        "8",
+        "--format",
+        "json",
+    ]));
+    assert_eq!(twice["result"]["records"], 10_000);
+    let raid = json(&ssd(&[
+        "replay", trace, "--drives", "2", "--chunk", "64KiB", "--format", "json",
+    ]));
+    assert_eq!(
+        raid["result"]["counters"]["host_pages"],
+        result["counters"]["host_pages"]
+    );
+    let text = stdout(&ssd(&["replay", trace]));
+    fits(&text);
+    assert!(text.contains("5,000 requests on a 67.1 MB drive"), "{text}");
+    assert!(stdout(&ssd(&["replay", trace, "--format", "csv"])).starts_with("start_s,"));
+}
+
+#[test]
+fn a_bad_line_is_named_or_left_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut text = msr_trace(10);
+    text.push_str("128166372003061629,usr,0,Wrote,0,4096,1\n");
+    text.push_str(&msr_trace(10));
+    let trace = file(directory.path(), "bad.csv", &text);
+    let trace = trace.to_str().unwrap();
+    let output = ssd(&["replay", trace]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("line 11, column 26"),
+        "{}",
+        stderr(&output)
+    );
+    let document = json(&ssd(&[
+        "replay",
+        trace,
+        "--skip-bad-lines",
+        "5",
+        "--format",
+        "json",
+    ]));
+    assert_eq!(document["result"]["lines"]["bad"], 1);
+    assert_eq!(document["result"]["records"], 20);
+    let warnings = document["warnings"].to_string();
+    assert!(warnings.contains("line 11"), "{warnings}");
+}
+
+#[test]
+fn traces_come_from_standard_input_too() {
+    let feed = |arguments: &[&str]| {
+        let mut child = trimtab()
+            .args(["ssd", "replay"])
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A child that refuses reads nothing.
+        let _ = child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(msr_trace(100).as_bytes());
+        child.wait_with_output().unwrap()
+    };
+    let output = feed(&["-", "--capacity", "100MB", "--format", "json"]);
+    assert_eq!(json(&output)["result"]["records"], 100);
+    let output = feed(&["-"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("--capacity"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(
+        feed(&["-", "-", "--capacity", "100MB"]).status.code(),
+        Some(2)
+    );
+}
+
+#[test]
+fn addresses_beyond_the_drive() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = file(directory.path(), "usr_0.csv", &msr_trace(2000));
+    let trace = trace.to_str().unwrap();
+    let words = ["replay", trace, "--capacity", "32MiB", "--format", "json"];
+    let refused = json(&ssd(&words));
+    assert!(
+        refused["result"]["out_of_range"]["requests"]
+            .as_u64()
+            .unwrap()
+            > 0
+    );
+    assert!(refused["warnings"].to_string().contains("beyond the drive"));
+    for how in ["wrap", "scale"] {
+        let document = json(&ssd(&[&words[..], &["--beyond", how]].concat()));
+        assert_eq!(document["result"]["out_of_range"]["requests"], 0, "{how}");
+    }
+    let output = ssd(&["replay", trace, "--devices", "web_1"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("web_1"));
+}
+
+#[test]
+fn the_five_pages() {
+    let text = stdout(&ssd(&["example", "five-pages"]));
+    fits(&text);
+    insta::with_settings!({snapshot_path => "../golden", prepend_module_to_snapshot => false, omit_expression => true}, {
+        insta::assert_snapshot!("ssd-five-pages.text", text);
+    });
+    let document = json(&ssd(&["example", "five-pages", "--format", "json"]));
+    let drives = document["result"]["drives"].as_array().unwrap();
+    let kib = |drive: usize, field: &str| drives[drive][field].as_u64().unwrap() / 1024;
+    assert_eq!(
+        (
+            kib(0, "stored_bytes"),
+            kib(0, "read_bytes"),
+            kib(0, "written_bytes")
+        ),
+        (12, 12, 20)
+    );
+    assert_eq!((kib(1, "stored_bytes"), kib(1, "read_bytes")), (12, 8));
+    assert!(
+        stdout(&ssd(&["example", "five-pages", "--format", "csv"]))
+            .lines()
+            .count()
+            > 10
+    );
+}
+
+#[test]
+fn ten_runs_decay_without_a_trim_and_do_not_with_one() {
+    let document = json(&ssd(&["example", "ten-runs", "--format", "json"]));
+    let cases = document["result"]["cases"].as_array().unwrap();
+    let last = |case: usize| number(&cases[case]["last_by_first"]);
+    assert!(last(0) < 0.9 && last(1) > 0.95, "{} {}", last(0), last(1));
+    // A trim that no drive hears is none.
+    assert!((last(0) - last(2)).abs() < 0.02);
+    assert!(
+        cases
+            .iter()
+            .all(|case| case["runs"].as_array().unwrap().len() == 10)
+    );
+    fits(&stdout(&ssd(&["example", "ten-runs"])));
+}
+
+#[test]
+fn schedules_weekly_and_daily() {
+    let document = json(&ssd(&["example", "schedules", "--format", "json"]));
+    let cases = document["result"]["cases"].as_array().unwrap();
+    let fall = |case: usize| number(&cases[case]["throughput_fall"]);
+    assert_eq!(
+        (cases[0]["name"].as_str(), cases[1]["name"].as_str()),
+        (Some("weekly"), Some("daily"))
+    );
+    assert!(fall(0) > 0.4 && fall(1) < 0.3, "{} {}", fall(0), fall(1));
+    assert_eq!(cases[2]["throughput_fall"], Value::Null);
+    fits(&stdout(&ssd(&["example", "schedules"])));
+}
+
+/// The decay that the page-mapped drive simulates is what the fit's closed curve has to find.
+#[test]
+fn a_simulated_decay_is_calibrated() {
+    let directory = tempfile::tempdir().unwrap();
+    let csv = stdout(&ssd(&[
+        "run",
+        "--logical-pages",
+        "256K",
+        "--pages-per-block",
+        "64",
+        "--op",
+        "15%",
+        "--warm-up",
+        "0",
+        "--passes",
+        "4",
+        "--format",
+        "csv",
+    ]));
+    // 1 GiB a drive write, at 1 MiB a second.
+    let mut series = String::from("time_s,write_amplification\n");
+    for line in csv.lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let drive_writes: f64 = fields[0].parse().unwrap();
+        // The value is the mean of the stretch that ends there, of 1/24 of a drive write.
+        let seconds = (drive_writes - 0.5 / 24.0) * 1024.0;
+        let _ = writeln!(series, "{seconds},{}", fields[2]);
+    }
+    let series = file(directory.path(), "decay.csv", &series);
+    let words = [
+        "calibrate",
+        series.to_str().unwrap(),
+        "--value",
+        "write-amplification",
+        "--written-per-second",
+        "1MiB",
+        "--capacity",
+        "1GiB",
+        "--pages-per-block",
+        "64",
+    ];
+    let document = json(&ssd(&[&words[..], &["--format", "json"]].concat()));
+    let spare = &document["result"]["over_provisioning"];
+    assert!((number(&spare["value"]) - 0.15).abs() < 0.01, "{spare}");
+    // The curve is one for FIFO, which climbs higher before it settles.
+    assert!(number(&document["result"]["r_squared"]) > 0.8);
+    let text = stdout(&ssd(&words));
+    fits(&text);
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.contains("explains the series; all that was fitted has a range"),
+        "{text}"
+    );
+    assert!(
+        stdout(&ssd(&[&words[..], &["--format", "csv"]].concat()))
+            .starts_with("time_s,measured,fitted\n")
+    );
+}
+
+#[test]
+fn a_series_that_tells_nothing_is_a_negative_answer() {
+    let directory = tempfile::tempdir().unwrap();
+    let flat: String = (0..40).fold(String::new(), |mut text, second| {
+        let _ = writeln!(text, "{second},500");
+        text
+    });
+    let series = file(directory.path(), "flat.csv", &flat);
+    let output = ssd(&["calibrate", series.to_str().unwrap()]);
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "{}{}",
+        stdout(&output),
+        stderr(&output)
+    );
+    assert!(stdout(&output).contains("does not determine"));
+}
+
+/// Bare drives: words, and what the complaint names.
+const BARE: &[(&[&str], &str)] = &[
+    (&["run", "--logical-pages", "0"], "number of pages"),
+    (
+        &["run", "--logical-pages", "5000000000"],
+        "1 to 4,294,967,294",
+    ),
+    (&["run", "--logical-pages", "4000000000"], "memory"),
+    (&["run", "--logical-pages", "1000", "--op", "7"], "7%"),
+    (&["run", "--logical-pages", "1000", "--op", "0"], "above 0"),
+    (
+        &["run", "--logical-pages", "1000", "--policy", "lru"],
+        "greedy, fifo",
+    ),
+    (
+        &["run", "--logical-pages", "1000", "--policy", "d-choices:0"],
+        "d-choices:D",
+    ),
+    (
+        &["run", "--logical-pages", "1000", "--pages-per-block", "0"],
+        "pages-per-block",
+    ),
+    (
+        &[
+            "run",
+            "--logical-pages",
+            "1000",
+            "--pages-per-block",
+            "70000",
+        ],
+        "pages-per-block",
+    ),
+    (
+        &["run", "--logical-pages", "1000", "--trim-share", "0.5"],
+        "nothing stays in use",
+    ),
+    (
+        &[
+            "run",
+            "--logical-pages",
+            "1000",
+            "--trim-share",
+            "0.1",
+            "--workload",
+            "zipf:1",
+        ],
+        "uniform",
+    ),
+    (&["run", "--logical-pages", "1000", "--streams"], "hot-cold"),
+    (
+        &["run", "--logical-pages", "1000", "--workload", "lucene"],
+        "files",
+    ),
+    (
+        &["run", "--logical-pages", "1000", "--fill", "50%"],
+        "--fill",
+    ),
+    (&["run", "--logical-pages", "1000", "--days", "5"], "--days"),
+    (
+        &["run", "--logical-pages", "1000", "--capacity", "1TB"],
+        "cannot be used with",
+    ),
+    (
+        &["run", "--logical-pages", "3", "--workload", "hot-cold:1/99"],
+        "divided",
+    ),
+];
+
+/// Drives below filesystems.
+const DAYS: &[(&[&str], &str)] = &[
+    (&["run"], "--capacity"),
+    (&["run", "--capacity", "1TB"], "--writes-per-day"),
+    (&["run", "--capacity", "big"], "expected a size"),
+    (
+        &[
+            "run",
+            "--capacity",
+            "1TB",
+            "--writes-per-day",
+            "1GB",
+            "--trim-share",
+            "0.1",
+        ],
+        "--trim",
+    ),
+    (
+        &[
+            "run",
+            "--capacity",
+            "1TB",
+            "--writes-per-day",
+            "1GB",
+            "--passes",
+            "3",
+        ],
+        "--passes",
+    ),
+    (
+        &[
+            "run",
+            "--capacity",
+            "1TB",
+            "--writes-per-day",
+            "1GB",
+            "--trim",
+            "monthly",
+        ],
+        "weekly",
+    ),
+    (
+        &[
+            "run",
+            "--capacity",
+            "1TB",
+            "--writes-per-day",
+            "1GB",
+            "--fill",
+            "100%",
+        ],
+        "below 100%",
+    ),
+    (
+        &["run", "--capacity", "10MB", "--writes-per-day", "1GB"],
+        "at least 4096",
+    ),
+    (
+        &[
+            "run",
+            "--capacity",
+            "1TB",
+            "--writes-per-day",
+            "1GB",
+            "--chunk",
+            "1KiB",
+            "--drives",
+            "2",
+        ],
+        "chunk",
+    ),
+    (
+        &[
+            "run",
+            "--capacity",
+            "1TB",
+            "--writes-per-day",
+            "1GB",
+            "--preset",
+            "plc",
+        ],
+        "qlc",
+    ),
+    (
+        &[
+            "run",
+            "--capacity",
+            "1TB",
+            "--writes-per-day",
+            "1GB",
+            "--drive",
+            "/nonexistent.toml",
+        ],
+        "No such file",
+    ),
+    (
+        &["run", "--from-host", "/", "--root", "/nonexistent"],
+        "nonexistent",
+    ),
+];
+
+/// The other commands.
+const OTHERS: &[(&[&str], &str)] = &[
+    (
+        &["sweep", "--logical-pages", "1000", "--trim", "weekly"],
+        "cannot be used with",
+    ),
+    (
+        &["sweep", "--capacity", "1TB", "--trim-share", "0.1"],
+        "--trim",
+    ),
+    (&["replay"], "TRACE"),
+    (&["replay", "/nonexistent.csv"], "No such file"),
+    (&["replay", "/"], "directory"),
+    (&["replay", "/etc/passwd"], "--trace-format"),
+    (&["replay", "x", "--trace-format", "pcap"], "msr"),
+    (&["example", "six-pages"], "five-pages"),
+    (&["calibrate", "/nonexistent.csv"], "No such file"),
+    (&["calibrate", "/etc/passwd"], "line 2"),
+];
+
+#[test]
+fn bad_words_are_refused_with_a_way_out() {
+    for (words, named) in [BARE, DAYS, OTHERS].concat() {
+        let output = ssd(words);
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{words:?}: {}",
+            stdout(&output)
+        );
+        let complaint = stderr(&output);
+        assert!(complaint.contains(named), "{words:?}: {complaint}");
+        assert!(stdout(&output).is_empty(), "{words:?}");
+    }
+}
+
+#[test]
+fn help_has_examples() {
+    for words in [
+        &["--help"][..],
+        &["run", "--help"],
+        &["sweep", "--help"],
+        &["replay", "--help"],
+        &["calibrate", "--help"],
+    ] {
+        let output = ssd(words);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(stdout(&output).contains("Examples:"), "{words:?}");
+    }
+}
+
+#[test]
+fn an_interrupt_ends_it() {
+    let mut child = trimtab()
+        .args(["ssd", "run", "--logical-pages", "1M", "--passes", "100000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.signal(), Some(2), "{status}");
+}
