@@ -237,7 +237,8 @@ pub struct DriveArgs {
     #[arg(long, value_name = "SIZE", value_parser = plain::size)]
     pub page_bytes: Option<u64>,
 
-    /// Moved pages go to blocks of their own, or share the host's [default: apart]
+    /// Moved pages go to blocks of their own, or share the host's [default: apart, on a bare drive
+    /// shared, as in the papers]
     #[arg(long, value_enum, value_name = "WHERE")]
     pub moved: Option<Moved>,
 

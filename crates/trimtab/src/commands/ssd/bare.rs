@@ -96,7 +96,8 @@ impl Setting {
             pattern,
             trim_share,
             streams: bare.streams,
-            moved_apart: basis.moved_apart,
+            // As in the papers, beside whose closed forms it stands.
+            moved_apart: basis.moved_apart.unwrap_or(false),
             power_on: bare.power_on.unwrap_or(PowerOn::Filled),
             seed: scene.seed,
             warm_up_pages: pages_of(bare.warm_up.unwrap_or(WARM_UP_PASSES), logical_pages),

@@ -114,7 +114,7 @@ impl Plan {
             pages_per_block: basis.pages_per_block,
             collection: basis.collection,
             streams: 1,
-            separate_moved: basis.moved_apart,
+            separate_moved: basis.moved_apart.unwrap_or(true),
             timing: basis.timing(capacity_bytes)?,
             drives,
             chunk_bytes: days

@@ -315,7 +315,7 @@ impl Plan {
         let drive = |index: u32, interval: Option<u64>| {
             let settings = Settings {
                 collection: basis.collection,
-                separate_moved: basis.moved_apart,
+                separate_moved: basis.moved_apart.unwrap_or(true),
                 seed: arguments.seed.wrapping_add(index.into()),
                 ..Settings::new(self.geometry)
             };

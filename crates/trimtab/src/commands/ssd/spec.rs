@@ -30,7 +30,7 @@ pub struct Basis {
     /// Bytes of a page.
     pub page_bytes: u32,
     /// Moved pages have blocks of their own.
-    pub moved_apart: bool,
+    pub moved_apart: Option<bool>,
     /// `tlc` ...
     pub preset: String,
 }
@@ -99,7 +99,7 @@ impl Basis {
                 .or(file.pages_per_block)
                 .unwrap_or(256),
             page_bytes,
-            moved_apart: moved != Some(Moved::Shared),
+            moved_apart: moved.map(|moved| moved == Moved::Apart),
             preset: flags
                 .preset
                 .clone()
