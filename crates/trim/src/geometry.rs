@@ -51,6 +51,8 @@ pub struct Unsplittable {
     pub what: String,
     /// Free bytes that one call discards.
     pub bytes: u64,
+    /// It is Btrfs' unallocated space, which is locked until its last discard is done.
+    pub is_unallocated: bool,
 }
 
 /// Why the geometry could not be read.

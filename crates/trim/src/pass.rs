@@ -4,7 +4,7 @@ use crate::account::{Discarded, Layers, Swallowed};
 use crate::child::Trimmer;
 use crate::clock::Clock;
 use crate::counters::Watch;
-use crate::geometry::{Survey, Unsplittable, Walk};
+use crate::geometry::{Survey, Walk};
 use crate::pace::{QuietLevel, Settings};
 use crate::probe::Probe;
 use crate::range::Step;
@@ -108,7 +108,9 @@ pub enum Event {
     /// A step is about to be made that cannot be split.
     Unsplittable {
         /// What.
-        what: Unsplittable,
+        what: String,
+        /// Free bytes that the call discards.
+        bytes: u64,
         /// How long it may lock its space: as measured in this pass, or else at
         /// [`ASSUMED_BYTES_PER_S`].
         predicted: Duration,

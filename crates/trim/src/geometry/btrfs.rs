@@ -341,6 +341,7 @@ impl<S: BtrfsSource> Walk for Btrfs<S> {
             let mut unsplittable = vec![Unsplittable {
                 what: format!("unallocated space: {WHY_UNALLOCATED}"),
                 bytes: unallocated,
+                is_unallocated: true,
             }];
             let mut ahead = VecDeque::new();
             let (mut from, mut groups, mut steps) = (0, 0, 1);
@@ -362,10 +363,11 @@ impl<S: BtrfsSource> Walk for Btrfs<S> {
             if over > 0 {
                 unsplittable.push(Unsplittable {
                     what: format!(
-                        "{over} block group(s) with more free space than one step is to have: \
+                        "block groups with more free space than one step is to have ({over}): \
                          {WHY_GROUP}"
                     ),
                     bytes: over_largest,
+                    is_unallocated: false,
                 });
             }
             Ok(Survey {

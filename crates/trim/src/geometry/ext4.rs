@@ -296,10 +296,11 @@ impl<S: Ext4Source> Walk for Ext4<S> {
             if over > 0 {
                 unsplittable.push(Unsplittable {
                     what: format!(
-                        "{over} block group(s) with more free space than one step is to have: \
+                        "block groups with more free space than one step is to have ({over}): \
                          {WHY_WHOLE}"
                     ),
                     bytes: over_largest,
+                    is_unallocated: false,
                 });
             }
             Ok(Survey {

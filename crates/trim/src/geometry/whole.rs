@@ -47,6 +47,7 @@ impl<S: Statfs> Walk for Whole<S> {
             unsplittable: vec![Unsplittable {
                 what: format!("the whole filesystem: {}", self.reason),
                 bytes: space.free_bytes,
+                is_unallocated: false,
             }],
             size_bytes: space.size_bytes,
         })

@@ -519,6 +519,7 @@ impl<S: XfsSource> Walk for Xfs<S> {
                     unsplittable.push(Unsplittable {
                         what: format!("allocation group {number}: {WHY_GROUPS}"),
                         bytes,
+                        is_unallocated: false,
                     });
                 }
                 Ok(())
@@ -547,11 +548,12 @@ impl<S: XfsSource> Walk for Xfs<S> {
         if tally.whole > 0 {
             unsplittable.push(Unsplittable {
                 what: format!(
-                    "{} free extent(s) larger than one step is to be: {}",
+                    "free extents larger than one step is to be ({}): {}",
                     tally.whole,
                     self.why_whole()
                 ),
                 bytes: tally.largest,
+                is_unallocated: false,
             });
         }
         let real_time_steps = self.real_time().map_or(0, |space| {

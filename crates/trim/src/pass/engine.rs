@@ -8,7 +8,7 @@ use super::{
 use crate::account::{self, Discarded};
 use crate::child::TrimError;
 use crate::counters::{CounterError, Sample};
-use crate::geometry::{GeometryError, Survey, Unsplittable};
+use crate::geometry::{GeometryError, Survey};
 use crate::pace::{Action, Controller, QuietLevel, StepOutcome};
 use crate::probe::Reading;
 use crate::range::{Cursor, Step, StepBudget};
@@ -317,10 +317,8 @@ impl<'a> Engine<'a> {
         if predicted > settings.stall && predicted > self.announced.mul_f64(1.5) {
             self.announced = predicted;
             self.progress.event(&Event::Unsplittable {
-                what: Unsplittable {
-                    what: why.clone(),
-                    bytes,
-                },
+                what: why.clone(),
+                bytes,
                 predicted,
             });
         }

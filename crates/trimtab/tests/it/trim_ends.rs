@@ -254,6 +254,27 @@ fn a_start_that_fails_after_a_wait_leaves_the_state_as_it_was() {
     }
     assert_eq!(new.checkpoint(), None);
     assert_eq!(stopped.checkpoint().unwrap(), earlier);
+    // Nor does --restart forget what it did not come to replace.
+    let path = stopped.path();
+    let anew = stopped.run(&[&path, "--restart", "--require-green", "http://127.0.0.1:1/"]);
+    assert_eq!(anew.status.code(), Some(2), "{}", stderr(&anew));
+    assert_eq!(stopped.checkpoint().unwrap(), earlier);
+}
+
+#[test]
+fn a_pass_is_listed_before_its_first_step_and_leaves_nothing_if_it_ends_there() {
+    needs_root!();
+    let disk = Disk::new("xfs", 320, "rw");
+    // While it measures how fast the drive answers, nothing is freed.
+    let pass = disk.start(&[&disk.path()]);
+    wait_until("it has begun", || disk.checkpoint().is_some());
+    let status = words(&stdout(&disk.run(&["--status"])));
+    let running = format!("{}: running, process {}", disk.path(), pass.id());
+    assert!(status.contains(&running), "{status}");
+    assert!(status.contains("nothing yet"), "{status}");
+    pass.signal(Signal::TERM);
+    assert_eq!(pass.output().status.code(), Some(143));
+    assert_eq!(disk.checkpoint(), None);
 }
 
 /// A pass under way whose caller ignores a signal.

@@ -83,8 +83,7 @@ fn geometry(page: &mut Page, forecast: &Forecast<'_>, options: &Options) {
     page.row("geometry", &survey.description);
     page.row("steps", &steps(survey));
     for part in &survey.unsplittable {
-        let is_unallocated = part.what.starts_with("unallocated");
-        let locks_all = is_unallocated || !forecast.locks_one_extent;
+        let locks_all = part.is_unallocated || !forecast.locks_one_extent;
         page.row("in one step", &unsplittable(part, locks_all, options));
     }
 }
@@ -312,6 +311,7 @@ mod tests {
         let part = |gib: u64| Unsplittable {
             what: "unallocated space".to_owned(),
             bytes: gib << 30,
+            is_unallocated: true,
         };
         // 2 GiB/s are assumed, a quarter of a second is allowed unasked.
         let text = unsplittable(&part(8), true, &of_a_test(None));

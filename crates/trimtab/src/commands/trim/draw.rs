@@ -164,12 +164,15 @@ impl Narrator {
                 }
                 self.budget = self.budget_of(quiet);
             }
-            Event::Unsplittable { what, predicted } => {
+            Event::Unsplittable {
+                what,
+                bytes,
+                predicted,
+            } => {
                 draw.say(&format!(
-                    "{mount}: one step that cannot be split: {}, {}, which may hold up an \
+                    "{mount}: one step that cannot be split: {what}, {}, which may hold up an \
                      allocation for {}",
-                    what.what,
-                    human_bytes(what.bytes),
+                    human_bytes(*bytes),
                     short(*predicted)
                 ));
             }

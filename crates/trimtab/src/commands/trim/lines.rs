@@ -147,11 +147,15 @@ pub fn event(mount_point: &str, ways: &Ways, event: &Event) -> (&'static str, Va
                 "resumed_bytes": resumed_bytes,
             }),
         ),
-        Event::Unsplittable { what, predicted } => (
+        Event::Unsplittable {
+            what,
+            bytes,
+            predicted,
+        } => (
             "warning",
             json!({
-                "text": format!("{} cannot be split", what.what),
-                "bytes": what.bytes,
+                "text": format!("{what} cannot be split"),
+                "bytes": bytes,
                 "predicted_stall_s": predicted.as_secs_f64(),
             }),
         ),

@@ -78,32 +78,39 @@ pub fn sit(
         .state
         .lock(&target.identity, &layers::drives(&forecast.stacks))
         .map_err(|error| busy(run, &error, plan))?;
-    let resume = resumable(run, plan, &target, teller)?;
+    let found = found(run, &key)?;
     let sitting = Sitting {
         run,
         plan,
         forecast,
         target: &target,
         ways: Ways::new(&forecast.stacks, &forecast.layers),
+        resume: resumable(run, plan, &target, found.as_ref(), teller),
+        found,
     };
-    let was_closed = match waiting::for_window(run, &target, resume.as_ref(), teller)? {
-        Waited::Open { was_closed } => was_closed,
-        Waited::Ended(ended) => return sitting.finish_early(ended, resume.as_ref(), teller),
-    };
+    let resume = sitting.resume.as_ref();
+    match waiting::for_window(run, &target, resume, teller) {
+        Ok(Waited::Open) => {}
+        Ok(Waited::Ended(ended)) => return sitting.finish_early(ended, teller),
+        Err(error) => return Err(sitting.undone(error, teller)),
+    }
     let began_at = Timestamp::now();
-    match sitting.ready(&locks, resume.as_ref(), teller) {
-        Ok(ready) => {
-            if let Some(checkpoint) = &resume {
+    waiting::begin(run, &target, resume)
+        .and_then(|()| sitting.ready(&locks, teller))
+        .map_err(|error| sitting.undone(error, teller))
+        .and_then(|ready| {
+            if let Some(checkpoint) = resume {
                 teller.say(&plan.mount.mount_point, &resumed(checkpoint));
             }
-            sitting.pass(ready, began_at, resume, teller)
-        }
-        Err(error) => {
-            if was_closed && let Err(undone) = waiting::undo(run.state, &key, resume.as_ref()) {
-                teller.say(&plan.mount.mount_point, &undone.to_string());
-            }
-            Err(error)
-        }
+            sitting.pass(ready, began_at, teller)
+        })
+}
+
+/// The checkpoint that an earlier pass left. With `--restart`, one that cannot be read is none.
+fn found(run: &Run<'_>, key: &str) -> Result<Option<Checkpoint>, CommandError> {
+    match run.state.checkpoint(key) {
+        Err(_) if run.options.restart => Ok(None),
+        read => read.map_err(|error| state_error(&error).hint("--restart starts over without it")),
     }
 }
 
@@ -112,27 +119,16 @@ fn resumable(
     run: &Run<'_>,
     plan: &Plan<'_>,
     target: &Target,
+    found: Option<&Checkpoint>,
     teller: &mut Teller,
-) -> Result<Option<Checkpoint>, CommandError> {
-    let key = target.identity.key();
-    if run.options.restart {
-        run.state
-            .forget(&key)
-            .map_err(|error| state_error(&error))?;
-    }
-    let checkpoint = run
-        .state
-        .checkpoint(&key)
-        .map_err(|error| state_error(&error).hint("--restart starts over without it"))?;
-    let Some(checkpoint) = checkpoint else {
-        return Ok(None);
-    };
-    if let Some(why) = forecast::outdated(&checkpoint, plan, target) {
+) -> Option<Checkpoint> {
+    let found = found.filter(|_| !run.options.restart)?;
+    if let Some(why) = forecast::outdated(found, plan, target) {
         let point = plan.mount.mount_point.as_str();
         teller.say(point, &format!("an earlier pass is not resumed: {why}"));
-        return Ok(None);
+        return None;
     }
-    Ok(Some(checkpoint))
+    Some(found.clone())
 }
 
 /// One sitting: what is to be done.
@@ -142,6 +138,10 @@ struct Sitting<'a> {
     forecast: &'a Forecast<'a>,
     target: &'a Target,
     ways: Ways,
+    /// What an earlier pass left: stays until this one has begun to work.
+    found: Option<Checkpoint>,
+    /// What this pass goes on from.
+    resume: Option<Checkpoint>,
 }
 
 /// All that a pass needs, at hand.
@@ -155,16 +155,12 @@ struct Ready {
 }
 
 impl Sitting<'_> {
-    fn ready(
-        &self,
-        locks: &Locks,
-        resume: Option<&Checkpoint>,
-        teller: &mut Teller,
-    ) -> Result<Ready, CommandError> {
+    fn ready(&self, locks: &Locks, teller: &mut Teller) -> Result<Ready, CommandError> {
         let run = self.run;
         let layers = &self.forecast.layers;
         require_green(run, &self.plan.mount.mount_point, teller)?;
         let probes = probes(run, &layers.leaves())?;
+        let resume = self.resume.as_ref();
         let cursor = resume.map_or_else(Cursor::default, |checkpoint| checkpoint.cursor);
         let walk = geometry::open(self.target, cursor, run.stop).map_err(|error| {
             let reason = error.to_string();
@@ -194,7 +190,6 @@ impl Sitting<'_> {
         &self,
         ready: Ready,
         began_at: Timestamp,
-        resume: Option<Checkpoint>,
         teller: &mut Teller,
     ) -> Result<Ended, CommandError> {
         let run = self.run;
@@ -204,12 +199,12 @@ impl Sitting<'_> {
         let guard = RefCell::new(ready.guard);
         let mut kernel_log = KernelLog::open(Path::new("/dev/kmsg"), layers.all());
         let mut windows = run.options.windows.clone();
-        let earlier = resume.as_ref().map(Earlier::of);
+        let earlier = self.resume.as_ref().map(Earlier::of);
         let parts = Parts {
             target: self.target,
             layers,
             walk: ready.walk,
-            resume,
+            resume: self.resume.clone(),
             trimmer: Box::new(ready.trimmer),
             watch: Box::new(ready.watch),
             probes: ready.probes,
@@ -243,10 +238,8 @@ impl Sitting<'_> {
         let outcome = pass::run(parts, &pass_options, &mut ear);
         let mut warnings = ear.warnings;
         if earlier.is_none() && outcome.survey.is_none() && outcome.progress.steps == 0 {
-            // What was written while it waited is no checkpoint worth keeping.
-            run.state
-                .forget(&key)
-                .map_err(|error| state_error(&error))?;
+            // What was written before it worked is no checkpoint worth keeping.
+            self.undo(&outcome.ended)?;
         }
         if let Some(guard) = guard.into_inner() {
             lowering::put_back(run, guard, point, teller, &mut warnings);
@@ -266,14 +259,8 @@ impl Sitting<'_> {
     }
 
     /// Ends a pass that did not get to work in this sitting.
-    fn finish_early(
-        &self,
-        ended: Ended,
-        resume: Option<&Checkpoint>,
-        teller: &mut Teller,
-    ) -> Result<Ended, CommandError> {
-        let kept = resume.filter(|_| ended != Ended::Cancelled);
-        waiting::undo(self.run.state, &self.target.identity.key(), kept)?;
+    fn finish_early(&self, ended: Ended, teller: &mut Teller) -> Result<Ended, CommandError> {
+        self.undo(&ended)?;
         let outcome = Outcome {
             ended,
             progress: Progressed::default(),
@@ -295,6 +282,22 @@ impl Sitting<'_> {
         };
         self.close(&over, teller)?;
         Ok(outcome.ended)
+    }
+
+    /// Leaves what was found, unless the pass was cancelled.
+    fn undo(&self, ended: &Ended) -> Result<(), CommandError> {
+        let found = self.found.as_ref();
+        let kept = found.filter(|_| *ended != Ended::Cancelled);
+        waiting::undo(self.run.state, &self.target.identity.key(), kept)
+    }
+
+    /// Leaves what was found, and hands on why nothing was done.
+    fn undone(&self, error: CommandError, teller: &mut Teller) -> CommandError {
+        let key = self.target.identity.key();
+        if let Err(undone) = waiting::undo(self.run.state, &key, self.found.as_ref()) {
+            teller.say(&self.plan.mount.mount_point, &undone.to_string());
+        }
+        error
     }
 
     /// The audit line and the summary.

@@ -21,8 +21,8 @@ const WAITING: &str = "waiting, ";
 /// How a wait for a window went.
 #[derive(Debug, PartialEq)]
 pub enum Waited {
-    /// It is open. `was_closed`: a checkpoint that tells of the wait has been written.
-    Open { was_closed: bool },
+    /// It is open.
+    Open,
     /// The wait was ended.
     Ended(Ended),
 }
@@ -58,10 +58,7 @@ pub fn for_window(
         }
         if !was_closed {
             was_closed = true;
-            let waiting = waiting(target, resume, &reason, run.clock.wall());
-            run.state
-                .save(&waiting)
-                .map_err(|error| state_error(&error))?;
+            save(run, target, resume, &format!("{WAITING}{reason}"))?;
             teller.emit(
                 "waiting",
                 serde_json::json!({
@@ -74,7 +71,7 @@ pub fn for_window(
         }
         run.clock.sleep(LOOK_EVERY);
     }
-    Ok(Waited::Open { was_closed })
+    Ok(Waited::Open)
 }
 
 fn reason(windows: &Windows, closed: &Closed) -> String {
@@ -84,11 +81,35 @@ fn reason(windows: &Windows, closed: &Closed) -> String {
     }
 }
 
-/// For `--status`: a pass that has not begun, or not gone on yet.
-fn waiting(
+/// Writes for `--status` that the pass is at work, though it has not freed anything yet.
+///
+/// # Errors
+/// Where the checkpoint cannot be written.
+pub fn begin(
+    run: &Run<'_>,
     target: &Target,
     resume: Option<&Checkpoint>,
-    reason: &str,
+) -> Result<(), CommandError> {
+    save(run, target, resume, "getting ready")
+}
+
+fn save(
+    run: &Run<'_>,
+    target: &Target,
+    resume: Option<&Checkpoint>,
+    remark: &str,
+) -> Result<(), CommandError> {
+    let checkpoint = untouched(target, resume, remark, run.clock.wall());
+    run.state
+        .save(&checkpoint)
+        .map_err(|error| state_error(&error))
+}
+
+/// For `--status`: a pass that has not begun, or not gone on yet.
+fn untouched(
+    target: &Target,
+    resume: Option<&Checkpoint>,
+    remark: &str,
     now: Timestamp,
 ) -> Checkpoint {
     let mut checkpoint = resume.cloned().unwrap_or_else(|| Checkpoint {
@@ -110,17 +131,16 @@ fn waiting(
     });
     checkpoint.updated_at = now;
     checkpoint.phase = Phase::Running;
-    checkpoint.remark = Some(format!("{WAITING}{reason}"));
+    checkpoint.remark = Some(remark.to_owned());
     checkpoint
 }
 
-/// Leaves the state as it was before a wait: the checkpoint that the pass was to go on from, or
-/// none at all.
+/// Leaves the state as it was found: the checkpoint of an earlier pass, or none at all.
 ///
 /// # Errors
 /// Where it cannot be written or removed.
-pub fn undo(state: &State, key: &str, resume: Option<&Checkpoint>) -> Result<(), CommandError> {
-    let undone = match resume {
+pub fn undo(state: &State, key: &str, found: Option<&Checkpoint>) -> Result<(), CommandError> {
+    let undone = match found {
         Some(checkpoint) => state.save(checkpoint),
         None => state.forget(key),
     };
@@ -199,7 +219,7 @@ mod tests {
     }
 
     fn stopped() -> Checkpoint {
-        let mut checkpoint = waiting(&target(), None, "", at("2026-03-02T00:00:00Z"));
+        let mut checkpoint = untouched(&target(), None, "", at("2026-03-02T00:00:00Z"));
         checkpoint.steps = 7;
         checkpoint.phase = Phase::Stopped {
             reason: "budget".to_owned(),
@@ -214,12 +234,14 @@ mod tests {
         let (target, now) = (target(), at("2026-03-02T12:00:00Z"));
         let key = target.identity.key();
         let earlier = stopped();
-        let told = waiting(&target, Some(&earlier), "outside", now);
+        let told = untouched(&target, Some(&earlier), "waiting, outside", now);
         assert!(is_waiting(&told) && told.steps == 7);
         state.save(&told).unwrap();
         undo(state, &key, Some(&earlier)).unwrap();
         assert_eq!(state.checkpoint(&key).unwrap(), Some(earlier));
-        state.save(&waiting(&target, None, "outside", now)).unwrap();
+        let told = untouched(&target, None, "getting ready", now);
+        assert!(!is_waiting(&told));
+        state.save(&told).unwrap();
         undo(state, &key, None).unwrap();
         assert_eq!(state.checkpoint(&key).unwrap(), None);
     }
