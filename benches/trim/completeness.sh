@@ -28,10 +28,10 @@ report() { # LABEL KERNEL BEFORE AFTER_FSTRIM AFTER_TRIMTAB FSTRIM_S TRIMTAB_S
     left_trimtab=$(json left <<<"$5")
     printf '| %s | %s | %s in %s | %s | %s | %s (%s %%) | %s (%s %%) | %s | %s | %s | %s |\n' \
         "$1" "$2" "$(mib "$(json free <<<"$3")")" "$(json free_extents <<<"$3")" \
-        "$(mib "$(json allocated <<<"$3")")" "$(mib "$left_before")" \
+        "$(mib "$(json stored <<<"$3")")" "$(mib "$left_before")" \
         "$(mib "$left_fstrim")" "$(percent "$left_fstrim" "$left_before")" \
         "$(mib "$left_trimtab")" "$(percent "$left_trimtab" "$left_before")" \
-        "$(mib "$(json allocated <<<"$4")")" "$(mib "$(json allocated <<<"$5")")" "$6" "$7"
+        "$(mib "$(json stored <<<"$4")")" "$(mib "$(json stored <<<"$5")")" "$6" "$7"
     if [ $((left_trimtab * 100)) -gt "$left_before" ]; then
         say "$1 on $2: trimtab left $(mib "$left_trimtab") MiB of $(mib "$left_before"): more than 1 %"
         failed=1

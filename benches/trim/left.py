@@ -5,9 +5,10 @@
     left.py IMAGE btrfs                      not mounted
 
 Prints one JSON object, in bytes: `free` and `free_extents` as the filesystem's own structures have
-them (FS_IOC_GETFSMAP through xfs_io; chunk and extent trees of Btrfs), `allocated` of the image
-file, and `left`: what of it lies inside free space. Everything else that is allocated is in use:
-live data, metadata, log.
+them (FS_IOC_GETFSMAP through xfs_io; chunk and extent trees of Btrfs), `stored` in the image file, and
+`left`: what of it lies inside free space. Everything else that is stored is in use: live data,
+metadata, log. The blocks in which the host keeps the image file's own map are not counted: copies
+of one image differ in them.
 """
 import json
 import os
@@ -97,7 +98,7 @@ def free_of_btrfs(image):
 
 
 def stored(image):
-    """Data of the image file."""
+    """Ranges of data in the image file."""
     descriptor = os.open(image, os.O_RDONLY)
     os.fsync(descriptor)
     size, at, data = os.fstat(descriptor).st_size, 0, []
@@ -109,17 +110,17 @@ def stored(image):
         end = os.lseek(descriptor, at, os.SEEK_HOLE)
         data.append([at, end])
         at = end
-    return data, os.fstat(descriptor).st_blocks * 512
+    return data
 
 
 image, kind = sys.argv[1:3]
 free = free_of_btrfs(image) if kind == "btrfs" else free_by_fsmap(sys.argv[3])
-data, allocated = stored(image)
+data = stored(image)
 total = sum(end - start for start, end in data)
 in_use = sum(end - start for start, end in without(data, [list(extent) for extent in free]))
 print(json.dumps({
     "free": sum(end - start for start, end in free),
     "free_extents": len(free),
-    "allocated": allocated,
+    "stored": total,
     "left": total - in_use,
 }))
