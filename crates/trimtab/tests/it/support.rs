@@ -17,9 +17,14 @@ pub fn recorded(name: &str) -> String {
         .to_string()
 }
 
-/// The binary with an environment that changes nothing from machine to machine.
+/// The binary with surroundings that change nothing from machine to machine: not even signals that
+/// the caller ignores, as nohup and a shell's background do.
 pub fn trimtab() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trimtab"));
+    let mut command = Command::new("/usr/bin/env");
+    command.args([
+        "--default-signal=HUP,INT,QUIT",
+        env!("CARGO_BIN_EXE_trimtab"),
+    ]);
     for name in [
         "TRIMTAB_SELECT",
         "TRIMTAB_IGNORE",
