@@ -117,10 +117,11 @@ impl Counters {
 /// Hears what the flash is asked to do, for its time: all default to nothing, and cost nothing then.
 /// Pages of a block lie on the dies in turn.
 pub trait Medium {
-    /// A page of the host was programmed: its place within the block.
+    /// So many pages of the host were programmed, one after the other: the place of the first within the
+    /// block.
     #[inline]
-    fn program(&mut self, page_in_block: u32) {
-        let _ = page_in_block;
+    fn program(&mut self, first_in_block: u32, pages: u32) {
+        let _ = (first_in_block, pages);
     }
     /// A victim's `valid` pages were read and programmed elsewhere, and it was erased.
     #[inline]

@@ -22,17 +22,19 @@ mod divisor;
 mod record;
 mod slots;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use clock::{Clock, SlcUse};
 pub use divisor::Divisor;
-pub use record::{Flow, Interval, Kind, Percentiles, Recorder};
+pub use record::{Flow, Interval, Kind, Percentiles, Recorder, Served};
 pub use slots::Slots;
 
 use thiserror::Error;
 
 /// The most dies of a drive: a table of free moments of 8 KiB.
 pub const MAX_DIES: u32 = 1024;
+/// The largest write cache: no drive has as much RAM, and each page of it takes eight bytes here.
+pub const WRITE_CACHE_BYTES_MAX: u64 = 64 << 30;
 /// The most channels of a drive.
 pub const MAX_CHANNELS: u32 = 256;
 
@@ -310,6 +312,13 @@ impl Timing {
         duration("discard fixed_us", self.discard.fixed_us)?;
         duration("discard range_us", self.discard.range_us)?;
         duration("discard byte_ns", self.discard.byte_ns)?;
+        if self.write_cache_bytes > WRITE_CACHE_BYTES_MAX {
+            return Err(TimingError {
+                what: "write_cache_bytes",
+                found: self.write_cache_bytes.to_string(),
+                expected: "at most 64 GiB",
+            });
+        }
         rate("bus_mb_s", self.bus_mb_s)?;
         rate("link_mb_s", self.link_mb_s.unwrap_or(1.0))?;
         if let Some(slc) = self.slc {
@@ -334,6 +343,16 @@ fn count(
     })
 }
 
+/// Plainly, or with an exponent where that would take a line.
+fn number(found: f64) -> String {
+    let plain = found.to_string();
+    if plain.len() > 20 {
+        format!("{found:e}")
+    } else {
+        plain
+    }
+}
+
 /// An hour is longer than anything a die does, and far from where nanoseconds overflow.
 fn duration(what: &'static str, found: f64) -> Result<(), TimingError> {
     (0.0..=3.6e9)
@@ -341,7 +360,7 @@ fn duration(what: &'static str, found: f64) -> Result<(), TimingError> {
         .then_some(())
         .ok_or(TimingError {
             what,
-            found: found.to_string(),
+            found: number(found),
             expected: "0 to 3.6e9 (an hour)",
         })
 }
@@ -352,7 +371,7 @@ fn rate(what: &'static str, found: f64) -> Result<(), TimingError> {
         .then_some(())
         .ok_or(TimingError {
             what,
-            found: found.to_string(),
+            found: number(found),
             expected: "0.001 to 1e9 (MB/s)",
         })
 }

@@ -294,11 +294,12 @@ impl Tables {
             } else {
                 books.invalidate(old);
             }
-            medium.program(next + at);
         }
         self.mapped += mapped;
         #[allow(clippy::cast_possible_truncation)] // at most pages per block
-        self.advance(stream, next + pages.len() as u32);
+        let pages = pages.len() as u32;
+        medium.program(next, pages);
+        self.advance(stream, next + pages);
     }
 
     /// Programs `pages` consecutive logical pages.
@@ -344,9 +345,9 @@ impl Tables {
             } else {
                 books.invalidate(old);
             }
-            medium.program(next + at);
         }
         self.mapped += mapped;
+        medium.program(next, pages);
         self.advance(stream, next + pages);
     }
 

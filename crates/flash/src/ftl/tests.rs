@@ -15,9 +15,9 @@ struct Heard {
 }
 
 impl Medium for Heard {
-    fn program(&mut self, page_in_block: u32) {
-        self.programmed += 1;
-        self.places.push(page_in_block);
+    fn program(&mut self, first_in_block: u32, pages: u32) {
+        self.programmed += u64::from(pages);
+        self.places.extend(first_in_block..first_in_block + pages);
     }
     fn collect(&mut self, valid: u32) {
         self.collected += 1;

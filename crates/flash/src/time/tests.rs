@@ -5,15 +5,15 @@ use proptest::prelude::*;
 use super::*;
 use crate::ftl::Medium as _;
 
-const PAGE_BYTES: u32 = 4000;
+pub(crate) const PAGE_BYTES: u32 = 4000;
 /// Of a page at 400 MB/s.
-const BUS_NS: u64 = 10_000;
-const READ_NS: u64 = 25_000;
-const PROGRAM_NS: u64 = 250_000;
-const ERASE_NS: u64 = 1_500_000;
+pub(crate) const BUS_NS: u64 = 10_000;
+pub(crate) const READ_NS: u64 = 25_000;
+pub(crate) const PROGRAM_NS: u64 = 250_000;
+pub(crate) const ERASE_NS: u64 = 1_500_000;
 
 /// One page a program, no overhead, nothing between host and flash.
-const BARE: Timing = Timing {
+pub(crate) const BARE: Timing = Timing {
     channels: 1,
     dies: 1,
     read_us: 25.0,
@@ -42,7 +42,7 @@ fn clock(timing: Timing) -> Clock {
 fn write(clock: &mut Clock, at_ns: u64, places: impl IntoIterator<Item = u32>) -> u64 {
     clock.begin(at_ns);
     for place in places {
-        clock.program(place);
+        clock.program(place, 1);
     }
     clock.end()
 }
@@ -122,7 +122,7 @@ fn reads_sense_beside_each_other_and_share_the_bus() {
 fn a_waiting_read_holds_nobody_up() {
     let mut clock = clock(Timing { dies: 2, ..BARE });
     clock.begin(0);
-    clock.program(0);
+    clock.program(0, 1);
     let waiting = read(&mut clock, 0, 0);
     assert_eq!(waiting, BUS_NS + PROGRAM_NS + READ_NS + BUS_NS);
     assert_eq!(read(&mut clock, 0, 1), READ_NS + BUS_NS);
@@ -166,8 +166,8 @@ fn collection_comes_before_the_page_that_needs_it() {
     let die_ns = 3 * (READ_NS + PROGRAM_NS) + ERASE_NS;
     clock.begin(100);
     clock.collect(6);
-    clock.program(0);
-    clock.program(1);
+    clock.program(0, 1);
+    clock.program(1, 1);
     assert_eq!(clock.end(), 100 + die_ns + PROGRAM_NS);
     // each channel carried 3 pages out and 3 in
     assert_eq!(
@@ -336,7 +336,7 @@ fn reset_is_power_on() {
     for round in 0..50 {
         used.begin(round * 1000);
         used.collect(10);
-        (0..64).for_each(|place| used.program(place));
+        used.program(0, 64);
         used.read(3);
         used.end();
         used.discard(round * 1000, 1, 1 << 20);
@@ -469,7 +469,7 @@ fn latencies(timing: &Timing, load: &[(u64, Work)], scale: u64) -> Vec<u64> {
             clock.begin(at_ns);
             match work {
                 Work::Write { first, pages } => {
-                    (*first..first + pages).for_each(|place| clock.program(place));
+                    clock.program(*first, *pages);
                 }
                 Work::Collect { valid } => clock.collect(*valid),
                 Work::Read { place } => clock.read(*place),
@@ -515,7 +515,7 @@ proptest! {
             clock.stage();
             for event in load {
                 match *event {
-                    Ok(place) => clock.program(place),
+                    Ok(place) => clock.program(place, 1),
                     Err(valid) => clock.collect(valid),
                 }
             }
@@ -524,8 +524,8 @@ proptest! {
         };
         let (mut single, mut together) = (stage(), stage());
         let mut all = Vec::new();
-        together.write_all_staged(&mut Slots::new(depth), not_before_ns, |at_ns, done| {
-            all.push((at_ns, done));
+        together.write_all_staged(&mut Slots::new(depth), not_before_ns, |served| {
+            all.extend_from_slice(served);
         });
         let mut queue = Slots::new(depth);
         let mut victims = Vec::new();
@@ -537,11 +537,11 @@ proptest! {
                     let at_ns = queue.earliest().max(not_before_ns);
                     direct.begin(at_ns);
                     victims.drain(..).for_each(|valid| direct.collect(valid));
-                    direct.program(place);
+                    direct.program(place, 1);
                     let done = direct.end();
                     queue.replace_earliest(done);
                     prop_assert_eq!(single.write_staged(at_ns), done);
-                    prop_assert_eq!(each.next(), Some((at_ns, done)));
+                    prop_assert_eq!(each.next(), Some(Served { at_ns, done_ns: done }));
                 }
             }
         }
@@ -561,7 +561,7 @@ proptest! {
             clock.begin(0);
             match work {
                 Work::Write { first, pages } => {
-                    (first..first + pages).for_each(|place| clock.program(place));
+                    clock.program(first, pages);
                     busy += u64::from(pages) * PROGRAM_NS;
                 }
                 Work::Collect { valid } => {

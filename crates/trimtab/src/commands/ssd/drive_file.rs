@@ -7,6 +7,7 @@ use crate::error::{CommandError, Kind};
 use flash::ftl::Collection;
 use flash::time::{DiscardHandling, SlcCache, SlcFull, Timing};
 use serde::Deserialize;
+use std::io::Read;
 use std::path::Path;
 
 /// The largest file that is read: a drive takes some lines.
@@ -141,17 +142,24 @@ pub fn read(path: &Path) -> Result<Described, CommandError> {
         )
         .hint("name a file that is there and that you may read")
     };
-    let len = std::fs::metadata(path).map_err(failed)?.len();
-    if len > BYTES_MAX {
-        return Err(CommandError::new(
+    // A file that grows or never ends has no length beforehand.
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(failed)?;
+    let input = |found: &str| {
+        CommandError::new(
             Kind::Input,
             format!(
-                "--drive {}: expected a drive in TOML, found {len} bytes",
+                "--drive {}: expected a drive in TOML, found {found}",
                 path.display()
             ),
-        ));
+        )
+    };
+    if bytes.len() as u64 > BYTES_MAX {
+        return Err(input("more than 1 MiB"));
     }
-    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let text = String::from_utf8(bytes).map_err(|_| input("bytes that are no UTF-8"))?;
     parse(&text, &path.display().to_string())
 }
 
@@ -179,7 +187,7 @@ fn parse(text: &str, name: &str) -> Result<Described, CommandError> {
         page_bytes: file
             .page_bytes
             .as_deref()
-            .map(plain::size)
+            .map(values::page_bytes)
             .transpose()
             .map_err(key("page_bytes"))?,
         pages_per_block: file.pages_per_block,
@@ -240,7 +248,7 @@ impl TimingTable {
         set(&mut timing.discard.handling, handling);
         // A drive that says how many dies it has says how many channels, too, or has few.
         if self.dies.is_some() && self.channels.is_none() {
-            timing.channels = timing.channels.min(timing.dies);
+            timing.channels = timing.channels.min(timing.dies.max(1));
         }
         timing
     }
@@ -317,6 +325,13 @@ mod tests {
             ("pages_per_block = 0\n", "pages_per_block"),
             ("[timing]\ndies = 4\nchannels = 8\n", "channels"),
             ("[timing]\nprogram_us = -3\n", "program_us"),
+            ("[timing]\ndies = 0\n", "dies is 0"),
+            (
+                "[timing]\nwrite_cache_bytes = 9223372036854775807\n",
+                "write_cache_bytes",
+            ),
+            ("page_bytes = \"16\"\n", "page_bytes"),
+            ("page_bytes = \"4GiB\"\n", "page_bytes"),
             ("preset = \"plc\"\n", "preset: expected one of"),
             ("= 3", "x.toml"),
         ] {

@@ -78,12 +78,8 @@ impl Basis {
             .transpose()
             .map_err(configured("preset"))?;
         let page_bytes = flags.page_bytes.or(file.page_bytes).unwrap_or(page_bytes);
-        let page_bytes = u32::try_from(page_bytes).map_err(|_| {
-            CommandError::new(
-                Kind::Usage,
-                format!("--page-bytes: expected less than 4 GiB, found {page_bytes}"),
-            )
-        })?;
+        // Both were checked as they were read.
+        let page_bytes = u32::try_from(page_bytes).unwrap_or(u32::MAX);
         let moved = flags.moved.or(file.moved);
         Ok(Self {
             over_provisioning: over_provisioning
