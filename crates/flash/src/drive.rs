@@ -246,7 +246,7 @@ impl Drive {
 
     /// Reads a page that is written in part, where there is one; when it is there.
     fn fetch(&mut self, page: u32) -> Option<u64> {
-        let place = self.ftl.page_in_block(page)?;
+        let place = self.ftl.place(page)?;
         self.fetched_pages += 1;
         Some(self.ftl.medium_mut().fetch(place))
     }
@@ -271,7 +271,7 @@ impl Device for Drive {
         self.within(&request);
         self.ftl.medium_mut().begin(request.at_ns);
         for page in request.first_page..request.first_page + request.pages {
-            match self.ftl.page_in_block(page) {
+            match self.ftl.place(page) {
                 Some(place) => self.ftl.medium_mut().read(place),
                 None => self.ftl.medium_mut().read_unmapped(),
             }

@@ -14,7 +14,7 @@
 //!   errors), and programmed; every die then erases its part of the block. All of it runs before what
 //!   the host submits next: collection in the foreground, as a drive without spare time does it.
 //!
-//! Pages of a block lie on the dies in turn, page `i` on die `i % dies`; die `d` is on channel
+//! Places on the flash lie on the dies in turn, place `i` on die `i % dies`; die `d` is on channel
 //! `d % channels`.
 
 mod clock;

@@ -298,8 +298,14 @@ impl Tables {
         self.mapped += mapped;
         #[allow(clippy::cast_possible_truncation)] // at most pages per block
         let pages = pages.len() as u32;
-        medium.program(next, pages);
+        medium.program(self.place(block, next), pages);
         self.advance(stream, next + pages);
+    }
+
+    /// Where on the flash a page of a block is.
+    #[inline]
+    pub(super) fn place(&self, block: u32, next: u32) -> u32 {
+        block * self.pages_per_block + next
     }
 
     /// Programs `pages` consecutive logical pages.
@@ -347,7 +353,7 @@ impl Tables {
             }
         }
         self.mapped += mapped;
-        medium.program(next, pages);
+        medium.program(self.place(block, next), pages);
         self.advance(stream, next + pages);
     }
 

@@ -396,9 +396,9 @@ impl Clock {
 
     /// A page is read that lies at this place of its block.
     #[inline]
-    pub fn read(&mut self, page_in_block: u32) {
+    pub fn read(&mut self, place: u32) {
         let now = self.moments.now;
-        let mut done = self.sense(page_in_block);
+        let mut done = self.sense(place);
         if self.costs.link_ns > 0 {
             self.moments.link_out_free = self.moments.link_out_free.max(now) + self.costs.link_ns;
             done = (done + self.costs.link_ns).max(self.moments.link_out_free);
@@ -408,8 +408,8 @@ impl Clock {
 
     /// A page is read of which the request will write a part; when the controller has it, for
     /// [`Clock::hold_until`].
-    pub fn fetch(&mut self, page_in_block: u32) -> u64 {
-        self.sense(page_in_block)
+    pub fn fetch(&mut self, place: u32) -> u64 {
+        self.sense(place)
     }
 
     /// The pages that are programmed from here on are not whole before; 0 ends that. As a page that waits for its
@@ -420,8 +420,8 @@ impl Clock {
 
     /// A page comes from its die to the controller; when it is there.
     #[inline]
-    fn sense(&mut self, page_in_block: u32) -> u64 {
-        let die = self.costs.dies.remainder(page_in_block) as usize % DIES;
+    fn sense(&mut self, place: u32) -> u64 {
+        let die = self.costs.dies.remainder(place) as usize % DIES;
         let now = self.moments.now;
         let free = self.die_free[die];
         let waits_until = free.max(now);
@@ -601,17 +601,17 @@ impl Flash<'_> {
 
 impl Medium for Clock {
     #[inline]
-    fn program(&mut self, first_in_block: u32, pages: u32) {
+    fn program(&mut self, first_place: u32, pages: u32) {
         if self.staging {
             if pages > 0 {
                 self.staged.push(Staged::Programs {
-                    first: first_in_block,
+                    first: first_place,
                     pages,
                 });
             }
             return;
         }
-        for place in first_in_block..first_in_block + pages {
+        for place in first_place..first_place + pages {
             self.program_page(place);
         }
     }
@@ -635,7 +635,7 @@ impl Medium for Clock {
 impl Clock {
     /// A page is programmed that lies at this place of its block.
     #[inline]
-    fn program_page(&mut self, page_in_block: u32) {
+    fn program_page(&mut self, place: u32) {
         let mut flash = Flash {
             channel_of: &self.channel_of,
             die_free: &mut self.die_free,
@@ -650,7 +650,7 @@ impl Clock {
             accepted = accepted.max(cache.earliest());
             moments.now = accepted;
         }
-        let die = costs.dies.remainder(page_in_block);
+        let die = costs.dies.remainder(place);
         let arrived = flash.transfer(costs, die, accepted);
         let arrived = arrived.max(moments.held + costs.transfer_ns);
         let (busy_ns, program_ns) = self

@@ -5,7 +5,7 @@ use super::bare_answer::{Answer, Asked, DriveRow, Point, Theory, Wear, csv, page
 use super::document::{self, Document};
 use super::memory;
 use super::progress::Meter;
-use super::spec::Basis;
+use super::spec::{Basis, PAGES_PER_BLOCK};
 use super::values::{self, Pattern};
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
@@ -75,7 +75,7 @@ impl Setting {
         let geometry = Geometry::new(
             logical_pages,
             basis.over_provisioning,
-            basis.pages_per_block,
+            basis.pages_per_block.unwrap_or(PAGES_PER_BLOCK),
             basis.page_bytes,
         )
         .map_err(|error| usage(error.to_string()))?;

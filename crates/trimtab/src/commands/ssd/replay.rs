@@ -6,7 +6,7 @@ use super::memory;
 use super::numbers::grouped;
 use super::progress::Meter;
 use super::replay_answer::{Answer, csv, page, text};
-use super::spec::{Basis, shown};
+use super::spec::{Basis, PAGES_PER_BLOCK, shown};
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use crate::output;
@@ -277,7 +277,7 @@ impl Plan {
         let geometry = Geometry::new(
             capacity_bytes / page,
             basis.over_provisioning,
-            basis.pages_per_block,
+            basis.pages_per_block.unwrap_or(PAGES_PER_BLOCK),
             basis.page_bytes,
         )
         .map_err(|error| {
