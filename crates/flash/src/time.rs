@@ -11,8 +11,9 @@
 //! - **read**: the die senses the page, then the channel carries it out. The share of the channel is
 //!   reserved on arrival, so that a read that waits for its die holds no other page up;
 //! - **collection**: the valid pages of a victim are read, carried to the controller and back (it corrects
-//!   errors), and programmed; every die then erases its part of the block. All of it runs before what
-//!   the host submits next: collection in the foreground, as a drive without spare time does it.
+//!   errors), and programmed; every die then erases its part of the block. It runs in the foreground, as a
+//!   drive without spare time does it: at once, or bit by bit between the host's pages
+//!   ([`CollectionPace`]).
 //!
 //! Places on the flash lie on the dies in turn, place `i` on die `i % dies`; die `d` is on channel
 //! `d % channels`.
@@ -78,8 +79,21 @@ pub struct Timing {
     pub write_cache_bytes: u64,
     /// Blocks that are written with one bit a cell first.
     pub slc: Option<SlcCache>,
+    /// When the work of a collection is done.
+    pub collection: CollectionPace,
     /// What a discard takes.
     pub discard: DiscardTiming,
+}
+
+/// When the work of a collection is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CollectionPace {
+    /// All of it before what the host submits next: a write in so many waits for a whole block, the longer
+    /// the larger blocks are.
+    AtOnce,
+    /// In equal parts, one before each row of pages that the host then writes (a page on each die), so that
+    /// it is through when the room that it makes is used up: as controllers do that keep latencies even.
+    Even,
 }
 
 /// Part of the flash that is written with one bit a cell, and moved to its place later ("folded").
@@ -174,6 +188,7 @@ const BASE: Timing = Timing {
     suspend_us: None,
     write_cache_bytes: 0,
     slc: None,
+    collection: CollectionPace::Even,
     discard: DiscardTiming::QUEUED,
 };
 

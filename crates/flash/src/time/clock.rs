@@ -1,8 +1,8 @@
 //! When every part of the drive is free again.
 
 use super::{
-    DiscardHandling, DiscardTiming, Divisor, MAX_CHANNELS, MAX_DIES, Served, SlcFull, Slots,
-    Timing, TimingError,
+    CollectionPace, DiscardHandling, DiscardTiming, Divisor, MAX_CHANNELS, MAX_DIES, Served,
+    SlcFull, Slots, Timing, TimingError,
 };
 use crate::ftl::Medium;
 
@@ -25,6 +25,7 @@ pub struct Clock {
     channel_free: Box<[u64; CHANNELS]>,
     cache: Option<Slots>,
     slc: Option<Slc>,
+    debt: Debt,
     discard: Discard,
     /// What is heard is kept for [`Clock::write_staged`].
     staging: bool,
@@ -44,14 +45,14 @@ enum Staged {
 /// Staged writes that are handed out together at most.
 const SERVED: usize = 64;
 
-/// The places of a run, as many at a time as are handed out together.
-fn runs(first: u32, pages: u32) -> impl Iterator<Item = std::ops::Range<u32>> {
+/// The head of a run of places: as many as are handed out together, and no more than come before the next
+/// part of a collection.
+#[inline]
+fn head(first: u32, pages: u32, debt: &Debt) -> std::ops::Range<u32> {
     #[allow(clippy::cast_possible_truncation)] // 64
     let most = SERVED as u32;
-    let end = first + pages;
-    (first..end)
-        .step_by(SERVED)
-        .map(move |first| first..end.min(first + most))
+    let until = if debt.parts > 0 { debt.pages } else { most };
+    first..first + pages.min(most).min(until)
 }
 
 /// What things take. Apart from what changes, so that a loop over pages has it in registers.
@@ -72,6 +73,60 @@ struct Costs {
     suspend_ns: Option<u64>,
     /// Reading the whole block, all dies together; a victim's valid pages take at most this.
     block_read_ns: u64,
+    pages_per_block: u32,
+    pace: CollectionPace,
+}
+
+/// What is still to be done of collections, in equal parts.
+#[derive(Debug, Clone, Copy, Default)]
+struct Debt {
+    parts: u32,
+    /// Pages of the host before the next part.
+    pages: u32,
+    /// Of each die.
+    die_ns: u64,
+    /// Of each channel.
+    channel_ns: u64,
+}
+
+impl Debt {
+    /// A victim of so many valid pages comes to what is still to be done. The host may write as many pages as
+    /// it makes room for before all of it has to be through.
+    #[inline]
+    fn add(&mut self, costs: &Costs, valid: u32) {
+        let room = costs.pages_per_block.saturating_sub(valid);
+        self.parts += costs.dies.quotient(room).max(1);
+        let (dies, valid) = (u64::from(costs.dies.get()), u64::from(valid));
+        let reads_ns = (valid * costs.read_ns).min(costs.block_read_ns);
+        let moves_ns = reads_ns + valid * costs.program_busy_ns;
+        self.die_ns += moves_ns / dies + costs.erase_ns;
+        self.channel_ns += 2 * valid * costs.transfer_ns / u64::from(costs.channels);
+    }
+
+    /// Whether a part comes before the next page.
+    #[inline]
+    fn is_due(&self) -> bool {
+        self.parts > 0 && self.pages == 0
+    }
+
+    /// Takes a part: what each die and each channel then does.
+    #[inline]
+    fn take(&mut self, costs: &Costs) -> (u64, u64) {
+        let parts = match costs.pace {
+            CollectionPace::AtOnce => 1,
+            CollectionPace::Even => u64::from(self.parts),
+        };
+        let (die_ns, channel_ns) = (self.die_ns / parts, self.channel_ns / parts);
+        if parts == 1 {
+            *self = Self::default();
+        } else {
+            self.parts -= 1;
+            self.die_ns -= die_ns;
+            self.channel_ns -= channel_ns;
+            self.pages = costs.dies.get();
+        }
+        (die_ns, channel_ns)
+    }
 }
 
 /// When things are free, but for dies and channels.
@@ -199,6 +254,8 @@ impl Clock {
                 command_ns: ns(timing.command_us),
                 suspend_ns: timing.suspend_us.map(ns),
                 block_read_ns: ns(timing.read_us * share.min(1.0) * f64::from(pages_per_block)),
+                pages_per_block,
+                pace: timing.collection,
             },
             moments: Moments::default(),
             channel_of,
@@ -220,6 +277,7 @@ impl Clock {
                 folded_until: 0,
                 full: slc.full,
             }),
+            debt: Debt::default(),
             discard: Discard::new(&timing.discard, page_bytes),
             staging: false,
             staged: Vec::new(),
@@ -236,6 +294,7 @@ impl Clock {
         self.staging = false;
         self.staged.clear();
         self.next_staged = 0;
+        self.debt = Debt::default();
         if let Some(cache) = &mut self.cache {
             cache.reset();
         }
@@ -328,7 +387,13 @@ impl Clock {
             for event in &staged[self.next_staged..] {
                 match *event {
                     Staged::Programs { first, pages } => {
-                        for run in runs(first, pages) {
+                        let (mut first, mut pages) = (first, pages);
+                        while pages > 0 {
+                            let run = head(first, pages, &Debt::default());
+                            first = run.end;
+                            #[allow(clippy::cast_possible_truncation)] // at most 64
+                            let len = run.len() as u32;
+                            pages -= len;
                             let served = &mut served[..run.len()];
                             for (place, served) in run.zip(&mut *served) {
                                 served.at_ns = queue.earliest().max(not_before_ns);
@@ -353,6 +418,7 @@ impl Clock {
         let costs = self.costs;
         let moments = self.moments;
         let mut outstanding = moments.outstanding;
+        let mut debt = self.debt;
         let mut flash = Flash {
             channel_of: &self.channel_of,
             die_free: &mut self.die_free,
@@ -367,7 +433,18 @@ impl Clock {
             match *event {
                 Staged::Programs { first, pages } => {
                     let mut die = costs.dies.remainder(first);
-                    for run in runs(first, pages) {
+                    let (mut first, mut pages) = (first, pages);
+                    while pages > 0 {
+                        if debt.is_due() {
+                            let (die_ns, channel_ns) = debt.take(&costs);
+                            flash.work(&costs, starts(queue).1, die_ns, channel_ns);
+                        }
+                        let run = head(first, pages, &debt);
+                        first = run.end;
+                        #[allow(clippy::cast_possible_truncation)] // at most 64
+                        let len = run.len() as u32;
+                        pages -= len;
+                        debt.pages = debt.pages.saturating_sub(len);
                         let served = &mut served[..run.len()];
                         for served in &mut *served {
                             let (at_ns, now) = starts(queue);
@@ -386,15 +463,20 @@ impl Clock {
                     }
                 }
                 Staged::Victim { valid } => {
-                    flash.collect(&costs, starts(queue).1, valid);
+                    debt.add(&costs, valid);
+                    if costs.pace == CollectionPace::AtOnce {
+                        let (die_ns, channel_ns) = debt.take(&costs);
+                        flash.work(&costs, starts(queue).1, die_ns, channel_ns);
+                    }
                 }
             }
         }
         self.next_staged = self.staged.len();
         self.moments.outstanding = outstanding;
+        self.debt = debt;
     }
 
-    /// A page is read that lies at this place of its block.
+    /// A page is read that lies at this place on the flash.
     #[inline]
     pub fn read(&mut self, place: u32) {
         let now = self.moments.now;
@@ -579,19 +661,14 @@ impl Flash<'_> {
         begins
     }
 
-    /// A victim of so many valid pages; when the last die is free.
+    /// Every die and every channel works for so long; when the last die is free.
     #[inline(never)]
-    fn collect(&mut self, costs: &Costs, now: u64, valid: u32) -> u64 {
-        let (dies, valid) = (costs.dies.get(), u64::from(valid));
-        let reads_ns = (valid * costs.read_ns).min(costs.block_read_ns);
-        let moves_ns = reads_ns + valid * costs.program_busy_ns;
-        let die_ns = moves_ns / u64::from(dies) + costs.erase_ns;
+    fn work(&mut self, costs: &Costs, now: u64, die_ns: u64, channel_ns: u64) -> u64 {
         let mut last = 0;
-        for free in &mut self.die_free[..dies as usize] {
+        for free in &mut self.die_free[..costs.dies.get() as usize] {
             *free = now.max(*free) + die_ns;
             last = last.max(*free);
         }
-        let channel_ns = 2 * valid * costs.transfer_ns / u64::from(costs.channels);
         for free in &mut self.channel_free[..costs.channels as usize] {
             *free = now.max(*free) + channel_ns;
         }
@@ -622,20 +699,33 @@ impl Medium for Clock {
             self.staged.push(Staged::Victim { valid });
             return;
         }
+        self.debt.add(&self.costs, valid);
+        if self.costs.pace == CollectionPace::AtOnce {
+            self.pay();
+        }
+    }
+}
+
+impl Clock {
+    /// A part of what is to be done of collections.
+    fn pay(&mut self) {
+        let (die_ns, channel_ns) = self.debt.take(&self.costs);
         let mut flash = Flash {
             channel_of: &self.channel_of,
             die_free: &mut self.die_free,
             channel_free: &mut self.channel_free,
         };
-        let last = flash.collect(&self.costs, self.moments.now, valid);
+        let last = flash.work(&self.costs, self.moments.now, die_ns, channel_ns);
         self.moments.quiet = self.moments.quiet.max(last);
     }
-}
 
-impl Clock {
-    /// A page is programmed that lies at this place of its block.
+    /// A page is programmed that lies at this place on the flash.
     #[inline]
     fn program_page(&mut self, place: u32) {
+        if self.debt.is_due() {
+            self.pay();
+        }
+        self.debt.pages = self.debt.pages.saturating_sub(1);
         let mut flash = Flash {
             channel_of: &self.channel_of,
             die_free: &mut self.die_free,

@@ -27,6 +27,7 @@ pub(crate) const BARE: Timing = Timing {
     suspend_us: None,
     write_cache_bytes: 0,
     slc: None,
+    collection: CollectionPace::AtOnce,
     discard: DiscardTiming {
         fixed_us: 100.0,
         range_us: 10.0,
@@ -126,6 +127,41 @@ fn a_waiting_read_holds_nobody_up() {
     let waiting = read(&mut clock, 0, 0);
     assert_eq!(waiting, BUS_NS + PROGRAM_NS + READ_NS + BUS_NS);
     assert_eq!(read(&mut clock, 0, 1), READ_NS + BUS_NS);
+}
+
+/// Blocks of 8 pages on two dies, a victim with 3 valid: it makes room for 5 pages, two rows of a page on each
+/// die. So half of the work comes before each of the next two rows.
+#[test]
+fn an_even_collection_comes_bit_by_bit() {
+    let timing = Timing {
+        dies: 2,
+        bus_mb_s: 4e6, // a page in 1 ns
+        collection: CollectionPace::Even,
+        ..BARE
+    };
+    let mut even = clock(timing);
+    // 3 pages read and programmed by 2 dies, and both erase.
+    let die_ns = 3 * (READ_NS + PROGRAM_NS) / 2 + ERASE_NS;
+    even.begin(0);
+    even.collect(3);
+    assert_eq!((even.end(), even.idle_ns()), (0, 0));
+    let first_row = [0, 1].map(|place| write(&mut even, 0, [place]));
+    assert_eq!(first_row, [die_ns / 2 + PROGRAM_NS; 2]);
+    let second_row = [2, 3].map(|place| write(&mut even, 0, [place]));
+    assert_eq!(second_row, [die_ns + 2 * PROGRAM_NS; 2]);
+    // Nothing is left.
+    assert_eq!(write(&mut even, 0, [4]), die_ns + 3 * PROGRAM_NS);
+    // Two victims together make room for ten pages: four rows, of which each bears a quarter.
+    even.reset();
+    even.begin(0);
+    even.collect(3);
+    even.collect(3);
+    even.end();
+    for row in 1..=4 {
+        let done = [0, 1].map(|place| write(&mut even, 0, [place]));
+        assert_eq!(done, [row * (die_ns / 2 + PROGRAM_NS); 2]);
+    }
+    assert_eq!(write(&mut even, 0, [0]), 2 * die_ns + 5 * PROGRAM_NS);
 }
 
 /// Four pages of a program of four: each takes a quarter of the die, and waits for all of it.
@@ -429,29 +465,31 @@ fn timing() -> impl Strategy<Value = Timing> {
         prop_oneof![Just(0), 1..60_000u64],
         slc,
         prop::option::of(500.0..5000.0),
-        handling,
+        (
+            prop_oneof![Just(CollectionPace::AtOnce), Just(CollectionPace::Even)],
+            handling,
+        ),
     )
         .prop_map(
-            |((channels, more), (program, erase), suspend_us, cache, slc, link_mb_s, handling)| {
-                Timing {
-                    channels,
-                    dies: channels + more,
-                    program_us: 900.0,
-                    program_bytes: program * 8000,
-                    erase_bytes: erase * 100_000,
-                    command_us: 3.0,
-                    link_mb_s,
-                    suspend_us,
-                    write_cache_bytes: cache,
-                    slc: slc.map(|(pages, fold)| SlcCache {
-                        bytes: pages * u64::from(PAGE_BYTES),
-                        read_us: 25.0,
-                        program_us: 250.0,
-                        idle_us: 100.0,
-                        full: if fold { SlcFull::Fold } else { SlcFull::Bypass },
-                    }),
-                    ..BARE.with_discards(handling)
-                }
+            |((channels, more), (program, erase), suspend_us, cache, slc, link_mb_s, how)| Timing {
+                channels,
+                dies: channels + more,
+                program_us: 900.0,
+                program_bytes: program * 8000,
+                erase_bytes: erase * 100_000,
+                command_us: 3.0,
+                link_mb_s,
+                suspend_us,
+                write_cache_bytes: cache,
+                slc: slc.map(|(pages, fold)| SlcCache {
+                    bytes: pages * u64::from(PAGE_BYTES),
+                    read_us: 25.0,
+                    program_us: 250.0,
+                    idle_us: 100.0,
+                    full: if fold { SlcFull::Fold } else { SlcFull::Bypass },
+                }),
+                collection: how.0,
+                ..BARE.with_discards(how.1)
             },
         )
 }
