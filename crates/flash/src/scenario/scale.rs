@@ -29,12 +29,11 @@ const BLOCK_PAGES_MIN: u32 = 64;
 /// What a trim takes is scaled with the hour as far as it costs by bytes or by extent; single discards are
 /// cut at [`super::Scenario::discard_bytes`], which is not scaled.
 ///
-/// **The tail of latencies is not the true drive's**: it is the wait for the collection of a block, in one go
-/// as [`crate::time`] has it, of the simulated size. Drives with blocks of some hundred megabytes
-/// collect them bit by bit, which the model does not know. Tails compare scenarios of the same scale, no more.
+/// Latencies do not depend on the scale where collection is [even](crate::time::CollectionPace::Even): a part of it is as long as
+/// a row of pages makes it, whatever the size of blocks. Done at once, it holds a write up for as long
+/// as a *simulated* block takes.
 ///
-/// Also changed by scaling are: levels of a tree and tiers of segments (fewer files make fewer of them), and
-/// the chance that a single interval differs from the mean.
+/// Also changed by scaling is the chance that a single interval differs from the mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scale {
     /// s: the true drive is so many times larger, the true hour so many times longer. 1 is unscaled.

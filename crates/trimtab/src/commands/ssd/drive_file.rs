@@ -5,7 +5,7 @@ use super::values;
 use crate::commands::trim::values as plain;
 use crate::error::{CommandError, Kind};
 use flash::ftl::Collection;
-use flash::time::{DiscardHandling, SlcCache, SlcFull, Timing};
+use flash::time::{CollectionPace, DiscardHandling, SlcCache, SlcFull, Timing};
 use serde::Deserialize;
 use std::io::Read;
 use std::path::Path;
@@ -47,13 +47,22 @@ pub struct TimingTable {
     program_us: Option<f64>,
     erase_us: Option<f64>,
     program_bytes: Option<u32>,
+    erase_bytes: Option<u32>,
     bus_mb_s: Option<f64>,
     command_us: Option<f64>,
     link_mb_s: Option<f64>,
     suspend_us: Option<f64>,
     write_cache_bytes: Option<u64>,
+    collection: Option<Pace>,
     slc: Option<SlcTable>,
     discard: DiscardTable,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Pace {
+    AtOnce,
+    Even,
 }
 
 /// `[timing.slc]`, see [`SlcCache`]; what is left out is that of `tlc-slc-cache`.
@@ -230,9 +239,15 @@ impl TimingTable {
         set(&mut timing.program_us, self.program_us);
         set(&mut timing.erase_us, self.erase_us);
         set(&mut timing.program_bytes, self.program_bytes);
+        set(&mut timing.erase_bytes, self.erase_bytes);
         set(&mut timing.bus_mb_s, self.bus_mb_s);
         set(&mut timing.command_us, self.command_us);
         set(&mut timing.write_cache_bytes, self.write_cache_bytes);
+        let pace = self.collection.map(|pace| match pace {
+            Pace::AtOnce => CollectionPace::AtOnce,
+            Pace::Even => CollectionPace::Even,
+        });
+        set(&mut timing.collection, pace);
         timing.link_mb_s = self.link_mb_s.or(preset.link_mb_s);
         timing.suspend_us = self.suspend_us.or(preset.suspend_us);
         timing.slc = slc.or(preset.slc);
@@ -294,6 +309,7 @@ mod tests {
             over_provisioning = \"28%\"\npage_bytes = \"16KiB\"\npages_per_block = 512\n\
             policy = \"d-choices:8\"\nmoved = \"shared\"\n\
             [timing]\nchannels = 16\ndies = 64\nprogram_us = 700\nlink_mb_s = 3500\n\
+            collection = \"at-once\"\nerase_bytes = 4194304\n\
             [timing.slc]\nbytes = 1000000000\nfull = \"bypass\"\n\
             [timing.discard]\nfixed_us = 50\nhandling = \"non-queued\"\n";
         let drive = parse(text, "x.toml").unwrap();
@@ -302,6 +318,8 @@ mod tests {
         let timing = drive.timing(Timing::MLC).unwrap();
         assert_eq!((timing.channels, timing.dies), (16, 64));
         assert!((timing.program_us - 700.0).abs() < 1e-9);
+        assert_eq!(timing.collection, CollectionPace::AtOnce);
+        assert_eq!(timing.erase_bytes, 4 << 20);
         assert!((timing.erase_us - Timing::MLC.erase_us).abs() < 1e-9);
         let slc = timing.slc.unwrap();
         assert_eq!((slc.bytes, slc.full), (1_000_000_000, SlcFull::Bypass));

@@ -48,6 +48,8 @@ pub struct Answer {
     other_devices: TallyRow,
     /// Pages of which a write covered a part only.
     partial_pages: u64,
+    /// Those of them that the drive held, and read to fill in the rest.
+    fetched_pages: u64,
     /// What the drive counted.
     counters: CountersRow,
     /// From power-on to the end of the last request, in the drive's time.
@@ -236,6 +238,7 @@ impl Answer {
             out_of_range: replayed.out_of_range.into(),
             other_devices: replayed.other_devices.into(),
             partial_pages: replayed.partial_pages,
+            fetched_pages: replayed.fetched_pages,
             counters: counters.into(),
             duration_s: replayed.done_ns as f64 / 1e9,
             latency: Latencies {
@@ -345,6 +348,14 @@ fn rows(answer: &Answer, traces: &str) -> Vec<(&'static str, String)> {
         requests.push("none".to_owned());
     }
     let (counters, drive) = (&answer.counters, &answer.drive);
+    let mut in_part = String::new();
+    if answer.partial_pages > 0 {
+        in_part = format!(
+            "; {} of the pages were written in part, {} of them read first to fill in the rest",
+            grouped(answer.partial_pages),
+            grouped(answer.fetched_pages)
+        );
+    }
     vec![
         ("trace", traces.to_owned()),
         ("requests", requests.join(", ")),
@@ -356,7 +367,7 @@ fn rows(answer: &Answer, traces: &str) -> Vec<(&'static str, String)> {
                 grouped(counters.moved_pages),
                 grouped(counters.trimmed_pages),
                 grouped(counters.erased_blocks)
-            ),
+            ) + &in_part,
         ),
         (
             "model",

@@ -14,7 +14,6 @@ use crate::commands::ssd::table;
 use crate::commands::trim::words::Page;
 use crate::error::CommandError;
 use crate::output;
-use flash::scenario::runs::Runs;
 use flash::scenario::{Interval, Outcome, Part as Load, Scenario, Schedule, Trims};
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -53,10 +52,9 @@ struct ScheduleCase {
 /// The articles' nightly benchmark hosts, as far as they are known: logs and indices that fill
 /// a drive and go again, trimmed weekly until somebody makes it daily.
 fn host(trims: Trims) -> Scenario {
-    let parts = Runs::default().parts;
     Scenario {
         fill: 0.62,
-        parts: parts.iter().map(|part| Load { ..*part }).collect(),
+        parts: Load::ELASTICSEARCH.to_vec(),
         bytes_per_day: 120_000_000_000,
         trims,
         warm_up_days: 28,
@@ -156,7 +154,12 @@ fn sentence(host: &Scenario, answer: &Schedules) -> String {
         .cases
         .iter()
         .filter_map(|case| Some((case.name, case.throughput_fall?)))
-        .map(|(name, fall)| format!("by {:.0} % if trimmed {name}", fall * 100.0))
+        .map(|(name, fall)| {
+            format!(
+                "by {:.0} % if trimmed {name}",
+                (fall * 100.0).round().max(0.0)
+            )
+        })
         .collect();
     format!(
         "A host writes {} of indices and logs a day onto a {} drive with {} spare, {} full. What is \

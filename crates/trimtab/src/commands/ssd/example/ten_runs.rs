@@ -180,7 +180,7 @@ fn sentence(base: &Runs) -> String {
     #[allow(clippy::cast_precision_loss)] // three digits are shown
     let capacity = base.drive.capacity_bytes as f64;
     format!(
-        "A benchmark is run {} times on a {} drive with {} spare. Each run writes {} of the drive \
+        "A benchmark of a database is run {} times on a {} drive with {} spare. Each run writes {} of the drive \
          and deletes its files in the end; {} of the drive holds other data.",
         base.runs,
         bytes(capacity),
