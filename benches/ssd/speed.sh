@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# How fast the translation layer is, beside a plain loop and, where it is at hand, beside ftlsim.
+# How fast the translation layer is, beside a plain loop and, where it is at hand, beside ftlsim; and what a sweep
+# gains from more cores.
 #
 #   make bench-ssd                        1, 4, 16, 64 and 256 million pages: some minutes, 8 GB
 #   SIZES="1 16" benches/ssd/speed.sh           millions of pages
@@ -27,3 +28,5 @@ PYTHON
 fi
 # shellcheck disable=SC2086 # one argument for each size
 "$speed" ${SIZES:-1 4 16 64 256}
+echo
+benches/ssd/sweep.sh

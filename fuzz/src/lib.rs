@@ -5,7 +5,7 @@
 mod trace;
 
 use host::source::{Limits, read_bytes};
-use host::{Command, filter, jobs, storage, stores};
+use host::{Command, DriveTool, filter, jobs, storage, stores};
 use http::{Credentials, Endpoint};
 use schedule::{Calendar, CronSpec, parse_zone};
 use trim::geometry::{KernelRelease, btrfs, ext4, xfs};
@@ -19,6 +19,15 @@ pub struct Target {
     /// Real input to start from.
     pub seeds: &'static [&'static str],
 }
+
+/// Each log of a drive that is read, with a serial number in it.
+const DRIVE_LOGS: &[&str] = &[
+    "{\"data_units_written\":2000000,\"sn\":\"S3RI4L\"}",
+    "{\"Physical media units written\":{\"hi\":0,\"lo\":\"1500\"},\"sn\":\"S3RI4L\"}",
+    "{\"physical_media_units_written\":1500,\"sn\":\"S3RI4L\"}",
+    "{\"smartctl\":{\"exit_status\":0},\"serial_number\":\"S3RI4L\",\"nvme_smart_health_information_log\":{\"data_units_written\":7}}",
+    "{\"logical_block_size\":512,\"serial_number\":\"S3RI4L\",\"ata_smart_attributes\":{\"table\":[{\"id\":247,\"name\":\"Host_Program_Page_Count\",\"raw\":{\"value\":200}},{\"id\":248,\"name\":\"FTL_Program_Page_Count\",\"raw\":{\"value\":100}}]},\"ata_device_statistics\":{\"pages\":[{\"number\":1,\"table\":[{\"offset\":24,\"value\":3906250}]}]}}",
+];
 
 /// All of them.
 pub const TARGETS: &[Target] = &[
@@ -54,6 +63,11 @@ pub const TARGETS: &[Target] = &[
             "vg-pool-tpool: 0 1638400 thin-pool 253:1 253:2 128 0 1 ignore_discard \nvg-thin: 0 1228800 thin 253:3 1\n",
             "i: 0 9 integrity 8:1 0 28 J 3 journal_crypt:ctr(aes):0011 internal_hash:hmac(sha256):aabb block_size:4096\n",
         ],
+    },
+    Target {
+        name: "drive-log",
+        run: drive_log,
+        seeds: DRIVE_LOGS,
     },
     Target {
         name: "mdstat",
@@ -275,6 +289,22 @@ fn crypttab(bytes: &[u8]) {
 fn dm_table(bytes: &[u8]) {
     let _ = storage::dm_table::parse(&text(bytes));
     keep_answer(&Command::DmTable, bytes);
+}
+
+/// What is kept of an answer says as much as the answer, and holds no more than the numbers.
+fn drive_log(bytes: &[u8]) {
+    for tool in DriveTool::ALL {
+        let drive = "nvme0n1".to_owned();
+        keep_answer(&Command::DriveLog { tool, drive }, bytes);
+        let counts = storage::drive_log::parse(tool, bytes);
+        match storage::drive_log::reduce(tool, bytes) {
+            Ok(kept) => {
+                assert_eq!(storage::drive_log::parse(tool, &kept), counts);
+                assert!(kept.len() < 1000 && !text(&kept).contains("S3RI4L"));
+            }
+            Err(why) => assert_eq!(counts, Err(why)),
+        }
+    }
 }
 
 fn mdstat(bytes: &[u8]) {
@@ -507,6 +537,12 @@ mod tests {
             }),
             ("kernel-release", |seed| {
                 KernelRelease::parse(&text(seed)).is_some()
+            }),
+            ("drive-log", |seed| {
+                DriveTool::ALL.iter().any(|&tool| {
+                    let counts = storage::drive_log::parse(tool, seed);
+                    counts.is_ok_and(|counts| counts.host_bytes.is_ok() || counts.media.is_ok())
+                })
             }),
             ("trace", trace::reaches),
             ("trace-replay", trace::reaches),

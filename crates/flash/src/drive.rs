@@ -37,6 +37,28 @@ pub struct Request {
     pub stream: u8,
 }
 
+impl Request {
+    /// Its pages.
+    pub const fn range(&self) -> Range {
+        Range {
+            first_page: self.first_page,
+            pages: self.pages,
+        }
+    }
+}
+
+/// Pages at the ends of a write that it covers in part only. Of one page, either says so.
+///
+/// A page-mapped drive programs whole pages: it reads such a page where it holds one, puts in what is new, and
+/// programs the whole elsewhere (`MQSim`, Tavakkol et al. 2018: a program waits for its "related read").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PartialEnds {
+    /// The first page.
+    pub first: bool,
+    /// The last page.
+    pub last: bool,
+}
+
 /// Consecutive pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Range {
@@ -62,7 +84,23 @@ pub trait Device {
 
     /// Takes a request, and says when it is done, in nanoseconds. A request of no pages is done when
     /// it arrives, and counts nowhere.
-    fn submit(&mut self, request: Request) -> u64;
+    fn submit(&mut self, request: Request) -> u64 {
+        if request.pages == 0 {
+            return request.at_ns;
+        }
+        match request.kind {
+            Kind::Read => self.read(request),
+            Kind::Write => self.write_in_part(request, PartialEnds::default()),
+            Kind::Discard => self.discard_ranges(request.at_ns, &[request.range()]),
+        }
+    }
+
+    /// Takes a read of at least one page.
+    fn read(&mut self, request: Request) -> u64;
+
+    /// Takes a write that covers pages at its ends in part only, and says when it is done. The host waits for what
+    /// is fetched, but for a drive with a write cache: that has acknowledged by then.
+    fn write_in_part(&mut self, request: Request, partial: PartialEnds) -> u64;
 
     /// One discard of many ranges (an NVMe or ATA command takes up to 256 or 64 of them a block; what is
     /// too long for a command is for the caller to split). When it is done.
@@ -90,8 +128,26 @@ pub trait Device {
         last
     }
 
+    /// Takes discards of one page each, to be timed one after the other by [`Device::discard_staged`] before
+    /// anything else is asked; as [`Device::stage`].
+    fn stage_discards(&mut self, pages: &[u32]);
+
+    /// The next staged discard arrives; when it is done. As many times as pages were staged.
+    fn discard_staged(&mut self, at_ns: u64) -> u64;
+
     /// Discards of one page each, each when `queue` lets it; when the last of them is done.
-    fn discard_pages(&mut self, queue: &mut Queue, pages: &[u32]) -> u64;
+    fn discard_pages(&mut self, queue: &mut Queue, pages: &[u32]) -> u64 {
+        let mut last = 0;
+        for batch in pages.chunks(BATCH) {
+            self.stage_discards(batch);
+            for _ in batch {
+                let done = self.discard_staged(queue.next_ns());
+                queue.took(done);
+                last = last.max(done);
+            }
+        }
+        last
+    }
 
     /// What was written, moved, trimmed and erased: by all drives together.
     fn counters(&self) -> Counters;
@@ -101,6 +157,9 @@ pub trait Device {
 
     /// Pages of discards that no drive heard of.
     fn unheard_pages(&self) -> u64;
+
+    /// Pages that were read for writes that covered them in part only.
+    fn fetched_pages(&self) -> u64;
 
     /// Latencies and throughput as the host sees them.
     fn recorder(&self) -> &Recorder;
@@ -127,6 +186,7 @@ pub struct Drive {
     page_bytes: u32,
     pages: u32,
     unheard_pages: u64,
+    fetched_pages: u64,
     recorder: Recorder,
 }
 
@@ -150,6 +210,7 @@ impl Drive {
             #[allow(clippy::cast_possible_truncation)] // the translation layer saw to it
             pages: geometry.logical_pages as u32,
             unheard_pages: 0,
+            fetched_pages: 0,
             recorder,
         })
     }
@@ -164,11 +225,7 @@ impl Drive {
         self.ftl.medium()
     }
 
-    fn bytes(&self, pages: u32) -> u64 {
-        u64::from(pages) * u64::from(self.page_bytes)
-    }
-
-    fn read(&mut self, request: &Request) -> u64 {
+    fn within(&self, request: &Request) {
         let end = u64::from(request.first_page) + u64::from(request.pages);
         assert!(
             end <= u64::from(self.pages),
@@ -176,21 +233,28 @@ impl Drive {
             request.first_page,
             self.pages
         );
-        self.ftl.medium_mut().begin(request.at_ns);
-        for page in request.first_page..request.first_page + request.pages {
-            match self.ftl.page_in_block(page) {
-                Some(place) => self.ftl.medium_mut().read(place),
-                None => self.ftl.medium_mut().read_unmapped(),
-            }
-        }
-        self.ftl.medium_mut().end()
     }
 
-    fn write(&mut self, request: &Request) -> u64 {
-        self.ftl.medium_mut().begin(request.at_ns);
-        self.ftl
-            .write_run(request.first_page, request.pages, request.stream);
-        self.ftl.medium_mut().end()
+    /// The request is through.
+    fn end(&mut self, request: &Request) -> u64 {
+        let done = self.ftl.medium_mut().end();
+        let bytes = u64::from(request.pages) * u64::from(self.page_bytes);
+        self.recorder
+            .record(request.kind, request.at_ns, done, bytes);
+        done
+    }
+
+    /// Reads a page that is written in part, where there is one; when it is there.
+    fn fetch(&mut self, page: u32) -> Option<u64> {
+        let place = self.ftl.place(page)?;
+        self.fetched_pages += 1;
+        Some(self.ftl.medium_mut().fetch(place))
+    }
+
+    fn write_held(&mut self, page: u32, whole_ns: u64, stream: u8) {
+        self.ftl.medium_mut().hold_until(whole_ns);
+        self.ftl.write_run(page, 1, stream);
+        self.ftl.medium_mut().hold_until(0);
     }
 }
 
@@ -203,25 +267,42 @@ impl Device for Drive {
         self.page_bytes
     }
 
-    fn submit(&mut self, request: Request) -> u64 {
+    fn read(&mut self, request: Request) -> u64 {
+        self.within(&request);
+        self.ftl.medium_mut().begin(request.at_ns);
+        for page in request.first_page..request.first_page + request.pages {
+            match self.ftl.place(page) {
+                Some(place) => self.ftl.medium_mut().read(place),
+                None => self.ftl.medium_mut().read_unmapped(),
+            }
+        }
+        self.end(&request)
+    }
+
+    fn write_in_part(&mut self, request: Request, partial: PartialEnds) -> u64 {
         if request.pages == 0 {
             return request.at_ns;
         }
-        let done = match request.kind {
-            Kind::Read => self.read(&request),
-            Kind::Write => self.write(&request),
-            Kind::Discard => {
-                let range = Range {
-                    first_page: request.first_page,
-                    pages: request.pages,
-                };
-                return self.discard_ranges(request.at_ns, &[range]);
-            }
-        };
-        let bytes = self.bytes(request.pages);
-        self.recorder
-            .record(request.kind, request.at_ns, done, bytes);
-        done
+        self.within(&request);
+        self.ftl.medium_mut().begin(request.at_ns);
+        let (mut first_page, mut pages) = (request.first_page, request.pages);
+        let last_page = first_page + (pages - 1);
+        // both are read on arrival
+        let in_first = partial.first || partial.last && pages == 1;
+        let first_ns = in_first.then(|| self.fetch(first_page)).flatten();
+        let in_last = partial.last && pages > 1;
+        let last_ns = in_last.then(|| self.fetch(last_page)).flatten();
+        if let Some(whole_ns) = first_ns {
+            self.write_held(first_page, whole_ns, request.stream);
+            first_page += 1;
+            pages -= 1;
+        }
+        pages -= u32::from(last_ns.is_some());
+        self.ftl.write_run(first_page, pages, request.stream);
+        if let Some(whole_ns) = last_ns {
+            self.write_held(last_page, whole_ns, request.stream);
+        }
+        self.end(&request)
     }
 
     fn discard_ranges(&mut self, at_ns: u64, ranges: &[Range]) -> u64 {
@@ -265,9 +346,8 @@ impl Device for Drive {
             if let Some((slots, not_before_ns)) = queue.closed_loop() {
                 let recorder = &mut self.recorder;
                 let clock = self.ftl.medium_mut();
-                clock.write_all_staged(slots, not_before_ns, |at_ns, done| {
-                    recorder.record(Kind::Write, at_ns, done, bytes);
-                    last = last.max(done);
+                clock.write_all_staged(slots, not_before_ns, |served| {
+                    last = last.max(recorder.record_all(Kind::Write, served, bytes));
                 });
             } else {
                 for _ in batch {
@@ -280,22 +360,20 @@ impl Device for Drive {
         last
     }
 
-    fn discard_pages(&mut self, queue: &mut Queue, pages: &[u32]) -> u64 {
+    fn stage_discards(&mut self, pages: &[u32]) {
         if self.clock().hears_discards() {
             self.ftl.discard(pages);
         } else {
             self.unheard_pages += pages.len() as u64;
         }
+    }
+
+    #[inline]
+    fn discard_staged(&mut self, at_ns: u64) -> u64 {
+        let done = self.ftl.medium_mut().discard_page(at_ns);
         let bytes = u64::from(self.page_bytes);
-        let mut last = 0;
-        for _ in pages {
-            let at_ns = queue.next_ns();
-            let done = self.ftl.medium_mut().discard(at_ns, 1, bytes);
-            self.recorder.record(Kind::Discard, at_ns, done, bytes);
-            queue.took(done);
-            last = last.max(done);
-        }
-        last
+        self.recorder.record(Kind::Discard, at_ns, done, bytes);
+        done
     }
 
     fn counters(&self) -> Counters {
@@ -305,10 +383,15 @@ impl Device for Drive {
     fn reset_counters(&mut self) {
         self.ftl.reset_counters();
         self.unheard_pages = 0;
+        self.fetched_pages = 0;
     }
 
     fn unheard_pages(&self) -> u64 {
         self.unheard_pages
+    }
+
+    fn fetched_pages(&self) -> u64 {
+        self.fetched_pages
     }
 
     fn recorder(&self) -> &Recorder {

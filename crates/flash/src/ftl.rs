@@ -115,12 +115,13 @@ impl Counters {
 }
 
 /// Hears what the flash is asked to do, for its time: all default to nothing, and cost nothing then.
-/// Pages of a block lie on the dies in turn.
+/// Places on the flash lie on the dies in turn.
 pub trait Medium {
-    /// A page of the host was programmed: its place within the block.
+    /// So many pages of the host were programmed, one after the other: the place of the first on the
+    /// flash.
     #[inline]
-    fn program(&mut self, page_in_block: u32) {
-        let _ = page_in_block;
+    fn program(&mut self, first_place: u32, pages: u32) {
+        let _ = (first_place, pages);
     }
     /// A victim's `valid` pages were read and programmed elsewhere, and it was erased.
     #[inline]
@@ -260,13 +261,17 @@ impl<M: Medium> Ftl<M> {
         self.tables.l2p[page as usize] != NONE
     }
 
-    /// The place within its block of what the drive holds for a page: says on which die a read is.
+    /// The place on the flash of what the drive holds for a page: says on which die a read is.
     ///
     /// # Panics
     /// A page beyond the end of the drive.
-    pub fn page_in_block(&self, page: u32) -> Option<u32> {
-        let place = self.tables.l2p[page as usize];
-        (place != NONE).then_some(place & ((1 << self.tables.page_bits) - 1))
+    pub fn place(&self, page: u32) -> Option<u32> {
+        let entry = self.tables.l2p[page as usize];
+        let (block, next) = (
+            entry >> self.tables.page_bits,
+            entry & ((1 << self.tables.page_bits) - 1),
+        );
+        (entry != NONE).then(|| self.tables.place(block, next))
     }
 
     /// Pages that the drive holds data for.

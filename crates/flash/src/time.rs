@@ -11,10 +11,11 @@
 //! - **read**: the die senses the page, then the channel carries it out. The share of the channel is
 //!   reserved on arrival, so that a read that waits for its die holds no other page up;
 //! - **collection**: the valid pages of a victim are read, carried to the controller and back (it corrects
-//!   errors), and programmed; every die then erases its part of the block. All of it runs before what
-//!   the host submits next: collection in the foreground, as a drive without spare time does it.
+//!   errors), and programmed; every die then erases its part of the block. It runs in the foreground, as a
+//!   drive without spare time does it: at once, or bit by bit between the host's pages
+//!   ([`CollectionPace`]).
 //!
-//! Pages of a block lie on the dies in turn, page `i` on die `i % dies`; die `d` is on channel
+//! Places on the flash lie on the dies in turn, place `i` on die `i % dies`; die `d` is on channel
 //! `d % channels`.
 
 mod clock;
@@ -22,17 +23,19 @@ mod divisor;
 mod record;
 mod slots;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use clock::{Clock, SlcUse};
 pub use divisor::Divisor;
-pub use record::{Flow, Interval, Kind, Percentiles, Recorder};
+pub use record::{Flow, Interval, Kind, Percentiles, Recorder, Served};
 pub use slots::Slots;
 
 use thiserror::Error;
 
 /// The most dies of a drive: a table of free moments of 8 KiB.
 pub const MAX_DIES: u32 = 1024;
+/// The largest write cache: no drive has as much RAM, and each page of it takes eight bytes here.
+pub const WRITE_CACHE_BYTES_MAX: u64 = 64 << 30;
 /// The most channels of a drive.
 pub const MAX_CHANNELS: u32 = 256;
 
@@ -76,8 +79,21 @@ pub struct Timing {
     pub write_cache_bytes: u64,
     /// Blocks that are written with one bit a cell first.
     pub slc: Option<SlcCache>,
+    /// When the work of a collection is done.
+    pub collection: CollectionPace,
     /// What a discard takes.
     pub discard: DiscardTiming,
+}
+
+/// When the work of a collection is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CollectionPace {
+    /// All of it before what the host submits next: a write in so many waits for a whole block, the longer
+    /// the larger blocks are.
+    AtOnce,
+    /// In equal parts, one before each row of pages that the host then writes (a page on each die), so that
+    /// it is through when the room that it makes is used up: as controllers do that keep latencies even.
+    Even,
 }
 
 /// Part of the flash that is written with one bit a cell, and moved to its place later ("folded").
@@ -172,6 +188,7 @@ const BASE: Timing = Timing {
     suspend_us: None,
     write_cache_bytes: 0,
     slc: None,
+    collection: CollectionPace::Even,
     discard: DiscardTiming::QUEUED,
 };
 
@@ -310,6 +327,13 @@ impl Timing {
         duration("discard fixed_us", self.discard.fixed_us)?;
         duration("discard range_us", self.discard.range_us)?;
         duration("discard byte_ns", self.discard.byte_ns)?;
+        if self.write_cache_bytes > WRITE_CACHE_BYTES_MAX {
+            return Err(TimingError {
+                what: "write_cache_bytes",
+                found: self.write_cache_bytes.to_string(),
+                expected: "at most 64 GiB",
+            });
+        }
         rate("bus_mb_s", self.bus_mb_s)?;
         rate("link_mb_s", self.link_mb_s.unwrap_or(1.0))?;
         if let Some(slc) = self.slc {
@@ -334,6 +358,16 @@ fn count(
     })
 }
 
+/// Plainly, or with an exponent where that would take a line.
+fn number(found: f64) -> String {
+    let plain = found.to_string();
+    if plain.len() > 20 {
+        format!("{found:e}")
+    } else {
+        plain
+    }
+}
+
 /// An hour is longer than anything a die does, and far from where nanoseconds overflow.
 fn duration(what: &'static str, found: f64) -> Result<(), TimingError> {
     (0.0..=3.6e9)
@@ -341,7 +375,7 @@ fn duration(what: &'static str, found: f64) -> Result<(), TimingError> {
         .then_some(())
         .ok_or(TimingError {
             what,
-            found: found.to_string(),
+            found: number(found),
             expected: "0 to 3.6e9 (an hour)",
         })
 }
@@ -352,7 +386,7 @@ fn rate(what: &'static str, found: f64) -> Result<(), TimingError> {
         .then_some(())
         .ok_or(TimingError {
             what,
-            found: found.to_string(),
+            found: number(found),
             expected: "0.001 to 1e9 (MB/s)",
         })
 }

@@ -11,7 +11,7 @@ pub mod source;
 pub mod storage;
 pub mod stores;
 
-pub use source::{Command, Reader, Recording, Source, Stat, Unread};
+pub use source::{Command, DriveTool, Reader, Recording, Source, Stat, Unread};
 
 use facts::{Host, Skipped};
 use jiff::Timestamp;
@@ -21,6 +21,9 @@ use jiff::Timestamp;
 pub struct Options {
     /// Data paths given by hand, absolute.
     pub data_paths: Vec<String>,
+    /// Ask drives what they wrote to their flash. That runs other people's tools, one or two for
+    /// each drive: only for those who use it.
+    pub drive_writes: bool,
 }
 
 /// Reads the facts of a host. `read_at` becomes the facts' "now".
@@ -39,6 +42,9 @@ pub fn read_host(reader: &Reader<'_>, options: &Options, read_at: Timestamp) -> 
     // After stores: which filesystems are asked for their size depends on nothing else, but a hung
     // one must not keep the rest from being known.
     storage::read_usage(reader, &mut host);
+    if options.drive_writes {
+        storage::drive_log::read(reader, &mut host);
+    }
     for path in reader.denied() {
         host.skipped
             .push(Skipped::new(path, "permission denied", Some("root")));

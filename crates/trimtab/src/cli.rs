@@ -150,8 +150,9 @@ pub struct Check {
 #[command(after_help = "Examples:\n  sudo trimtab collect -o host.tar.zst\n  \
     trimtab collect --anonymise -o - | ssh desk 'cat > host.tar.zst'\n\n\
     A bundle holds what `trimtab check` reads, after the filter for secrets: no passwords, no\n\
-    Environment= of units, no key material, no script beyond the programs that it runs. Look into it\n\
-    with `tar -tf`. Nothing on the host is changed.")]
+    Environment= of units, no key material, no script beyond the programs that it runs. Run by\n\
+    root, it holds what drives count of their own writes, where smartctl or nvme-cli is installed:\n\
+    numbers, no serials. Look into it with `tar -tf`. Nothing on the host is changed.")]
 pub struct Collect {
     #[command(flatten)]
     pub source: SourceArgs,

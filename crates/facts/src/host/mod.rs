@@ -1,6 +1,7 @@
 //! What a Linux host is made of, as far as it concerns the speed of its stores.
 
 mod device;
+mod drive_writes;
 mod job;
 mod mount;
 mod platform;
@@ -10,6 +11,7 @@ pub use device::{
     AtaTrim, BlockDevice, DeviceKind, DeviceNumber, DiscardLimits, DmTarget, IoCounters, IoLimits,
     ProvisioningMode, ScsiTransport,
 };
+pub use drive_writes::{DriveWrites, MediaWrites};
 pub use job::{Calendars, EnabledState, Job, JobCommand, TimerState, Trigger};
 pub use mount::{Crypttab, FsGeometry, FsUsage, FstabEntry, Mount};
 pub use platform::{Cloud, Platform};
@@ -46,6 +48,9 @@ pub struct Host {
     pub lvm_issue_discards: Option<bool>,
     /// raid456's `devices_handle_discard_safely`; `None` where the module is not loaded.
     pub raid456_discards_safe: Option<bool>,
+    /// What drives wrote to their flash, by their own account; empty unless it was asked for.
+    #[serde(default)]
+    pub drive_writes: Vec<DriveWrites>,
     /// What could not be read, and why.
     pub skipped: Vec<Skipped>,
 }

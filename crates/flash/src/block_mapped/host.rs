@@ -99,6 +99,10 @@ impl fmt::Display for Picture {
 /// One step of an operation, told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
+    /// What was done.
+    pub action: Action,
+    /// To so many pages.
+    pub pages: u32,
     /// `read 3 pages (12 KB) into the buffer`.
     pub text: String,
     /// Which block.
@@ -251,6 +255,8 @@ impl Host {
             ),
         };
         Told {
+            action: step.action,
+            pages,
             text,
             block: step.block,
             flash: self.picture(step.block, &step.flash),

@@ -1,10 +1,11 @@
 //! A series, and what numbers make of it.
 
+use super::curves::Curves;
 use super::{
-    CAPACITY_WRITTEN, HostWrites, Known, MOVED_PAGE_COST, OVER_PROVISIONING, Quantity, Series,
-    model_error,
+    BEGIN_ERROR, CAPACITY_WRITTEN, HostWrites, Known, MODEL_ERROR, MOVED_PAGE_COST,
+    OVER_PROVISIONING, Quantity, Series,
 };
-use crate::theory::{Curve, over_writes};
+use crate::theory::Curve;
 
 /// Over-provisioning, capacity in bytes, cost of a moved page: their logarithms, in which the search
 /// moves.
@@ -32,7 +33,7 @@ pub(super) struct Fit {
 
 pub(super) struct Model<'a> {
     series: &'a Series<'a>,
-    known: &'a Known,
+    curves: Curves,
     /// Bytes written since the start, at the borders of the intervals around the points.
     borders: Vec<f64>,
     /// Of the logarithms.
@@ -67,7 +68,7 @@ impl<'a> Model<'a> {
         };
         Self {
             series,
-            known,
+            curves: Curves::new(known.policy, known.start),
             borders,
             bounds: [log(OVER_PROVISIONING), capacity, cost],
             free,
@@ -98,13 +99,14 @@ impl<'a> Model<'a> {
 
     /// With `fresh` held, or the best one.
     pub(super) fn fit_with(&self, point: &Point, fresh: Option<f64>) -> Fit {
+        self.fit_later(point, fresh, 0.0)
+    }
+
+    /// With collection that begins so many drive writes later.
+    fn fit_later(&self, point: &Point, fresh: Option<f64>, later: f64) -> Fit {
         let [op, capacity, cost] = point.numbers();
         let last = self.borders.last().copied().unwrap_or(0.0);
-        let curve = over_writes(
-            self.known.policy.equilibrium(op),
-            self.known.start,
-            last / capacity,
-        );
+        let curve = self.curves.of(op, last / capacity, later);
         let means = means(&curve, self.borders.iter().map(|bytes| bytes / capacity));
         let value = self.series.value;
         let (values, fresh) = if self.is_throughput() {
@@ -153,16 +155,15 @@ impl<'a> Model<'a> {
         autocorrelation(&rest) < 2.0 / (self.points() as f64).sqrt()
     }
 
-    /// [`model_error`] of this drive.
-    pub(super) fn own_share(&self) -> f64 {
-        model_error(self.known.policy, self.known.start)
-    }
-
-    /// The sum of squares by which fits differ that the model's own error does not tell apart.
-    pub(super) fn own_error(&self) -> f64 {
-        let share = self.own_share();
-        let of = |v: &f64| (share * v).powi(2);
-        self.series.value.iter().map(of).sum()
+    /// The sum of squares by which fits differ that the model's own error does not tell apart, near a fit: that
+    /// of its values, and that of the moment at which a fresh drive begins to collect.
+    pub(super) fn own_error(&self, point: &Point, fit: &Fit) -> f64 {
+        let later = self.fit_later(point, Some(fit.fresh), BEGIN_ERROR);
+        let moved: f64 = (later.values.iter().zip(&fit.values))
+            .map(|(later, now)| (later - now).powi(2))
+            .sum();
+        let of = |v: &f64| (MODEL_ERROR * v).powi(2);
+        self.series.value.iter().map(of).sum::<f64>() + moved
     }
 
     /// What the model leaves, by point.

@@ -26,7 +26,9 @@ pub(super) fn threshold(model: &Model, best: &Best) -> f64 {
     let inflation = (1.0 + alike) / (1.0 - alike);
     let points = model.points() as f64;
     let degrees = (points - model.fitted_numbers() as f64).max(1.0);
-    best.squares + CHI_SQUARE_95 * best.squares / degrees * inflation + model.own_error()
+    best.squares
+        + CHI_SQUARE_95 * best.squares / degrees * inflation
+        + model.own_error(&best.point, &fit)
 }
 
 /// The range of a number, around the best fit.

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::{Device, Queue, Range, Request};
+use super::{Device, PartialEnds, Range, Request};
 use crate::{
     ftl::Counters,
     time::{Divisor, Kind, Recorder},
@@ -225,6 +225,58 @@ impl<D: Device> Raid0<D> {
         );
     }
 
+    /// Stages pages on their members.
+    fn share_out(&mut self, pages: &[u32], stage: impl Fn(&mut D, &[u32])) {
+        assert!(
+            self.next_staged == self.route.len(),
+            "what is staged is timed before more is staged"
+        );
+        self.route.clear();
+        self.next_staged = 0;
+        for page in pages {
+            assert!(
+                *page < self.pages,
+                "page {page} of an array with {} pages",
+                self.pages
+            );
+            let (member, page) = self.stripe.locate(*page);
+            self.shares[member as usize].push(page);
+            self.route.push(member);
+        }
+        for (member, share) in self.members.iter_mut().zip(&mut self.shares) {
+            if !share.is_empty() {
+                stage(member, share);
+                share.clear();
+            }
+        }
+    }
+
+    /// The member of what is timed next.
+    #[inline]
+    fn next_member(&mut self) -> &mut D {
+        let member = self.route[self.next_staged];
+        self.next_staged += 1;
+        &mut self.members[member as usize]
+    }
+
+    /// Passes a request on, chunk by chunk, and says when its last part is done.
+    fn by_chunk(&mut self, request: Request, mut pass: impl FnMut(&mut D, Request) -> u64) -> u64 {
+        self.within(request.range());
+        let mut done = request.at_ns;
+        for (member, part) in self.stripe.by_chunk(request.range()) {
+            let part = Request {
+                first_page: part.first_page,
+                pages: part.pages,
+                ..request
+            };
+            done = done.max(pass(&mut self.members[member as usize], part));
+        }
+        let bytes = self.bytes(request.pages.into());
+        self.recorder
+            .record(request.kind, request.at_ns, done, bytes);
+        done
+    }
+
     /// Passes a discard on, and says when the last member has done its part.
     fn pass_discard(&mut self, at_ns: u64, range: Range) -> u64 {
         self.within(range);
@@ -255,30 +307,25 @@ impl<D: Device> Device for Raid0<D> {
         self.page_bytes
     }
 
-    fn submit(&mut self, request: Request) -> u64 {
+    fn read(&mut self, request: Request) -> u64 {
+        self.by_chunk(request, D::read)
+    }
+
+    fn write_in_part(&mut self, request: Request, partial: PartialEnds) -> u64 {
         if request.pages == 0 {
             return request.at_ns;
         }
-        let range = Range {
-            first_page: request.first_page,
-            pages: request.pages,
-        };
-        if request.kind == Kind::Discard {
-            return self.discard_ranges(request.at_ns, &[range]);
-        }
-        self.within(range);
-        let mut done = request.at_ns;
-        for (member, part) in self.stripe.by_chunk(range) {
-            done = done.max(self.members[member as usize].submit(Request {
-                first_page: part.first_page,
-                pages: part.pages,
-                ..request
-            }));
-        }
-        let bytes = self.bytes(u64::from(request.pages));
-        self.recorder
-            .record(request.kind, request.at_ns, done, bytes);
-        done
+        self.within(request.range());
+        let last_page = request.first_page + (request.pages - 1);
+        let mut next = request.first_page;
+        self.by_chunk(request, |member, part| {
+            let ends = PartialEnds {
+                first: partial.first && next == request.first_page,
+                last: partial.last && next + (part.pages - 1) == last_page,
+            };
+            next += part.pages;
+            member.write_in_part(part, ends)
+        })
     }
 
     /// A filesystem's ranges reach the array one by one, and the members so: a command for each.
@@ -297,44 +344,27 @@ impl<D: Device> Device for Raid0<D> {
     }
 
     fn stage(&mut self, pages: &[u32], stream: u8) {
-        assert!(
-            self.next_staged == self.route.len(),
-            "staged writes are timed before others are staged"
-        );
-        self.route.clear();
-        self.next_staged = 0;
-        for page in pages {
-            assert!(
-                *page < self.pages,
-                "page {page} of an array with {} pages",
-                self.pages
-            );
-            let (member, page) = self.stripe.locate(*page);
-            self.shares[member as usize].push(page);
-            self.route.push(member);
-        }
-        for (member, share) in self.members.iter_mut().zip(&mut self.shares) {
-            if !share.is_empty() {
-                member.stage(share, stream);
-                share.clear();
-            }
-        }
+        self.share_out(pages, |member, share| member.stage(share, stream));
     }
 
     #[inline]
     fn write_staged(&mut self, at_ns: u64) -> u64 {
-        let member = self.route[self.next_staged];
-        self.next_staged += 1;
-        let done = self.members[member as usize].write_staged(at_ns);
+        let done = self.next_member().write_staged(at_ns);
         let bytes = u64::from(self.page_bytes);
         self.recorder.record(Kind::Write, at_ns, done, bytes);
         done
     }
 
-    fn discard_pages(&mut self, queue: &mut Queue, pages: &[u32]) -> u64 {
-        pages.iter().fold(0, |last, page| {
-            last.max(queue.submit(self, Kind::Discard, *page, 1, 0))
-        })
+    fn stage_discards(&mut self, pages: &[u32]) {
+        self.share_out(pages, D::stage_discards);
+    }
+
+    #[inline]
+    fn discard_staged(&mut self, at_ns: u64) -> u64 {
+        let done = self.next_member().discard_staged(at_ns);
+        let bytes = u64::from(self.page_bytes);
+        self.recorder.record(Kind::Discard, at_ns, done, bytes);
+        done
     }
 
     fn counters(&self) -> Counters {
@@ -355,6 +385,10 @@ impl<D: Device> Device for Raid0<D> {
 
     fn unheard_pages(&self) -> u64 {
         self.members.iter().map(Device::unheard_pages).sum()
+    }
+
+    fn fetched_pages(&self) -> u64 {
+        self.members.iter().map(Device::fetched_pages).sum()
     }
 
     fn recorder(&self) -> &Recorder {

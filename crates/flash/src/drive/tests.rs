@@ -11,36 +11,11 @@ use crate::{
     ftl::Collection,
     geometry::Geometry,
     random::Random,
-    time::{DiscardHandling, DiscardTiming},
+    time::{
+        DiscardHandling,
+        tests::{BARE, BUS_NS, ERASE_NS, PAGE_BYTES, PROGRAM_NS, READ_NS},
+    },
 };
-
-const PAGE_BYTES: u32 = 4000;
-const BUS_NS: u64 = 10_000;
-const READ_NS: u64 = 25_000;
-const PROGRAM_NS: u64 = 250_000;
-const ERASE_NS: u64 = 1_500_000;
-
-/// One die, one page a program, no overhead.
-fn bare() -> Timing {
-    Timing {
-        channels: 1,
-        dies: 1,
-        read_us: 25.0,
-        program_us: 250.0,
-        erase_us: 1500.0,
-        program_bytes: 0,
-        erase_bytes: 0,
-        bus_mb_s: 400.0,
-        command_us: 0.0,
-        discard: DiscardTiming {
-            fixed_us: 100.0,
-            range_us: 10.0,
-            byte_ns: 0.5,
-            handling: DiscardHandling::Queued,
-        },
-        ..Timing::SLC
-    }
-}
 
 fn settings(pages: u64, seed: u64) -> Settings {
     Settings {
@@ -65,7 +40,7 @@ fn request(at_ns: u64, kind: Kind, first_page: u32, pages: u32) -> Request {
 
 #[test]
 fn one_die_at_depth_one() {
-    let mut drive = drive(1000, PowerOn::Empty, &bare());
+    let mut drive = drive(1000, PowerOn::Empty, &BARE);
     let mut queue = Queue::closed(1);
     for page in 0..100 {
         let arrived = queue.next_ns();
@@ -86,12 +61,54 @@ fn one_die_at_depth_one() {
     assert!((whole.writes.latency.mean_ns - (BUS_NS + PROGRAM_NS) as f64).abs() < 1e-6);
 }
 
+/// A page that a write covers in part is read first, where the drive holds one.
+#[test]
+fn what_is_written_in_part_is_fetched() {
+    let both = PartialEnds {
+        first: true,
+        last: true,
+    };
+    let mut drive = drive(1000, PowerOn::Empty, &BARE);
+    let unmapped = drive.write_in_part(request(0, Kind::Write, 7, 1), both);
+    assert_eq!(unmapped, BUS_NS + PROGRAM_NS);
+    assert_eq!(drive.fetched_pages(), 0);
+    // to the controller, and back as a whole
+    let at = 1_000_000;
+    let one = drive.write_in_part(request(at, Kind::Write, 7, 1), both);
+    assert_eq!(one - at, READ_NS + 2 * BUS_NS + PROGRAM_NS);
+    assert_eq!(drive.fetched_pages(), 1);
+    // two of three: the die reads both, then it is never without work
+    let at = 2_000_000;
+    drive.submit(request(at, Kind::Write, 8, 2));
+    let at = 3_000_000;
+    let three = drive.write_in_part(request(at, Kind::Write, 7, 3), both);
+    assert_eq!(three - at, 2 * READ_NS + 3 * PROGRAM_NS);
+    assert_eq!(drive.fetched_pages(), 3);
+    let whole = drive.recorder().whole();
+    assert_eq!((whole.writes.requests, whole.reads.requests), (4, 0));
+    let sum_ns =
+        unmapped + (BUS_NS + 2 * PROGRAM_NS) + (READ_NS + 2 * BUS_NS + PROGRAM_NS) + (three - at);
+    assert!((4.0 * whole.writes.latency.mean_ns - sum_ns as f64).abs() < 1e-3);
+    drive.reset_counters();
+    assert_eq!(drive.fetched_pages(), 0);
+    // behind a cache the host waits for none of it, the die does it all the same
+    let mut cached = self::drive(1000, PowerOn::Empty, &BARE.with_write_cache(1 << 20));
+    cached.submit(request(0, Kind::Write, 7, 1));
+    let at = 1_000_000;
+    assert_eq!(
+        cached.write_in_part(request(at, Kind::Write, 7, 1), both),
+        at
+    );
+    let idle = at + READ_NS + 2 * BUS_NS + PROGRAM_NS;
+    assert_eq!(cached.clock().idle_ns(), idle);
+}
+
 /// The die never waits (the bus takes no time), so that its time is what it did: by the counters.
 #[test]
 fn a_die_takes_what_collection_asks_of_it() {
     let timing = Timing {
         bus_mb_s: 1e9,
-        ..bare()
+        ..BARE
     };
     let mut drive = drive(5000, PowerOn::Aged { passes: 2 }, &timing);
     let mut queue = Queue::closed(4);
@@ -122,7 +139,7 @@ fn trim_gives_the_speed_back() {
     // the tables erase in the background of nothing: leave the erases out
     let timing = Timing {
         erase_us: 0.0,
-        ..bare()
+        ..BARE
     };
     let fresh = write_all(&mut drive(8192, PowerOn::Empty, &timing), 0);
     let aged = || drive(8192, PowerOn::Aged { passes: 2 }, &timing);
@@ -140,7 +157,7 @@ fn trim_gives_the_speed_back() {
 fn discards_cost_by_command_range_and_byte() {
     let ranges = [(0, 10), (50, 1), (70, 0)].map(|(first_page, pages)| Range { first_page, pages });
     let cost = 100_000 + 3 * 10_000 + 11 * u64::from(PAGE_BYTES) / 2;
-    let with = |handling| drive(1000, PowerOn::Filled, &bare().with_discards(handling));
+    let with = |handling| drive(1000, PowerOn::Filled, &BARE.with_discards(handling));
     let mut queued = with(DiscardHandling::Queued);
     assert_eq!(queued.discard_ranges(5, &ranges), 5 + cost);
     assert_eq!(queued.counters().trimmed_pages, 11);
@@ -171,7 +188,7 @@ fn discards_cost_by_command_range_and_byte() {
 fn closed_and_open_loops() {
     let bus = Timing {
         bus_mb_s: 4e6, // a page in 1 ns
-        ..bare()
+        ..BARE
     };
     let mut closed = drive(1000, PowerOn::Empty, &bus);
     let mut queue = Queue::closed(4);
@@ -201,7 +218,7 @@ fn closed_and_open_loops() {
 fn errors_say_what_is_wrong() {
     let drives = |count: usize, pages| {
         (0..count)
-            .map(|_| drive(pages, PowerOn::Empty, &bare()))
+            .map(|_| drive(pages, PowerOn::Empty, &BARE))
             .collect::<Vec<_>>()
     };
     let raid = |members, chunk_pages| {
@@ -232,7 +249,7 @@ fn errors_say_what_is_wrong() {
     let odd = Drive::new(
         Settings::new(odd),
         PowerOn::Empty,
-        &bare(),
+        &BARE,
         Recorder::default(),
     );
     let mut members = drives(1, 1000);
@@ -241,7 +258,7 @@ fn errors_say_what_is_wrong() {
         raid(members, 8),
         Err("a member has pages of 512 bytes, expected 4000 like the first member".into())
     );
-    let no_dies = Timing { dies: 0, ..bare() };
+    let no_dies = Timing { dies: 0, ..BARE };
     let error = Drive::new(
         settings(1000, 1),
         PowerOn::Empty,
@@ -255,10 +272,25 @@ fn errors_say_what_is_wrong() {
 }
 
 fn raid(members: u32, chunk_pages: u32, split: DiscardSplit, timing: &Timing) -> Raid0<Drive> {
+    let member = (settings(1200, 0), PowerOn::Filled);
+    raid_of(member, members, chunk_pages, split, timing)
+}
+
+/// Members that differ in their seed only.
+fn raid_of(
+    (settings, power_on): (Settings, PowerOn),
+    members: u32,
+    chunk_pages: u32,
+    split: DiscardSplit,
+    timing: &Timing,
+) -> Raid0<Drive> {
     let members = (0..members)
         .map(|member| {
-            let settings = settings(1200, u64::from(member));
-            Drive::new(settings, PowerOn::Filled, timing, Recorder::default()).unwrap()
+            let settings = Settings {
+                seed: settings.seed ^ u64::from(member),
+                ..settings
+            };
+            Drive::new(settings, power_on, timing, Recorder::default()).unwrap()
         })
         .collect();
     Raid0::new(members, chunk_pages, split, Recorder::default()).unwrap()
@@ -273,7 +305,7 @@ fn members_work_beside_each_other() {
         DiscardSplit::Member,
         &Timing {
             erase_us: 0.0,
-            ..bare()
+            ..BARE
         },
     );
     let alone = raid(
@@ -282,7 +314,7 @@ fn members_work_beside_each_other() {
         DiscardSplit::Member,
         &Timing {
             erase_us: 0.0,
-            ..bare()
+            ..BARE
         },
     )
     .submit(request(0, Kind::Write, 0, 8));
@@ -303,7 +335,7 @@ fn discards_are_split() {
         (DiscardSplit::Member, [1, 1]),
         (DiscardSplit::Chunk, [2, 2]),
     ] {
-        let mut array = raid(2, 8, split, &bare());
+        let mut array = raid(2, 8, split, &BARE);
         // member 0: 4 pages of chunk 0, 8 of chunk 2; member 1: 8 of chunk 1, 2 of chunk 3
         let done = array.submit(request(0, Kind::Discard, 4, 22));
         assert_eq!(array.counters().trimmed_pages, 22);
@@ -328,6 +360,7 @@ fn discards_are_split() {
 #[derive(Debug, Clone)]
 enum Ask {
     Run(Kind, u32, u32),
+    InPart(u32, u32, bool, bool),
     Batch(Vec<u32>),
     DiscardBatch(Vec<u32>),
     Ranges(Vec<(u32, u32)>),
@@ -341,6 +374,8 @@ fn asks(pages: u32) -> impl Strategy<Value = Vec<Ask>> {
             3 => run.clone().prop_map(|(first, len)| Ask::Run(Kind::Write, first, len)),
             2 => run.clone().prop_map(|(first, len)| Ask::Run(Kind::Read, first, len)),
             1 => run.clone().prop_map(|(first, len)| Ask::Run(Kind::Discard, first, len)),
+            2 => (run.clone(), any::<bool>(), any::<bool>())
+                .prop_map(|((first, len), head, tail)| Ask::InPart(first, len, head, tail)),
             3 => batch.clone().prop_map(Ask::Batch),
             1 => batch.prop_map(Ask::DiscardBatch),
             1 => prop::collection::vec(run, 0..5).prop_map(Ask::Ranges),
@@ -371,25 +406,40 @@ fn send<D: Device>(
     device: &mut D,
     queue: &mut Queue,
     asks: &[Ask],
+    streams: u8,
     batched: bool,
 ) -> ([u64; 3], Vec<u64>) {
     let mut pages = [0; 3];
     let mut done = Vec::new();
+    #[allow(clippy::cast_possible_truncation)] // below 8
+    let stream = |number: u32| (number % u32::from(streams)) as u8;
     for ask in asks {
         match ask {
             Ask::Run(kind, first, len) => {
                 if *len > 0 {
                     pages[*kind as usize] += u64::from(*len);
-                    done.push(queue.submit(device, *kind, *first, *len, 0));
+                    done.push(queue.submit(device, *kind, *first, *len, stream(*first)));
                 }
+            }
+            Ask::InPart(first_page, len, first, last) => {
+                pages[Kind::Write as usize] += u64::from(*len);
+                let request = Request {
+                    stream: stream(*first_page),
+                    ..request(queue.next_ns(), Kind::Write, *first_page, *len)
+                };
+                let (first, last) = (*first, *last);
+                let ends = PartialEnds { first, last };
+                done.push(device.write_in_part(request, ends));
+                queue.took(done[done.len() - 1]);
             }
             Ask::Batch(batch) => {
                 pages[Kind::Write as usize] += batch.len() as u64;
+                let stream = stream(batch.first().copied().unwrap_or(0));
                 if batched {
-                    device.write_pages(queue, batch, 0);
+                    device.write_pages(queue, batch, stream);
                 } else {
                     for page in batch {
-                        queue.submit(device, Kind::Write, *page, 1, 0);
+                        queue.submit(device, Kind::Write, *page, 1, stream);
                     }
                 }
                 done.push(queue.drained_ns());
@@ -421,6 +471,51 @@ fn send<D: Device>(
     (pages, done)
 }
 
+/// Which pages a device that holds `held` holds after `asks`.
+fn hold(held: &mut [bool], asks: &[Ask], hears: bool) {
+    let mut run = |first: u32, len: u32, holds: bool| {
+        if holds || hears {
+            held[first as usize..][..len as usize].fill(holds);
+        }
+    };
+    for ask in asks {
+        match ask {
+            Ask::Run(Kind::Read, ..) => {}
+            Ask::Run(kind, first, len) => run(*first, *len, *kind == Kind::Write),
+            Ask::InPart(first, len, ..) => run(*first, *len, true),
+            Ask::Batch(batch) => batch.iter().for_each(|page| run(*page, 1, true)),
+            Ask::DiscardBatch(batch) => batch.iter().for_each(|page| run(*page, 1, false)),
+            Ask::Ranges(ranges) => ranges.iter().for_each(|part| run(part.0, part.1, false)),
+        }
+    }
+}
+
+/// Every policy, power-on state and way to keep pages apart, of 1200 pages.
+fn members() -> impl Strategy<Value = (Settings, PowerOn)> {
+    let collection = prop_oneof![
+        Just(Collection::Greedy),
+        Just(Collection::Fifo),
+        (1..5u32).prop_map(Collection::DChoices),
+    ];
+    let power_on = prop_oneof![
+        Just(PowerOn::Empty),
+        Just(PowerOn::Filled),
+        (1..3u32).prop_map(|passes| PowerOn::Aged { passes }),
+    ];
+    let rest = (1..=8u8, any::<bool>(), 1..4u32, any::<u64>());
+    (collection, power_on, rest).prop_map(|(collection, power_on, rest)| {
+        let (streams, separate_moved, free_blocks_min, seed) = rest;
+        let settings = Settings {
+            collection,
+            streams,
+            separate_moved,
+            free_blocks_min,
+            ..settings(1200, seed)
+        };
+        (settings, power_on)
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -429,8 +524,8 @@ proptest! {
     fn a_drive_keeps_what_it_is_given(asks in asks(1200), timing in timing(), depth in 1..40usize) {
         let fresh = drive(1200, PowerOn::Filled, &timing);
         let (mut batched, mut single) = (fresh.clone(), fresh);
-        let sent = send(&mut batched, &mut Queue::closed(depth), &asks, true);
-        let again = send(&mut single, &mut Queue::closed(depth), &asks, false);
+        let sent = send(&mut batched, &mut Queue::closed(depth), &asks, 1, true);
+        let again = send(&mut single, &mut Queue::closed(depth), &asks, 1, false);
         prop_assert_eq!(&sent, &again);
         prop_assert_eq!(batched.ftl().digest(), single.ftl().digest());
         prop_assert_eq!(batched.recorder().whole(), single.recorder().whole());
@@ -447,6 +542,7 @@ proptest! {
     #[test]
     fn an_array_keeps_what_it_is_given(
         asks in asks(1200),
+        member in members(),
         timing in timing(),
         depth in 1..40usize,
         members in 1..6u32,
@@ -455,10 +551,11 @@ proptest! {
     ) {
         let split = if by_chunk { DiscardSplit::Chunk } else { DiscardSplit::Member };
         let asks: Vec<Ask> = if members == 1 { within(asks, 1200 / chunk_pages * chunk_pages) } else { asks };
-        let fresh = raid(members, chunk_pages, split, &timing);
+        let fresh = raid_of(member, members, chunk_pages, split, &timing);
         let (mut batched, mut single) = (fresh.clone(), fresh);
-        let sent = send(&mut batched, &mut Queue::closed(depth), &asks, true);
-        let again = send(&mut single, &mut Queue::closed(depth), &asks, false);
+        let streams = member.0.streams;
+        let sent = send(&mut batched, &mut Queue::closed(depth), &asks, streams, true);
+        let again = send(&mut single, &mut Queue::closed(depth), &asks, streams, false);
         prop_assert_eq!(&sent, &again);
         prop_assert_eq!(batched.recorder().whole(), single.recorder().whole());
         let (pages, _) = sent;
@@ -474,6 +571,12 @@ proptest! {
         let bytes = Kind::ALL.map(|kind| whole.flow(kind).bytes);
         prop_assert_eq!(bytes, pages.map(|pages| pages * u64::from(PAGE_BYTES)));
         prop_assert_eq!(bytes, of_members);
+        let mut held = vec![member.1 != PowerOn::Empty; batched.pages() as usize];
+        hold(&mut held, &asks, batched.members()[0].clock().hears_discards());
+        for (page, held) in (0..).zip(held) {
+            let (member, place) = batched.stripe().locate(page);
+            prop_assert_eq!(batched.members()[member as usize].ftl().is_mapped(place), held);
+        }
         prop_assert_eq!(batched.counters().host_pages, pages[1]);
     }
 
@@ -514,6 +617,10 @@ fn within(asks: Vec<Ask>, pages: u32) -> Vec<Ask> {
             Ask::Run(kind, first, len) => {
                 let (first, len) = run(first, len);
                 Ask::Run(kind, first, len)
+            }
+            Ask::InPart(first_page, len, first, last) => {
+                let (first_page, len) = run(first_page, len);
+                Ask::InPart(first_page, len, first, last)
             }
             Ask::Batch(pages) => Ask::Batch(batch(pages)),
             Ask::DiscardBatch(pages) => Ask::DiscardBatch(batch(pages)),
@@ -603,7 +710,7 @@ fn every_policy_is_timed() {
             ..settings(5000, 1)
         };
         let aged = PowerOn::Aged { passes: 3 };
-        let mut drive = Drive::new(settings, aged, &bare(), Recorder::default()).unwrap();
+        let mut drive = Drive::new(settings, aged, &BARE, Recorder::default()).unwrap();
         let mut random = Random::new(1);
         let pages: Vec<u32> = (0..5000).map(|_| random.below_u32(5000)).collect();
         times.insert(drive.write_pages(&mut Queue::closed(8), &pages, 0));

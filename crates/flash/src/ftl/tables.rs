@@ -294,11 +294,18 @@ impl Tables {
             } else {
                 books.invalidate(old);
             }
-            medium.program(next + at);
         }
         self.mapped += mapped;
         #[allow(clippy::cast_possible_truncation)] // at most pages per block
-        self.advance(stream, next + pages.len() as u32);
+        let pages = pages.len() as u32;
+        medium.program(self.place(block, next), pages);
+        self.advance(stream, next + pages);
+    }
+
+    /// Where on the flash a page of a block is.
+    #[inline]
+    pub(super) fn place(&self, block: u32, next: u32) -> u32 {
+        block * self.pages_per_block + next
     }
 
     /// Programs `pages` consecutive logical pages.
@@ -344,9 +351,9 @@ impl Tables {
             } else {
                 books.invalidate(old);
             }
-            medium.program(next + at);
         }
         self.mapped += mapped;
+        medium.program(self.place(block, next), pages);
         self.advance(stream, next + pages);
     }
 

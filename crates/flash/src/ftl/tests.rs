@@ -15,9 +15,9 @@ struct Heard {
 }
 
 impl Medium for Heard {
-    fn program(&mut self, page_in_block: u32) {
-        self.programmed += 1;
-        self.places.push(page_in_block);
+    fn program(&mut self, first_place: u32, pages: u32) {
+        self.programmed += u64::from(pages);
+        self.places.extend(first_place..first_place + pages);
     }
     fn collect(&mut self, valid: u32) {
         self.collected += 1;
@@ -148,7 +148,7 @@ proptest! {
         prop_assert_eq!(drive.counters().trimmed_pages, trimmed);
         for (page, held) in (0..).zip(&held) {
             prop_assert_eq!(drive.is_mapped(page), *held);
-            prop_assert_eq!(drive.page_in_block(page).is_some(), *held);
+            prop_assert_eq!(drive.place(page).is_some(), *held);
         }
         // What is held lies in one place, which says so.
         let blocks = u32::try_from(drive.blocks().len()).unwrap();
@@ -380,8 +380,8 @@ fn three_blocks_step_by_step() {
             (3, 0, BlockState::Closed),
         ]
     );
-    // What the medium heard: programs of the host at their places within the block.
-    assert_eq!(drive.medium().places, [2, 3, 1, 2, 3, 1]);
+    // What the medium heard: programs of the host at their places on the flash.
+    assert_eq!(drive.medium().places, [6, 7, 9, 10, 11, 1]);
     drive.check().unwrap();
 }
 

@@ -166,7 +166,11 @@ pub(super) fn mix(scenario: &Scenario, scale: &Scale, pages: u32) -> Result<Mix,
                 offset: index,
                 stride,
                 stream: part.stream,
-                chunk_pages: (CHUNK_BYTES / u64::from(scenario.drive.page_bytes)).max(1) as u32,
+                chunk_pages: scale.chunk_pages(
+                    CHUNK_BYTES,
+                    scenario.request_bytes,
+                    scenario.drive.page_bytes,
+                ),
             };
             // Parts draw from seeds of their own: golden-section steps.
             let seed = scenario

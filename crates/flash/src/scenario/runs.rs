@@ -51,7 +51,7 @@ pub struct Runs {
 }
 
 impl Default for Runs {
-    /// Ten runs of [`Part::ELASTICSEARCH`] on a drive with 7 % spare of which half is used for other things:
+    /// Ten runs of [`Part::MONGODB`] on a drive with 7 % spare of which half is used for other things:
     /// each run's files hold up to 30 % of the drive, and it writes twice that. One trim before the first.
     fn default() -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Default for Runs {
             others: 0.5,
             fill: 0.3,
             written: 0.6,
-            parts: Part::ELASTICSEARCH.to_vec(),
+            parts: Part::MONGODB.to_vec(),
             runs: 10,
             trim_every: None,
             reach: Reach::default(),

@@ -1,7 +1,8 @@
 //! When every part of the drive is free again.
 
 use super::{
-    DiscardHandling, Divisor, MAX_CHANNELS, MAX_DIES, SlcFull, Slots, Timing, TimingError,
+    CollectionPace, DiscardHandling, DiscardTiming, Divisor, MAX_CHANNELS, MAX_DIES, Served,
+    SlcFull, Slots, Timing, TimingError,
 };
 use crate::ftl::Medium;
 
@@ -24,16 +25,35 @@ pub struct Clock {
     channel_free: Box<[u64; CHANNELS]>,
     cache: Option<Slots>,
     slc: Option<Slc>,
+    debt: Debt,
     discard: Discard,
     /// What is heard is kept for [`Clock::write_staged`].
     staging: bool,
-    staged: Vec<u32>,
+    staged: Vec<Staged>,
     next_staged: usize,
 }
 
-/// A staged event is the place of a page within its block, or with this bit the valid pages of a victim: both
-/// are below 2^16.
-const VICTIM: u32 = 1 << 31;
+/// What was heard while staging.
+#[derive(Debug, Clone, Copy)]
+enum Staged {
+    /// Pages of the host that are to be timed: the place of the first, and how many; at least one.
+    Programs { first: u32, pages: u32 },
+    /// A victim of so many valid pages.
+    Victim { valid: u32 },
+}
+
+/// Staged writes that are handed out together at most.
+const SERVED: usize = 64;
+
+/// The head of a run of places: as many as are handed out together, and no more than come before the next
+/// part of a collection.
+#[inline]
+fn head(first: u32, pages: u32, debt: &Debt) -> std::ops::Range<u32> {
+    #[allow(clippy::cast_possible_truncation)] // 64
+    let most = SERVED as u32;
+    let until = if debt.parts > 0 { debt.pages } else { most };
+    first..first + pages.min(most).min(until)
+}
 
 /// What things take. Apart from what changes, so that a loop over pages has it in registers.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +73,60 @@ struct Costs {
     suspend_ns: Option<u64>,
     /// Reading the whole block, all dies together; a victim's valid pages take at most this.
     block_read_ns: u64,
+    pages_per_block: u32,
+    pace: CollectionPace,
+}
+
+/// What is still to be done of collections, in equal parts.
+#[derive(Debug, Clone, Copy, Default)]
+struct Debt {
+    parts: u32,
+    /// Pages of the host before the next part.
+    pages: u32,
+    /// Of each die.
+    die_ns: u64,
+    /// Of each channel.
+    channel_ns: u64,
+}
+
+impl Debt {
+    /// A victim of so many valid pages comes to what is still to be done. The host may write as many pages as
+    /// it makes room for before all of it has to be through.
+    #[inline]
+    fn add(&mut self, costs: &Costs, valid: u32) {
+        let room = costs.pages_per_block.saturating_sub(valid);
+        self.parts += costs.dies.quotient(room).max(1);
+        let (dies, valid) = (u64::from(costs.dies.get()), u64::from(valid));
+        let reads_ns = (valid * costs.read_ns).min(costs.block_read_ns);
+        let moves_ns = reads_ns + valid * costs.program_busy_ns;
+        self.die_ns += moves_ns / dies + costs.erase_ns;
+        self.channel_ns += 2 * valid * costs.transfer_ns / u64::from(costs.channels);
+    }
+
+    /// Whether a part comes before the next page.
+    #[inline]
+    fn is_due(&self) -> bool {
+        self.parts > 0 && self.pages == 0
+    }
+
+    /// Takes a part: what each die and each channel then does.
+    #[inline]
+    fn take(&mut self, costs: &Costs) -> (u64, u64) {
+        let parts = match costs.pace {
+            CollectionPace::AtOnce => 1,
+            CollectionPace::Even => u64::from(self.parts),
+        };
+        let (die_ns, channel_ns) = (self.die_ns / parts, self.channel_ns / parts);
+        if parts == 1 {
+            *self = Self::default();
+        } else {
+            self.parts -= 1;
+            self.die_ns -= die_ns;
+            self.channel_ns -= channel_ns;
+            self.pages = costs.dies.get();
+        }
+        (die_ns, channel_ns)
+    }
 }
 
 /// When things are free, but for dies and channels.
@@ -62,6 +136,8 @@ struct Moments {
     now: u64,
     /// The last page of the request is acknowledged.
     done: u64,
+    /// A page that is programmed is not whole before.
+    held: u64,
     link_in_free: u64,
     link_out_free: u64,
     /// Nothing begins before: a discard that is not queued.
@@ -79,7 +155,35 @@ struct Discard {
     fixed_ns: u64,
     range_ns: u64,
     byte_ns: f64,
+    /// One page.
+    page_ns: u64,
     handling: DiscardHandling,
+}
+
+impl Discard {
+    fn new(timing: &DiscardTiming, page_bytes: u32) -> Self {
+        let mut discard = Self {
+            fixed_ns: ns(timing.fixed_us),
+            range_ns: ns(timing.range_us),
+            byte_ns: timing.byte_ns,
+            page_ns: 0,
+            handling: timing.handling,
+        };
+        discard.page_ns = discard.cost_ns(1, page_bytes.into());
+        discard
+    }
+
+    #[allow(
+        clippy::cast_precision_loss,      // an eighth of a byte in 2^53 is nothing
+        clippy::cast_possible_truncation, // saturates, which is as good as never
+        clippy::cast_sign_loss            // never negative, checked
+    )]
+    fn cost_ns(&self, ranges: u64, bytes: u64) -> u64 {
+        let bytes_ns = (bytes as f64 * self.byte_ns).round() as u64;
+        self.fixed_ns
+            .saturating_add(self.range_ns.saturating_mul(ranges))
+            .saturating_add(bytes_ns)
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -150,6 +254,8 @@ impl Clock {
                 command_ns: ns(timing.command_us),
                 suspend_ns: timing.suspend_us.map(ns),
                 block_read_ns: ns(timing.read_us * share.min(1.0) * f64::from(pages_per_block)),
+                pages_per_block,
+                pace: timing.collection,
             },
             moments: Moments::default(),
             channel_of,
@@ -171,12 +277,8 @@ impl Clock {
                 folded_until: 0,
                 full: slc.full,
             }),
-            discard: Discard {
-                fixed_ns: ns(timing.discard.fixed_us),
-                range_ns: ns(timing.discard.range_us),
-                byte_ns: timing.discard.byte_ns,
-                handling: timing.discard.handling,
-            },
+            debt: Debt::default(),
+            discard: Discard::new(&timing.discard, page_bytes),
             staging: false,
             staged: Vec::new(),
             next_staged: 0,
@@ -192,6 +294,7 @@ impl Clock {
         self.staging = false;
         self.staged.clear();
         self.next_staged = 0;
+        self.debt = Debt::default();
         if let Some(cache) = &mut self.cache {
             cache.reset();
         }
@@ -226,11 +329,9 @@ impl Clock {
     pub fn stage(&mut self) {
         // victims after the last write of a batch
         while let Some(event) = self.staged.get(self.next_staged) {
-            assert!(
-                event & VICTIM != 0,
-                "staged writes are timed before others are staged"
-            );
-            let valid = event & !VICTIM;
+            let Staged::Victim { valid } = *event else {
+                panic!("staged writes are timed before others are staged");
+            };
             self.next_staged += 1;
             self.collect(valid);
         }
@@ -252,70 +353,157 @@ impl Clock {
     pub fn write_staged(&mut self, at_ns: u64) -> u64 {
         self.begin(at_ns);
         loop {
-            let event = self.staged[self.next_staged];
-            self.next_staged += 1;
-            if event & VICTIM == 0 {
-                self.program(event);
-                return self.end();
+            match &mut self.staged[self.next_staged] {
+                Staged::Programs { first, pages } => {
+                    let place = *first;
+                    *first += 1;
+                    *pages -= 1;
+                    self.next_staged += usize::from(*pages == 0);
+                    self.program(place, 1);
+                    return self.end();
+                }
+                Staged::Victim { valid } => {
+                    let valid = *valid;
+                    self.next_staged += 1;
+                    self.collect(valid);
+                }
             }
-            self.collect(event & !VICTIM);
         }
     }
 
     /// All staged writes that are left, each a request that arrives when a slot of `queue` is free and not before
-    /// `not_before_ns`. What they are called with: arrival, done.
+    /// `not_before_ns`. Hands them out in order, some at a time.
     #[inline]
     pub fn write_all_staged(
         &mut self,
         queue: &mut Slots,
         not_before_ns: u64,
-        mut each: impl FnMut(u64, u64),
+        mut some: impl FnMut(&[Served]),
     ) {
+        let mut served = [Served::default(); SERVED];
         let plain = self.costs.link_ns == 0 && self.cache.is_none() && self.slc.is_none();
         if !plain {
-            while self.next_staged < self.staged.len() {
-                let at_ns = queue.earliest().max(not_before_ns);
-                let done = self.write_staged(at_ns);
-                queue.replace_earliest(done);
-                each(at_ns, done);
+            let staged = std::mem::take(&mut self.staged);
+            for event in &staged[self.next_staged..] {
+                match *event {
+                    Staged::Programs { first, pages } => {
+                        let (mut first, mut pages) = (first, pages);
+                        while pages > 0 {
+                            let run = head(first, pages, &Debt::default());
+                            first = run.end;
+                            #[allow(clippy::cast_possible_truncation)] // at most 64
+                            let len = run.len() as u32;
+                            pages -= len;
+                            let served = &mut served[..run.len()];
+                            for (place, served) in run.zip(&mut *served) {
+                                served.at_ns = queue.earliest().max(not_before_ns);
+                                self.begin(served.at_ns);
+                                self.program_page(place);
+                                served.done_ns = self.end();
+                                queue.replace_earliest(served.done_ns);
+                            }
+                            some(served);
+                        }
+                    }
+                    Staged::Victim { valid } => {
+                        self.begin(queue.earliest().max(not_before_ns));
+                        self.collect(valid);
+                    }
+                }
             }
+            self.staged = staged;
+            self.next_staged = self.staged.len();
             return;
         }
         let costs = self.costs;
-        let mut moments = self.moments;
+        let moments = self.moments;
+        let mut outstanding = moments.outstanding;
+        let mut debt = self.debt;
         let mut flash = Flash {
             channel_of: &self.channel_of,
             die_free: &mut self.die_free,
             channel_free: &mut self.channel_free,
         };
-        for event in &self.staged[self.next_staged..] {
+        // the next request's arrival, and when its work may start
+        let starts = |queue: &Slots| {
             let at_ns = queue.earliest().max(not_before_ns);
-            moments.now = at_ns.max(moments.barrier) + costs.command_ns;
-            if event & VICTIM == 0 {
-                let arrived = moments.now;
-                let begins = flash.transfer(&costs, *event, arrived);
-                let done = flash.occupy(
-                    &costs,
-                    *event,
-                    begins,
-                    costs.program_busy_ns,
-                    costs.program_ns,
-                );
-                moments.outstanding = moments.outstanding.max(done);
-                queue.replace_earliest(done);
-                each(at_ns, done);
-            } else {
-                flash.collect(&costs, moments.now, event & !VICTIM);
+            (at_ns, at_ns.max(moments.barrier) + costs.command_ns)
+        };
+        for event in &self.staged[self.next_staged..] {
+            match *event {
+                Staged::Programs { first, pages } => {
+                    let mut die = costs.dies.remainder(first);
+                    let (mut first, mut pages) = (first, pages);
+                    while pages > 0 {
+                        if debt.is_due() {
+                            let (die_ns, channel_ns) = debt.take(&costs);
+                            flash.work(&costs, starts(queue).1, die_ns, channel_ns);
+                        }
+                        let run = head(first, pages, &debt);
+                        first = run.end;
+                        #[allow(clippy::cast_possible_truncation)] // at most 64
+                        let len = run.len() as u32;
+                        pages -= len;
+                        debt.pages = debt.pages.saturating_sub(len);
+                        let served = &mut served[..run.len()];
+                        for served in &mut *served {
+                            let (at_ns, now) = starts(queue);
+                            let arrived = flash.transfer(&costs, die, now);
+                            let begins = flash.occupy(die, arrived, costs.program_busy_ns);
+                            let done_ns = begins + costs.program_ns;
+                            outstanding = outstanding.max(done_ns);
+                            queue.replace_earliest(done_ns);
+                            *served = Served { at_ns, done_ns };
+                            die += 1;
+                            if die == costs.dies.get() {
+                                die = 0;
+                            }
+                        }
+                        some(served);
+                    }
+                }
+                Staged::Victim { valid } => {
+                    debt.add(&costs, valid);
+                    if costs.pace == CollectionPace::AtOnce {
+                        let (die_ns, channel_ns) = debt.take(&costs);
+                        flash.work(&costs, starts(queue).1, die_ns, channel_ns);
+                    }
+                }
             }
         }
         self.next_staged = self.staged.len();
-        self.moments = moments;
+        self.moments.outstanding = outstanding;
+        self.debt = debt;
     }
 
-    /// A page is read that lies at this place of its block.
+    /// A page is read that lies at this place on the flash.
     #[inline]
-    pub fn read(&mut self, page_in_block: u32) {
-        let die = self.costs.dies.remainder(page_in_block) as usize % DIES;
+    pub fn read(&mut self, place: u32) {
+        let now = self.moments.now;
+        let mut done = self.sense(place);
+        if self.costs.link_ns > 0 {
+            self.moments.link_out_free = self.moments.link_out_free.max(now) + self.costs.link_ns;
+            done = (done + self.costs.link_ns).max(self.moments.link_out_free);
+        }
+        self.moments.done = self.moments.done.max(done);
+    }
+
+    /// A page is read of which the request will write a part; when the controller has it, for
+    /// [`Clock::hold_until`].
+    pub fn fetch(&mut self, place: u32) -> u64 {
+        self.sense(place)
+    }
+
+    /// The pages that are programmed from here on are not whole before; 0 ends that. As a page that waits for its
+    /// die, they keep the channel from nobody.
+    pub fn hold_until(&mut self, ns: u64) {
+        self.moments.held = ns;
+    }
+
+    /// A page comes from its die to the controller; when it is there.
+    #[inline]
+    fn sense(&mut self, place: u32) -> u64 {
+        let die = self.costs.dies.remainder(place) as usize % DIES;
         let now = self.moments.now;
         let free = self.die_free[die];
         let waits_until = free.max(now);
@@ -334,12 +522,7 @@ impl Clock {
         self.moments.quiet = self.moments.quiet.max(self.die_free[die]);
         let channel = &mut self.channel_free[usize::from(self.channel_of[die])];
         *channel = now.max(*channel) + self.costs.transfer_ns;
-        let mut done = (sensed + self.costs.transfer_ns).max(*channel);
-        if self.costs.link_ns > 0 {
-            self.moments.link_out_free = self.moments.link_out_free.max(now) + self.costs.link_ns;
-            done = (done + self.costs.link_ns).max(self.moments.link_out_free);
-        }
-        self.moments.done = self.moments.done.max(done);
+        (sensed + self.costs.transfer_ns).max(*channel)
     }
 
     /// A page is read that is not mapped: the controller knows that, and asks no die.
@@ -354,23 +537,22 @@ impl Clock {
 
     /// A discard of so many ranges, together so many bytes, arrives: a request of its own, without `begin`
     /// and `end`. When it is done.
-    #[allow(
-        clippy::cast_precision_loss,      // an eighth of a byte in 2^53 is nothing
-        clippy::cast_possible_truncation, // saturates, which is as good as never
-        clippy::cast_sign_loss            // never negative, checked
-    )]
     pub fn discard(&mut self, at_ns: u64, ranges: u64, bytes: u64) -> u64 {
-        let Discard {
-            fixed_ns, range_ns, ..
-        } = self.discard;
-        let bytes_ns = (bytes as f64 * self.discard.byte_ns).round() as u64;
-        let cost = fixed_ns
-            .saturating_add(range_ns.saturating_mul(ranges))
-            .saturating_add(bytes_ns);
+        self.take_discard(at_ns, self.discard.cost_ns(ranges, bytes))
+    }
+
+    /// The same of one page.
+    #[inline]
+    pub fn discard_page(&mut self, at_ns: u64) -> u64 {
+        self.take_discard(at_ns, self.discard.page_ns)
+    }
+
+    #[inline]
+    fn take_discard(&mut self, at_ns: u64, cost: u64) -> u64 {
         let start = at_ns.max(self.moments.barrier);
         let done = match self.discard.handling {
             DiscardHandling::Swallowed => return at_ns,
-            DiscardHandling::Ignored => start + self.costs.command_ns + fixed_ns,
+            DiscardHandling::Ignored => start + self.costs.command_ns + self.discard.fixed_ns,
             DiscardHandling::Queued => {
                 self.moments.discard_free = (start + self.costs.command_ns)
                     .max(self.moments.discard_free)
@@ -461,44 +643,32 @@ struct Flash<'a> {
 }
 
 impl Flash<'_> {
-    /// A page goes over its channel, from `now` on; when it is at its die.
+    /// A page goes over the channel of its die, from `now` on; when it is there.
     #[inline]
-    fn transfer(&mut self, costs: &Costs, page_in_block: u32, now: u64) -> u64 {
-        let die = costs.dies.remainder(page_in_block) as usize % DIES;
-        let channel = &mut self.channel_free[usize::from(self.channel_of[die])];
+    fn transfer(&mut self, costs: &Costs, die: u32, now: u64) -> u64 {
+        let channel = self.channel_of[die as usize % DIES];
+        let channel = &mut self.channel_free[usize::from(channel)];
         *channel = now.max(*channel) + costs.transfer_ns;
         *channel
     }
 
-    /// A page that arrived at its die is programmed; when it is.
+    /// A page that arrived at its die is programmed, which occupies the die for so long; from when on.
     #[inline]
-    fn occupy(
-        &mut self,
-        costs: &Costs,
-        page_in_block: u32,
-        arrived: u64,
-        busy_ns: u64,
-        program_ns: u64,
-    ) -> u64 {
-        let die = costs.dies.remainder(page_in_block) as usize % DIES;
-        let begins = self.die_free[die].max(arrived);
-        self.die_free[die] = begins + busy_ns;
-        begins + program_ns
+    fn occupy(&mut self, die: u32, arrived: u64, busy_ns: u64) -> u64 {
+        let free = &mut self.die_free[die as usize % DIES];
+        let begins = arrived.max(*free);
+        *free = begins + busy_ns;
+        begins
     }
 
-    /// A victim of so many valid pages; when the last die is free.
+    /// Every die and every channel works for so long; when the last die is free.
     #[inline(never)]
-    fn collect(&mut self, costs: &Costs, now: u64, valid: u32) -> u64 {
-        let (dies, valid) = (costs.dies.get(), u64::from(valid));
-        let reads_ns = (valid * costs.read_ns).min(costs.block_read_ns);
-        let moves_ns = reads_ns + valid * costs.program_busy_ns;
-        let die_ns = moves_ns / u64::from(dies) + costs.erase_ns;
+    fn work(&mut self, costs: &Costs, now: u64, die_ns: u64, channel_ns: u64) -> u64 {
         let mut last = 0;
-        for free in &mut self.die_free[..dies as usize] {
+        for free in &mut self.die_free[..costs.dies.get() as usize] {
             *free = now.max(*free) + die_ns;
             last = last.max(*free);
         }
-        let channel_ns = 2 * valid * costs.transfer_ns / u64::from(costs.channels);
         for free in &mut self.channel_free[..costs.channels as usize] {
             *free = now.max(*free) + channel_ns;
         }
@@ -507,13 +677,55 @@ impl Flash<'_> {
 }
 
 impl Medium for Clock {
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // once a page; a call costs as much as the work
-    fn program(&mut self, page_in_block: u32) {
+    #[inline]
+    fn program(&mut self, first_place: u32, pages: u32) {
         if self.staging {
-            self.staged.push(page_in_block);
+            if pages > 0 {
+                self.staged.push(Staged::Programs {
+                    first: first_place,
+                    pages,
+                });
+            }
             return;
         }
+        for place in first_place..first_place + pages {
+            self.program_page(place);
+        }
+    }
+
+    #[inline]
+    fn collect(&mut self, valid: u32) {
+        if self.staging {
+            self.staged.push(Staged::Victim { valid });
+            return;
+        }
+        self.debt.add(&self.costs, valid);
+        if self.costs.pace == CollectionPace::AtOnce {
+            self.pay();
+        }
+    }
+}
+
+impl Clock {
+    /// A part of what is to be done of collections.
+    fn pay(&mut self) {
+        let (die_ns, channel_ns) = self.debt.take(&self.costs);
+        let mut flash = Flash {
+            channel_of: &self.channel_of,
+            die_free: &mut self.die_free,
+            channel_free: &mut self.channel_free,
+        };
+        let last = flash.work(&self.costs, self.moments.now, die_ns, channel_ns);
+        self.moments.quiet = self.moments.quiet.max(last);
+    }
+
+    /// A page is programmed that lies at this place on the flash.
+    #[inline]
+    fn program_page(&mut self, place: u32) {
+        if self.debt.is_due() {
+            self.pay();
+        }
+        self.debt.pages = self.debt.pages.saturating_sub(1);
         let mut flash = Flash {
             channel_of: &self.channel_of,
             die_free: &mut self.die_free,
@@ -528,13 +740,15 @@ impl Medium for Clock {
             accepted = accepted.max(cache.earliest());
             moments.now = accepted;
         }
-        let arrived = flash.transfer(costs, page_in_block, accepted);
+        let die = costs.dies.remainder(place);
+        let arrived = flash.transfer(costs, die, accepted);
+        let arrived = arrived.max(moments.held + costs.transfer_ns);
         let (busy_ns, program_ns) = self
             .slc
             .as_mut()
             .and_then(Slc::program)
             .unwrap_or((costs.program_busy_ns, costs.program_ns));
-        let programmed = flash.occupy(costs, page_in_block, arrived, busy_ns, program_ns);
+        let programmed = flash.occupy(die, arrived, busy_ns) + program_ns;
         if self.slc.is_some() {
             // later than the die is free where pages are gathered: they are not all there yet
             moments.quiet = moments.quiet.max(programmed);
@@ -547,20 +761,5 @@ impl Medium for Clock {
             }
         };
         moments.done = moments.done.max(acknowledged);
-    }
-
-    #[inline]
-    fn collect(&mut self, valid: u32) {
-        if self.staging {
-            self.staged.push(VICTIM | valid);
-            return;
-        }
-        let mut flash = Flash {
-            channel_of: &self.channel_of,
-            die_free: &mut self.die_free,
-            channel_free: &mut self.channel_free,
-        };
-        let last = flash.collect(&self.costs, self.moments.now, valid);
-        self.moments.quiet = self.moments.quiet.max(last);
     }
 }

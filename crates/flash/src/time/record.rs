@@ -18,6 +18,15 @@ impl Kind {
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Discard];
 }
 
+/// When a request arrived, and when it was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Served {
+    /// Its arrival, in nanoseconds from power-on.
+    pub at_ns: u64,
+    /// Its acknowledgement.
+    pub done_ns: u64,
+}
+
 /// Latencies in nanoseconds, from arrival to acknowledgement; quantiles within 1 % (two digits), all 0
 /// without a request.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -163,6 +172,19 @@ impl Tally {
         self.sum_ns += u128::from(latency_ns);
     }
 
+    #[inline]
+    fn record_all(&mut self, served: &[Served], bytes: u64) {
+        let mut sum_ns = 0;
+        for one in served {
+            let latency_ns = one.done_ns.saturating_sub(one.at_ns).min(MAX_NS);
+            self.counts[bucket(latency_ns)] += 1;
+            sum_ns += u128::from(latency_ns);
+        }
+        self.requests += served.len() as u64;
+        self.bytes += served.len() as u64 * bytes;
+        self.sum_ns += sum_ns;
+    }
+
     fn clear(&mut self) {
         if self.requests > 0 {
             self.counts.fill(0);
@@ -279,6 +301,21 @@ impl Recorder {
         }
         self.last_done_ns = self.last_done_ns.max(done_ns);
         self.open[kind as usize].record(done_ns.saturating_sub(at_ns), bytes);
+    }
+
+    /// Requests of so many bytes each are done, in this order; when the last of them is, 0 of none.
+    #[inline]
+    pub fn record_all(&mut self, kind: Kind, served: &[Served], bytes: u64) -> u64 {
+        let last_ns = served.iter().map(|one| one.done_ns).max().unwrap_or(0);
+        if last_ns < self.end_ns {
+            self.last_done_ns = self.last_done_ns.max(last_ns);
+            self.open[kind as usize].record_all(served, bytes);
+        } else {
+            for one in served {
+                self.record(kind, one.at_ns, one.done_ns, bytes);
+            }
+        }
+        last_ns
     }
 
     /// Closes the open interval, and skips those in which nothing is done.

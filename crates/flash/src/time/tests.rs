@@ -5,15 +5,15 @@ use proptest::prelude::*;
 use super::*;
 use crate::ftl::Medium as _;
 
-const PAGE_BYTES: u32 = 4000;
+pub(crate) const PAGE_BYTES: u32 = 4000;
 /// Of a page at 400 MB/s.
-const BUS_NS: u64 = 10_000;
-const READ_NS: u64 = 25_000;
-const PROGRAM_NS: u64 = 250_000;
-const ERASE_NS: u64 = 1_500_000;
+pub(crate) const BUS_NS: u64 = 10_000;
+pub(crate) const READ_NS: u64 = 25_000;
+pub(crate) const PROGRAM_NS: u64 = 250_000;
+pub(crate) const ERASE_NS: u64 = 1_500_000;
 
 /// One page a program, no overhead, nothing between host and flash.
-const BARE: Timing = Timing {
+pub(crate) const BARE: Timing = Timing {
     channels: 1,
     dies: 1,
     read_us: 25.0,
@@ -27,6 +27,7 @@ const BARE: Timing = Timing {
     suspend_us: None,
     write_cache_bytes: 0,
     slc: None,
+    collection: CollectionPace::AtOnce,
     discard: DiscardTiming {
         fixed_us: 100.0,
         range_us: 10.0,
@@ -42,7 +43,7 @@ fn clock(timing: Timing) -> Clock {
 fn write(clock: &mut Clock, at_ns: u64, places: impl IntoIterator<Item = u32>) -> u64 {
     clock.begin(at_ns);
     for place in places {
-        clock.program(place);
+        clock.program(place, 1);
     }
     clock.end()
 }
@@ -122,10 +123,45 @@ fn reads_sense_beside_each_other_and_share_the_bus() {
 fn a_waiting_read_holds_nobody_up() {
     let mut clock = clock(Timing { dies: 2, ..BARE });
     clock.begin(0);
-    clock.program(0);
+    clock.program(0, 1);
     let waiting = read(&mut clock, 0, 0);
     assert_eq!(waiting, BUS_NS + PROGRAM_NS + READ_NS + BUS_NS);
     assert_eq!(read(&mut clock, 0, 1), READ_NS + BUS_NS);
+}
+
+/// Blocks of 8 pages on two dies, a victim with 3 valid: it makes room for 5 pages, two rows of a page on each
+/// die. So half of the work comes before each of the next two rows.
+#[test]
+fn an_even_collection_comes_bit_by_bit() {
+    let timing = Timing {
+        dies: 2,
+        bus_mb_s: 4e6, // a page in 1 ns
+        collection: CollectionPace::Even,
+        ..BARE
+    };
+    let mut even = clock(timing);
+    // 3 pages read and programmed by 2 dies, and both erase.
+    let die_ns = 3 * (READ_NS + PROGRAM_NS) / 2 + ERASE_NS;
+    even.begin(0);
+    even.collect(3);
+    assert_eq!((even.end(), even.idle_ns()), (0, 0));
+    let first_row = [0, 1].map(|place| write(&mut even, 0, [place]));
+    assert_eq!(first_row, [die_ns / 2 + PROGRAM_NS; 2]);
+    let second_row = [2, 3].map(|place| write(&mut even, 0, [place]));
+    assert_eq!(second_row, [die_ns + 2 * PROGRAM_NS; 2]);
+    // Nothing is left.
+    assert_eq!(write(&mut even, 0, [4]), die_ns + 3 * PROGRAM_NS);
+    // Two victims together make room for ten pages: four rows, of which each bears a quarter.
+    even.reset();
+    even.begin(0);
+    even.collect(3);
+    even.collect(3);
+    even.end();
+    for row in 1..=4 {
+        let done = [0, 1].map(|place| write(&mut even, 0, [place]));
+        assert_eq!(done, [row * (die_ns / 2 + PROGRAM_NS); 2]);
+    }
+    assert_eq!(write(&mut even, 0, [0]), 2 * die_ns + 5 * PROGRAM_NS);
 }
 
 /// Four pages of a program of four: each takes a quarter of the die, and waits for all of it.
@@ -166,8 +202,8 @@ fn collection_comes_before_the_page_that_needs_it() {
     let die_ns = 3 * (READ_NS + PROGRAM_NS) + ERASE_NS;
     clock.begin(100);
     clock.collect(6);
-    clock.program(0);
-    clock.program(1);
+    clock.program(0, 1);
+    clock.program(1, 1);
     assert_eq!(clock.end(), 100 + die_ns + PROGRAM_NS);
     // each channel carried 3 pages out and 3 in
     assert_eq!(
@@ -336,7 +372,7 @@ fn reset_is_power_on() {
     for round in 0..50 {
         used.begin(round * 1000);
         used.collect(10);
-        (0..64).for_each(|place| used.program(place));
+        used.program(0, 64);
         used.read(3);
         used.end();
         used.discard(round * 1000, 1, 1 << 20);
@@ -429,29 +465,31 @@ fn timing() -> impl Strategy<Value = Timing> {
         prop_oneof![Just(0), 1..60_000u64],
         slc,
         prop::option::of(500.0..5000.0),
-        handling,
+        (
+            prop_oneof![Just(CollectionPace::AtOnce), Just(CollectionPace::Even)],
+            handling,
+        ),
     )
         .prop_map(
-            |((channels, more), (program, erase), suspend_us, cache, slc, link_mb_s, handling)| {
-                Timing {
-                    channels,
-                    dies: channels + more,
-                    program_us: 900.0,
-                    program_bytes: program * 8000,
-                    erase_bytes: erase * 100_000,
-                    command_us: 3.0,
-                    link_mb_s,
-                    suspend_us,
-                    write_cache_bytes: cache,
-                    slc: slc.map(|(pages, fold)| SlcCache {
-                        bytes: pages * u64::from(PAGE_BYTES),
-                        read_us: 25.0,
-                        program_us: 250.0,
-                        idle_us: 100.0,
-                        full: if fold { SlcFull::Fold } else { SlcFull::Bypass },
-                    }),
-                    ..BARE.with_discards(handling)
-                }
+            |((channels, more), (program, erase), suspend_us, cache, slc, link_mb_s, how)| Timing {
+                channels,
+                dies: channels + more,
+                program_us: 900.0,
+                program_bytes: program * 8000,
+                erase_bytes: erase * 100_000,
+                command_us: 3.0,
+                link_mb_s,
+                suspend_us,
+                write_cache_bytes: cache,
+                slc: slc.map(|(pages, fold)| SlcCache {
+                    bytes: pages * u64::from(PAGE_BYTES),
+                    read_us: 25.0,
+                    program_us: 250.0,
+                    idle_us: 100.0,
+                    full: if fold { SlcFull::Fold } else { SlcFull::Bypass },
+                }),
+                collection: how.0,
+                ..BARE.with_discards(how.1)
             },
         )
 }
@@ -469,7 +507,7 @@ fn latencies(timing: &Timing, load: &[(u64, Work)], scale: u64) -> Vec<u64> {
             clock.begin(at_ns);
             match work {
                 Work::Write { first, pages } => {
-                    (*first..first + pages).for_each(|place| clock.program(place));
+                    clock.program(*first, *pages);
                 }
                 Work::Collect { valid } => clock.collect(*valid),
                 Work::Read { place } => clock.read(*place),
@@ -515,7 +553,7 @@ proptest! {
             clock.stage();
             for event in load {
                 match *event {
-                    Ok(place) => clock.program(place),
+                    Ok(place) => clock.program(place, 1),
                     Err(valid) => clock.collect(valid),
                 }
             }
@@ -524,8 +562,8 @@ proptest! {
         };
         let (mut single, mut together) = (stage(), stage());
         let mut all = Vec::new();
-        together.write_all_staged(&mut Slots::new(depth), not_before_ns, |at_ns, done| {
-            all.push((at_ns, done));
+        together.write_all_staged(&mut Slots::new(depth), not_before_ns, |served| {
+            all.extend_from_slice(served);
         });
         let mut queue = Slots::new(depth);
         let mut victims = Vec::new();
@@ -537,11 +575,11 @@ proptest! {
                     let at_ns = queue.earliest().max(not_before_ns);
                     direct.begin(at_ns);
                     victims.drain(..).for_each(|valid| direct.collect(valid));
-                    direct.program(place);
+                    direct.program(place, 1);
                     let done = direct.end();
                     queue.replace_earliest(done);
                     prop_assert_eq!(single.write_staged(at_ns), done);
-                    prop_assert_eq!(each.next(), Some((at_ns, done)));
+                    prop_assert_eq!(each.next(), Some(Served { at_ns, done_ns: done }));
                 }
             }
         }
@@ -561,7 +599,7 @@ proptest! {
             clock.begin(0);
             match work {
                 Work::Write { first, pages } => {
-                    (first..first + pages).for_each(|place| clock.program(place));
+                    clock.program(first, pages);
                     busy += u64::from(pages) * PROGRAM_NS;
                 }
                 Work::Collect { valid } => {

@@ -71,6 +71,44 @@ const LENGTH: &str = "the length in bytes";
 const SECTOR: &str = "the first sector";
 const SECTORS: &str = "the number of sectors";
 
+/// A request; what a flush names is not of it.
+#[inline]
+fn request(
+    time_ns: u64,
+    kind: Kind,
+    offset_bytes: u64,
+    len_bytes: u64,
+    device: &[u8],
+) -> Parsed<'_> {
+    let (offset_bytes, len_bytes) = match kind {
+        Kind::Flush => (0, 0),
+        _ => (offset_bytes, len_bytes),
+    };
+    Parsed::Request(Request {
+        time_ns,
+        kind,
+        offset_bytes,
+        len_bytes,
+        device,
+    })
+}
+
+/// A letter or digit that says the kind: of a read, of a write.
+#[inline]
+fn read_or_write(
+    cursor: &mut Cursor,
+    [read, write]: [u8; 2],
+    expected: &'static str,
+) -> Result<Kind, Wrong> {
+    if cursor.take(read) {
+        Ok(Kind::Read)
+    } else if cursor.take(write) {
+        Ok(Kind::Write)
+    } else {
+        Err(cursor.expected(expected))
+    }
+}
+
 #[inline]
 fn msr(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
     let mut cursor = Cursor::new(line);
@@ -101,13 +139,7 @@ fn msr(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
     cursor.comma()?;
     cursor.number("the response time")?;
     cursor.end()?;
-    Ok(Parsed::Request(Request {
-        time_ns,
-        kind,
-        offset_bytes,
-        len_bytes,
-        device,
-    }))
+    Ok(request(time_ns, kind, offset_bytes, len_bytes, device))
 }
 
 #[inline]
@@ -116,13 +148,7 @@ fn alibaba(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
     cursor.blanks();
     let device = cursor.id("the device number")?;
     cursor.comma()?;
-    let kind = if cursor.take(b'R') {
-        Kind::Read
-    } else if cursor.take(b'W') {
-        Kind::Write
-    } else {
-        return Err(cursor.expected("R or W"));
-    };
+    let kind = read_or_write(&mut cursor, *b"RW", "R or W")?;
     cursor.comma()?;
     let offset_bytes = cursor.number(OFFSET)?;
     cursor.comma()?;
@@ -130,13 +156,7 @@ fn alibaba(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
     cursor.comma()?;
     let time_ns = cursor.number_of("the timestamp", unit_ns)?;
     cursor.end()?;
-    Ok(Parsed::Request(Request {
-        time_ns,
-        kind,
-        offset_bytes,
-        len_bytes,
-        device,
-    }))
+    Ok(request(time_ns, kind, offset_bytes, len_bytes, device))
 }
 
 #[inline]
@@ -149,23 +169,11 @@ fn tencent(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
     cursor.comma()?;
     let len_bytes = cursor.length(SECTORS, SECTOR_BYTES, offset_bytes)?;
     cursor.comma()?;
-    let kind = if cursor.take(b'0') {
-        Kind::Read
-    } else if cursor.take(b'1') {
-        Kind::Write
-    } else {
-        return Err(cursor.expected("0 (read) or 1 (write)"));
-    };
+    let kind = read_or_write(&mut cursor, *b"01", "0 (read) or 1 (write)")?;
     cursor.comma()?;
     let device = cursor.id("the volume number")?;
     cursor.end()?;
-    Ok(Parsed::Request(Request {
-        time_ns,
-        kind,
-        offset_bytes,
-        len_bytes,
-        device,
-    }))
+    Ok(request(time_ns, kind, offset_bytes, len_bytes, device))
 }
 
 /// Operation codes of SBC-4. `UNMAP` keeps its ranges outside of the command block: the row's is taken.
@@ -207,17 +215,7 @@ fn cloud_physics(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
         0x35 | 0x91 => Kind::Flush,
         _ => return Ok(Parsed::Other),
     };
-    let (offset_bytes, len_bytes) = match kind {
-        Kind::Flush => (0, 0),
-        _ => (offset_bytes, len_bytes),
-    };
-    Ok(Parsed::Request(Request {
-        time_ns,
-        kind,
-        offset_bytes,
-        len_bytes,
-        device: b"disk",
-    }))
+    Ok(request(time_ns, kind, offset_bytes, len_bytes, b"disk"))
 }
 
 fn hex(digit: u8) -> Option<u8> {
@@ -288,13 +286,7 @@ fn blkparse(line: &[u8], wanted: Action) -> Result<Parsed<'_>, Wrong> {
         [operation, ..] => (false, *operation),
         [] => (false, 0),
     };
-    let flush = Parsed::Request(Request {
-        time_ns,
-        kind: Kind::Flush,
-        offset_bytes: 0,
-        len_bytes: 0,
-        device,
-    });
+    let flush = request(time_ns, Kind::Flush, 0, 0, device);
     let kind = match operation {
         b'R' => Kind::Read,
         b'W' => Kind::Write,
@@ -331,13 +323,7 @@ fn blkparse(line: &[u8], wanted: Action) -> Result<Parsed<'_>, Wrong> {
     if !matches!(cursor.rest(), [] | [b' ' | b'\t', ..]) {
         return Err(cursor.expected("a space"));
     }
-    Ok(Parsed::Request(Request {
-        time_ns,
-        kind,
-        offset_bytes,
-        len_bytes,
-        device,
-    }))
+    Ok(request(time_ns, kind, offset_bytes, len_bytes, device))
 }
 
 /// Version 3 has a timestamp in front; `unit_ns` is that of its time or of version 2's waits.
@@ -398,17 +384,7 @@ fn fio(line: &[u8], time_unit_ns: Option<u64>, unit_ns: u64) -> Result<Parsed<'_
     cursor.gap()?;
     let len_bytes = cursor.length(LENGTH, 1, offset_bytes)?;
     cursor.end()?;
-    let (offset_bytes, len_bytes) = match kind {
-        Kind::Flush => (0, 0),
-        _ => (offset_bytes, len_bytes),
-    };
-    Ok(Parsed::Request(Request {
-        time_ns,
-        kind,
-        offset_bytes,
-        len_bytes,
-        device,
-    }))
+    Ok(request(time_ns, kind, offset_bytes, len_bytes, device))
 }
 
 #[inline]
@@ -423,19 +399,7 @@ fn ssd_sim(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
     cursor.gap()?;
     let len_bytes = cursor.length(SECTORS, SECTOR_BYTES, offset_bytes)?;
     cursor.gap()?;
-    let kind = if cursor.take(b'0') {
-        Kind::Write
-    } else if cursor.take(b'1') {
-        Kind::Read
-    } else {
-        return Err(cursor.expected("0 (write) or 1 (read)"));
-    };
+    let kind = read_or_write(&mut cursor, *b"10", "0 (write) or 1 (read)")?;
     cursor.end()?;
-    Ok(Parsed::Request(Request {
-        time_ns,
-        kind,
-        offset_bytes,
-        len_bytes,
-        device,
-    }))
+    Ok(request(time_ns, kind, offset_bytes, len_bytes, device))
 }

@@ -9,7 +9,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 pub(crate) enum Line<'a> {
     /// Without its end, be that LF or CR LF.
     Text(&'a [u8]),
-    /// Longer than the limit; it was passed over up to its end.
+    /// Longer than the limit; the next call passes over it up to its end.
     TooLong,
     /// The reader failed. What follows is lost.
     Failed(io::Error),
@@ -26,6 +26,8 @@ pub(crate) struct Lines<R> {
     start: usize,
     end: usize,
     at_end: bool,
+    /// Within a line that was too long: the rest of it belongs to nobody.
+    passing_over: bool,
     /// The last line had no end: the file may have been cut.
     pub unterminated: bool,
     line_bytes_max: usize,
@@ -42,6 +44,7 @@ impl<R: Read> Lines<R> {
             start: 0,
             end: 0,
             at_end: false,
+            passing_over: false,
             unterminated: false,
             line_bytes_max,
         }
@@ -101,27 +104,29 @@ impl<R: Read> Lines<R> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
-        let mut searched = self.end;
-        let mut too_long = false;
+        let mut searched = 0;
         loop {
             if let Some(len) = memchr::memchr(b'\n', &self.buffer[searched..self.end]) {
                 self.start = searched + len + 1;
-                if too_long {
-                    return Line::TooLong;
+                if !std::mem::take(&mut self.passing_over) {
+                    return self.text(0, searched + len);
                 }
-                return self.text(0, searched + len);
+                self.buffer.copy_within(self.start..self.end, 0);
+                self.end -= self.start;
+                self.start = 0;
+                searched = 0;
+                continue;
             }
-            // One byte more than allowed may be the CR.
-            if self.end > self.line_bytes_max.saturating_add(1) {
-                too_long = true;
+            if self.passing_over {
                 self.end = 0;
+            } else if self.end > self.line_bytes_max.saturating_add(1) {
+                // One byte more than allowed may be the CR.
+                self.passing_over = true;
+                self.end = 0;
+                return Line::TooLong;
             }
             searched = self.end;
             if self.at_end {
-                if too_long {
-                    self.end = 0;
-                    return Line::TooLong;
-                }
                 if self.end == 0 {
                     return Line::End;
                 }

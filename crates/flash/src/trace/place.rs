@@ -1,6 +1,7 @@
 //! Where a trace's addresses come to lie on a drive.
 
 use super::Kind;
+use crate::drive::PartialEnds;
 
 /// What is moved as one when a trace is scaled: neighbours within stay neighbours.
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -28,8 +29,8 @@ pub enum Addresses {
 pub(crate) struct Pages {
     pub first: u64,
     pub count: u64,
-    /// Pages of which the request covers a part only.
-    pub partial: u64,
+    /// Which of its ends the request covers in part only.
+    pub ends: PartialEnds,
     /// Bytes that were left out: those of a discard that are no whole page.
     pub left_out_bytes: u64,
 }
@@ -44,7 +45,7 @@ pub(crate) fn pages(kind: Kind, offset_bytes: u64, len_bytes: u64, page_bytes: u
         return Pages {
             first,
             count,
-            partial: 0,
+            ends: PartialEnds::default(),
             left_out_bytes: len_bytes - count * page_bytes,
         };
     }
@@ -52,7 +53,7 @@ pub(crate) fn pages(kind: Kind, offset_bytes: u64, len_bytes: u64, page_bytes: u
         return Pages {
             first: offset_bytes / page_bytes,
             count: 0,
-            partial: 0,
+            ends: PartialEnds::default(),
             left_out_bytes: 0,
         };
     }
@@ -60,15 +61,25 @@ pub(crate) fn pages(kind: Kind, offset_bytes: u64, len_bytes: u64, page_bytes: u
     let end = end_bytes.div_ceil(page_bytes);
     let head = !offset_bytes.is_multiple_of(page_bytes);
     let tail = !end_bytes.is_multiple_of(page_bytes);
-    let partial = match end - first {
-        1 => u64::from(head || tail),
-        _ => u64::from(head) + u64::from(tail),
-    };
     Pages {
         first,
         count: end - first,
-        partial,
+        ends: PartialEnds {
+            first: head,
+            last: tail,
+        },
         left_out_bytes: 0,
+    }
+}
+
+impl Pages {
+    /// Pages of which the request covers a part only.
+    pub(crate) fn partial(&self) -> u64 {
+        let PartialEnds { first, last } = self.ends;
+        match self.count {
+            1 => u64::from(first || last),
+            _ => u64::from(first) + u64::from(last),
+        }
     }
 }
 
@@ -178,7 +189,7 @@ mod tests {
         let pages = Pages {
             first,
             count,
-            partial: 0,
+            ends: PartialEnds::default(),
             left_out_bytes: 0,
         };
         let mut runs = Vec::new();
@@ -194,7 +205,7 @@ mod tests {
             (
                 pages.first,
                 pages.count,
-                pages.partial,
+                pages.partial(),
                 pages.left_out_bytes,
             )
         };
@@ -210,7 +221,7 @@ mod tests {
         assert_eq!(of(Kind::Discard, 100, 200), (1, 0, 0, 200));
         assert_eq!(of(Kind::Discard, 0, 0), (0, 0, 0, 0));
         let last = pages(Kind::Write, u64::MAX - 1, 1, 4096);
-        assert_eq!((last.count, last.partial), (1, 1));
+        assert_eq!((last.count, last.partial()), (1, 1));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::place::{Placement, pages};
 use super::{Addresses, Kind, Reader, Record, TraceError};
-use crate::drive::{Device, Queue, Request};
+use crate::drive::{Device, PartialEnds, Queue, Request};
 use crate::ftl::Counters;
 use crate::time;
 use std::io::Read;
@@ -97,9 +97,12 @@ pub struct Replayed {
     pub written_pages: u64,
     /// As `read_pages`.
     pub discarded_pages: u64,
-    /// Pages of which a write covered a part only. Each was programmed as a whole; the read that
-    /// fetches the rest is not made, nor are neighbours put together that arrive one after the other.
+    /// Pages of which a write covered a part only. Each was programmed as a whole; neighbours that arrive one
+    /// after the other are not put together.
     pub partial_pages: u64,
+    /// Those of them that the drive held, and read to fill in the rest ([`PartialEnds`]), since its counters were
+    /// reset. No reads of the host, but their time is part of the write's.
+    pub fetched_pages: u64,
     /// Bytes at the ends of discards that are no whole page. They stay mapped.
     pub undiscarded_bytes: u64,
     /// Names that were asked for and not in the trace.
@@ -121,7 +124,8 @@ impl Replayed {
 ///
 /// Memory does not depend on the length of the trace: a record is made as it is read.
 ///
-/// A write or read takes every page that it touches, a discard those that it covers as a whole.
+/// A write or read takes every page that it touches, a discard those that it covers as a whole. A read of a part
+/// is a read of the page: a die senses no less. A write of a part reads the page first, where it is mapped.
 #[derive(Debug)]
 pub struct Replay {
     settings: ReplaySettings,
@@ -248,15 +252,25 @@ impl Replay {
             self.page_bytes,
         );
         let mut done_ns = at_ns;
+        let mut before = 0;
         let within = pages.count == 0
-            || self.placement.place(pages, |first_page, pages| {
-                let done = device.submit(Request {
+            || self.placement.place(pages, |first_page, run| {
+                let request = Request {
                     at_ns,
                     kind,
                     first_page,
-                    pages,
+                    pages: run,
                     stream: 0,
-                });
+                };
+                let ends = PartialEnds {
+                    first: pages.ends.first && before == 0,
+                    last: pages.ends.last && before + u64::from(run) == pages.count,
+                };
+                before += u64::from(run);
+                let done = match kind {
+                    time::Kind::Write => device.write_in_part(request, ends),
+                    time::Kind::Read | time::Kind::Discard => device.submit(request),
+                };
                 done_ns = done_ns.max(done);
             });
         let replayed = &mut self.replayed;
@@ -280,7 +294,7 @@ impl Replay {
         tally.add(&record);
         *sum += pages.count;
         if record.kind == Kind::Write {
-            replayed.partial_pages += pages.partial;
+            replayed.partial_pages += pages.partial();
         }
         replayed.undiscarded_bytes = replayed
             .undiscarded_bytes
@@ -334,6 +348,7 @@ impl Replay {
             missing_devices,
             done_ns: self.done_ns,
             counters: device.counters(),
+            fetched_pages: device.fetched_pages(),
             ..self.replayed.clone()
         }
     }

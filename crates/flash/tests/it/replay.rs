@@ -1,6 +1,6 @@
 //! Traces made to happen: on a device that writes down what it is asked, and on a drive.
 
-use flash::drive::{Device, Drive, Queue, Range, Request};
+use flash::drive::{Device, Drive, PartialEnds, Range, Request};
 use flash::ftl::{Counters, PowerOn, Settings};
 use flash::geometry::Geometry;
 use flash::time::{Kind, Recorder, Timing};
@@ -14,6 +14,8 @@ use std::fmt::Write as _;
 struct Witness {
     pages: u32,
     asked: Vec<Request>,
+    /// Of writes, whether the first and the last page are covered in part.
+    ends: Vec<(bool, bool)>,
     recorder: Recorder,
 }
 
@@ -22,6 +24,7 @@ impl Witness {
         Self {
             pages,
             asked: Vec::new(),
+            ends: Vec::new(),
             recorder: Recorder::new(None),
         }
     }
@@ -50,6 +53,13 @@ impl Device for Witness {
         self.asked.push(request);
         request.at_ns + u64::from(request.pages) * 1_000
     }
+    fn read(&mut self, request: Request) -> u64 {
+        self.submit(request)
+    }
+    fn write_in_part(&mut self, request: Request, ends: PartialEnds) -> u64 {
+        self.ends.push((ends.first, ends.last));
+        self.submit(request)
+    }
     fn discard_ranges(&mut self, _: u64, _: &[Range]) -> u64 {
         unreachable!("a record is one request")
     }
@@ -59,7 +69,10 @@ impl Device for Witness {
     fn write_staged(&mut self, _: u64) -> u64 {
         unreachable!()
     }
-    fn discard_pages(&mut self, _: &mut Queue, _: &[u32]) -> u64 {
+    fn stage_discards(&mut self, _: &[u32]) {
+        unreachable!()
+    }
+    fn discard_staged(&mut self, _: u64) -> u64 {
         unreachable!()
     }
     fn counters(&self) -> Counters {
@@ -67,6 +80,9 @@ impl Device for Witness {
     }
     fn reset_counters(&mut self) {}
     fn unheard_pages(&self) -> u64 {
+        0
+    }
+    fn fetched_pages(&self) -> u64 {
         0
     }
     fn recorder(&self) -> &Recorder {
@@ -137,7 +153,22 @@ fn a_partial_page_is_written_as_a_whole() {
         device.ranges()[3..],
         [(Kind::Write, 10, 1), (Kind::Write, 9, 2)]
     );
+    assert_eq!(device.ends, [(false, false), (false, true), (false, false)]);
     assert_eq!((replayed.partial_pages, replayed.skipped()), (1, 2));
+}
+
+/// What goes around the end of the drive is partial where the request ends, not where it is cut.
+#[test]
+fn ends_are_those_of_the_request() {
+    let settings = ReplaySettings {
+        addresses: Addresses::Wrap,
+        ..ReplaySettings::default()
+    };
+    let text = "fio version 2 iolog\n/a add\n/a write 33280 16384\n";
+    let (device, replayed) = run(settings, 10, 1, text);
+    assert_eq!(device.ranges(), [(Kind::Write, 8, 2), (Kind::Write, 0, 3)]);
+    assert_eq!(device.ends, [(true, false), (false, true)]);
+    assert_eq!(replayed.partial_pages, 2);
 }
 
 #[test]

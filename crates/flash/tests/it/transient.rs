@@ -1,6 +1,6 @@
 //! The way to equilibrium, simulated and in closed form: after a trim, and on a fresh drive.
 
-use flash::calibrate::{Policy, model_error};
+use flash::calibrate::{MODEL_ERROR, Policy};
 use flash::ftl::{Collection, Ftl, PowerOn, Settings, Timeless};
 use flash::geometry::Geometry;
 use flash::random::Random;
@@ -56,8 +56,16 @@ fn mean(curve: &Curve, step: u32) -> f64 {
     (0..50).map(at).sum::<f64>() / 50.0
 }
 
-/// Root of the mean square of the differences by step over five drive writes, beside what
-/// `calibrate::model_error` says of them.
+/// What the closed form is said to be off by: `theory::over_writes`, and `calibrate::MODEL_ERROR` for FIFO.
+fn bound(policy: Policy, start: Start) -> f64 {
+    match (policy, start) {
+        (Policy::Fifo, _) => MODEL_ERROR,
+        (Policy::Greedy { .. }, Start::Trimmed { .. }) => 0.02,
+        (Policy::Greedy { .. }, Start::Filled { .. }) => 0.03,
+    }
+}
+
+/// Root of the mean square of the differences by step over five drive writes, beside its bound.
 fn compare(op: f64, policy: Policy, start: Start) {
     let points = 100;
     let (collection, equilibrium) = match policy {
@@ -75,14 +83,14 @@ fn compare(op: f64, policy: Policy, start: Start) {
     let rms = (squares / f64::from(points)).sqrt();
     println!("{policy:?} {op} {start:?}: {:.2} %", 100.0 * rms);
     assert!(
-        rms < model_error(policy, start),
+        rms < bound(policy, start),
         "{policy:?} {op} {start:?}: {rms}"
     );
 }
 
 /// Both ends and the middle of the range that the bounds were measured in.
 #[test]
-fn simulations_stay_within_the_models_error() {
+fn simulations_stay_near_the_closed_form() {
     let greedy = Policy::Greedy {
         pages_per_block: PAGES_PER_BLOCK,
     };

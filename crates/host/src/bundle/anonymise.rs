@@ -13,7 +13,7 @@ mod gather;
 mod token;
 mod words;
 
-use crate::source::{Recording, Unread};
+use crate::source::{DriveTool, Recording, Unread};
 use gather::{
     Gathered, is_host_name_file, is_serial_file, may_hold_addresses, name_at, split_disk_id,
 };
@@ -261,8 +261,19 @@ impl Anonymiser {
             (self.path(&path), outcome)
         });
         let commands = recording.commands.into_iter().map(|(name, outcome)| {
+            // Fixed keys and numbers, by the filter: a host that is called as a key is must not break
+            // them.
+            let is_numbers = DriveTool::ALL
+                .iter()
+                .any(|tool| name.starts_with(&format!("{}_", tool.file_prefix())));
             let outcome = outcome
-                .map(|bytes| self.bytes(&bytes, Replace::ALL))
+                .map(|bytes| {
+                    if is_numbers {
+                        bytes
+                    } else {
+                        self.bytes(&bytes, Replace::ALL)
+                    }
+                })
                 .map_err(|unread| self.unread(unread));
             (name, outcome)
         });

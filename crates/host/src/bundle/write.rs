@@ -312,7 +312,7 @@ impl Drop for Temporary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::{Bundle, Command, Kind, Source, Stat, read_bytes};
+    use crate::source::{Bundle, Command, DriveTool, Kind, Source, Stat, read_bytes};
     use proptest::prelude::*;
 
     fn info() -> Info {
@@ -348,6 +348,10 @@ mod tests {
             Command::Statfs {
                 mount_points: Vec::new(),
             },
+            Command::DriveLog {
+                tool: DriveTool::NvmeOcp,
+                drive: "nvme0n1".to_owned(),
+            },
         ];
         Recording {
             files: ask(&recording.files, |path| bundle.read(path, usize::MAX)),
@@ -356,8 +360,8 @@ mod tests {
             stats: ask(&recording.stats, |path| bundle.stat(path)),
             commands: commands
                 .iter()
-                .filter(|command| recording.commands.contains_key(command.name()))
-                .map(|command| (command.name().to_owned(), bundle.command(command)))
+                .filter(|command| recording.commands.contains_key(command.name().as_ref()))
+                .map(|command| (command.name().into_owned(), bundle.command(command)))
                 .collect(),
             data_paths: bundle.data_paths(),
         }
@@ -409,7 +413,12 @@ mod tests {
         let bytes = || proptest::collection::vec(any::<u8>(), 0..1500);
         let names = proptest::collection::vec(".*", 0..5);
         let command = prop_oneof![bytes().prop_map(Ok), unread().prop_map(Err)];
-        let command_name = prop::sample::select(vec!["systemctl_show", "dmsetup_table", "statfs"]);
+        let command_name = prop::sample::select(vec![
+            "systemctl_show",
+            "dmsetup_table",
+            "statfs",
+            "nvme_ocp_smart_add_log_nvme0n1",
+        ]);
         (
             answers(bytes()),
             answers(names),

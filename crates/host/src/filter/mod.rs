@@ -37,5 +37,6 @@ pub fn keep_command(command: &Command, bytes: &[u8]) -> Result<Vec<u8>, Unread> 
         Command::DmTable => storage::keep_dm_table(bytes),
         // Made by this program: numbers, and mount points that mountinfo holds too.
         Command::Statfs { .. } => Ok(bytes.to_vec()),
+        Command::DriveLog { tool, .. } => storage::keep_drive_log(*tool, bytes),
     }
 }

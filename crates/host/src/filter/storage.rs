@@ -1,7 +1,9 @@
 //! What of sysfs, mountinfo, fstab, crypttab, lvm.conf and the dm tables may be kept.
 
-use crate::source::Unread;
-use crate::storage::{RAID456_PATH, dm_table, fstab, lvm_conf, mdstat, mountinfo, split_options};
+use crate::source::{DriveTool, Unread};
+use crate::storage::{
+    RAID456_PATH, dm_table, drive_log, fstab, lvm_conf, mdstat, mountinfo, split_options,
+};
 use std::fmt::Write as _;
 
 /// Attributes below `sys/block/DISK/`. A `*` stands for one name.
@@ -212,6 +214,11 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> 
 #[allow(clippy::unnecessary_wraps)]
 pub(super) fn keep_dm_table(bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     Ok(dm_table::sanitise(&String::from_utf8_lossy(bytes)).into_bytes())
+}
+
+/// A drive's counters of writes; its serial number, model and all else go.
+pub(super) fn keep_drive_log(tool: DriveTool, bytes: &[u8]) -> Result<Vec<u8>, Unread> {
+    drive_log::reduce(tool, bytes)
 }
 
 fn is_attribute(path: &str) -> bool {

@@ -578,12 +578,14 @@ impl Source for Bundle {
     fn command(&self, command: &Command) -> Result<Vec<u8>, Unread> {
         let name = command.name();
         self.answer(
-            |manifest| (None, manifest.unread.command.get(name)),
+            |manifest| (None, manifest.unread.command.get(name.as_ref())),
             |files| match files {
-                Files::Archive(archive) => {
-                    archive.commands.get(name).cloned().ok_or(Unread::NotFound)
-                }
-                Files::Directory { all, limits, .. } => read_beside(all, "cmd", name, limits),
+                Files::Archive(archive) => archive
+                    .commands
+                    .get(name.as_ref())
+                    .cloned()
+                    .ok_or(Unread::NotFound),
+                Files::Directory { all, limits, .. } => read_beside(all, "cmd", &name, limits),
             },
         )
     }

@@ -1,4 +1,4 @@
-use super::{Command, Kind, LIST_NAMES_MAX, Source, Stat, Unread, process, statfs};
+use super::{Command, Kind, LIST_NAMES_MAX, Source, Stat, Unread, drive_log, process, statfs};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::ffi::OsString;
 use std::fs::File;
@@ -137,6 +137,7 @@ impl Source for Live {
                     "filesystem sizes were not asked for".to_owned(),
                 )),
             },
+            Command::DriveLog { tool, drive } => drive_log::ask(*tool, drive),
         }
     }
 }

@@ -5,6 +5,7 @@ mod bundle;
 #[cfg(test)]
 mod bundle_tests;
 mod directory;
+mod drive_log;
 mod live;
 mod memory;
 mod process;
@@ -25,6 +26,7 @@ pub use reader::{Reader, Recording};
 pub(crate) use testing::MemorySource;
 
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// More names than any directory has that is listed here: /proc of a large host has some 10,000.
 const LIST_NAMES_MAX: usize = 100_000;
@@ -178,15 +180,68 @@ pub enum Command {
         /// Absolute mount points.
         mount_points: Vec<String>,
     },
+    /// What a drive counts for itself, in the JSON of the tool that reads it
+    /// ([`crate::storage::drive_log`]).
+    DriveLog {
+        /// Who reads it.
+        tool: DriveTool,
+        /// Kernel name of the drive: ASCII letters and digits only
+        /// ([`crate::storage::drive_log::is_plain_name`]).
+        drive: String,
+    },
 }
 
 impl Command {
     /// Name of the file below `cmd/` in a bundle.
-    pub fn name(&self) -> &'static str {
+    pub fn name(&self) -> Cow<'static, str> {
         match self {
-            Self::SystemctlShow { .. } => "systemctl_show",
-            Self::DmTable => "dmsetup_table",
-            Self::Statfs { .. } => "statfs",
+            Self::SystemctlShow { .. } => "systemctl_show".into(),
+            Self::DmTable => "dmsetup_table".into(),
+            Self::Statfs { .. } => "statfs".into(),
+            Self::DriveLog { tool, drive } => format!("{}_{drive}", tool.file_prefix()).into(),
+        }
+    }
+}
+
+/// A tool that reads a drive's own counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DriveTool {
+    /// `smartctl --json=c -A`, with the general page of the device statistics of ATA drives.
+    Smartctl,
+    /// `nvme smart-log -o json`: log page 0x02 of any NVMe drive.
+    NvmeSmartLog,
+    /// `nvme ocp smart-add-log -o json`: log page 0xC0 of drives made to the Datacenter NVMe SSD
+    /// specification of the Open Compute Project.
+    NvmeOcp,
+}
+
+impl DriveTool {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Smartctl, Self::NvmeSmartLog, Self::NvmeOcp];
+
+    /// What the names of its answers begin with, before `_DRIVE`.
+    pub fn file_prefix(self) -> &'static str {
+        match self {
+            Self::Smartctl => "smartctl",
+            Self::NvmeSmartLog => "nvme_smart_log",
+            Self::NvmeOcp => "nvme_ocp_smart_add_log",
+        }
+    }
+
+    /// As people type it, without the drive.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Smartctl => "smartctl -A",
+            Self::NvmeSmartLog => "nvme smart-log",
+            Self::NvmeOcp => "nvme ocp smart-add-log",
+        }
+    }
+
+    /// The package that has it.
+    pub fn package(self) -> &'static str {
+        match self {
+            Self::Smartctl => "smartmontools",
+            Self::NvmeSmartLog | Self::NvmeOcp => "nvme-cli",
         }
     }
 }

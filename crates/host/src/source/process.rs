@@ -5,7 +5,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// How much of a program's complaint is kept.
@@ -54,6 +54,39 @@ pub(super) fn run(
     deadline: Duration,
     max_bytes: usize,
 ) -> Result<Vec<u8>, Unread> {
+    let ended = run_to_end(command, deadline, max_bytes)?;
+    let status = ended.status;
+    if status.success() {
+        return Ok(ended.answer);
+    }
+    let complaint = String::from_utf8_lossy(&ended.complaint);
+    Err(Unread::Failed(
+        match complaint.lines().find(|line| !line.trim().is_empty()) {
+            Some(line) => format!("{status}: {}", line.trim()),
+            None => status.to_string(),
+        },
+    ))
+}
+
+/// How a program ended that was let run to its end.
+pub(super) struct Ended {
+    /// Its status, whatever that is.
+    pub(super) status: ExitStatus,
+    /// Its standard output.
+    pub(super) answer: Vec<u8>,
+    /// The beginning of its standard error, where it ended with another status than 0.
+    pub(super) complaint: Vec<u8>,
+}
+
+/// As [`run`], for programs whose status says more than whether there is an answer.
+///
+/// # Errors
+/// As [`run`], but for the status.
+pub(super) fn run_to_end(
+    command: &mut Command,
+    deadline: Duration,
+    max_bytes: usize,
+) -> Result<Ended, Unread> {
     let until = Instant::now() + deadline;
     let mut child = command
         .stdin(Stdio::null())
@@ -73,7 +106,7 @@ fn collect(
     until: Instant,
     deadline: Duration,
     max_bytes: usize,
-) -> Result<Vec<u8>, Unread> {
+) -> Result<Ended, Unread> {
     let timeout = || Unread::Timeout(u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
     let (Some(mut stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) else {
         return Err(Unread::Failed("no pipe to the child process".to_owned()));
@@ -118,7 +151,11 @@ fn collect(
         }
     };
     if status.success() {
-        return Ok(answer);
+        return Ok(Ended {
+            status,
+            answer,
+            complaint,
+        });
     }
     // What it wrote last, after the wait above.
     while complaint.len() < STDERR_BYTES_MAX {
@@ -133,13 +170,11 @@ fn collect(
         let room = STDERR_BYTES_MAX - complaint.len();
         complaint.extend_from_slice(&buffer[..read.min(room)]);
     }
-    let complaint = String::from_utf8_lossy(&complaint);
-    Err(Unread::Failed(
-        match complaint.lines().find(|line| !line.trim().is_empty()) {
-            Some(line) => format!("{status}: {}", line.trim()),
-            None => status.to_string(),
-        },
-    ))
+    Ok(Ended {
+        status,
+        answer,
+        complaint,
+    })
 }
 
 fn read_some(from: &mut impl Read, buffer: &mut [u8]) -> Result<usize, Unread> {

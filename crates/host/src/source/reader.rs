@@ -175,7 +175,7 @@ impl<'s> Reader<'s> {
         self.recording
             .borrow_mut()
             .commands
-            .insert(command.name().to_owned(), outcome.clone());
+            .insert(command.name().into_owned(), outcome.clone());
         outcome
     }
 

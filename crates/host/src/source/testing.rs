@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub(crate) struct MemorySource {
     entries: BTreeMap<String, Entry>,
     denied: BTreeSet<String>,
-    answers: BTreeMap<&'static str, Result<Vec<u8>, Unread>>,
+    answers: BTreeMap<String, Result<Vec<u8>, Unread>>,
     whole: bool,
 }
 
@@ -75,9 +75,9 @@ impl MemorySource {
 
     /// Adds the answer of a command, by its name ([`Command::name`]).
     #[must_use]
-    pub(crate) fn answer(mut self, name: &'static str, answer: Result<&str, Unread>) -> Self {
+    pub(crate) fn answer(mut self, name: &str, answer: Result<&str, Unread>) -> Self {
         self.answers
-            .insert(name, answer.map(|text| text.as_bytes().to_vec()));
+            .insert(name.to_owned(), answer.map(|text| text.as_bytes().to_vec()));
         self
     }
 
@@ -196,7 +196,7 @@ impl Source for MemorySource {
 
     fn command(&self, command: &Command) -> Result<Vec<u8>, Unread> {
         self.answers
-            .get(command.name())
+            .get(command.name().as_ref())
             .cloned()
             .unwrap_or(Err(Unread::NotFound))
     }

@@ -3,6 +3,7 @@
 mod block;
 pub(crate) mod dm_ioctl;
 pub mod dm_table;
+pub mod drive_log;
 mod fields;
 pub mod fstab;
 mod ioctl;

@@ -30,6 +30,7 @@ fn read_from(source: &MemorySource, data_paths: &[&str]) -> Host {
     let mut host = host();
     let options = Options {
         data_paths: data_paths.iter().map(|&path| path.to_owned()).collect(),
+        ..Options::default()
     };
     read(&reader, &options, &mut host);
     host

@@ -20,7 +20,8 @@ pub fn run(
         Some(root) => source::stored(root, "directory")?,
         None => source::live(),
     };
-    let (host, mut recording) = source::read(&opened, &arguments.source, &config.data_paths)?;
+    let (host, mut recording) =
+        source::read_with_drive_writes(&opened, &arguments.source, &config.data_paths)?;
     if arguments.anonymise {
         let mut salt = [0; 16];
         std::fs::File::open("/dev/urandom")
@@ -69,7 +70,8 @@ pub fn run(
         );
         if !rustix::process::geteuid().is_root() && arguments.source.root.is_none() {
             eprintln!(
-                "not run as root: device-mapper tables and other users' crontabs may be missing"
+                "not run as root: device-mapper tables, other users' crontabs and what drives wrote to \
+                 their flash may be missing"
             );
         }
     }

@@ -69,6 +69,27 @@ pub fn read(
     arguments: &SourceArgs,
     configured: &[String],
 ) -> Result<(facts::Host, Recording), CommandError> {
+    read_facts(opened, arguments, configured, false)
+}
+
+/// The same, with what drives wrote to their flash. On a running host that runs smartctl and nvme-cli.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with_drive_writes(
+    opened: &Opened,
+    arguments: &SourceArgs,
+    configured: &[String],
+) -> Result<(facts::Host, Recording), CommandError> {
+    read_facts(opened, arguments, configured, true)
+}
+
+fn read_facts(
+    opened: &Opened,
+    arguments: &SourceArgs,
+    configured: &[String],
+    drive_writes: bool,
+) -> Result<(facts::Host, Recording), CommandError> {
     let data_paths: Vec<String> = arguments
         .data_path
         .iter()
@@ -84,7 +105,11 @@ pub fn read(
     let start = std::time::Instant::now();
     let reader = host::Reader::new(opened.source.as_ref());
     let read_at = opened.source.collected_at().unwrap_or_else(Timestamp::now);
-    let host = host::read_host(&reader, &Options { data_paths }, read_at);
+    let options = Options {
+        data_paths,
+        drive_writes,
+    };
+    let host = host::read_host(&reader, &options, read_at);
     let recording = reader.into_recording();
     tracing::info!(
         files = recording.files.len(),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 #[test]
@@ -104,11 +104,13 @@ fn a_sweep_over_schedules() {
         "lsm",
     ]);
     assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
-    assert!(stdout(&output).contains("lower the fill"));
+    let text = stdout(&output);
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("lower the fill"), "{text}");
 }
 
 /// Writes of 64 KiB over 64 MiB, again and again, a read now and then: MSR's columns.
-fn msr_trace(requests: u64) -> String {
+pub fn msr_trace(requests: u64) -> String {
     let mut text = String::new();
     for index in 0..requests {
         let offset = index * 7_919 % 1024 * 65_536;
@@ -234,6 +236,65 @@ fn traces_come_from_standard_input_too() {
     assert_eq!(
         feed(&["-", "-", "--capacity", "100MB"]).status.code(),
         Some(2)
+    );
+}
+
+/// A pipe is empty when it is read again: as with standard input, its size has to be said.
+#[test]
+fn a_pipe_is_read_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("trace");
+    rustix::fs::mkfifoat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+    )
+    .unwrap();
+    let name = pipe.to_str().unwrap();
+    let output = ssd(&["replay", name]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--capacity SIZE"));
+    let writer = {
+        let pipe = pipe.clone();
+        std::thread::spawn(move || std::fs::write(pipe, msr_trace(100)).unwrap())
+    };
+    let document = json(&ssd(&[
+        "replay",
+        name,
+        "--capacity",
+        "64MiB",
+        "--format",
+        "json",
+    ]));
+    writer.join().unwrap();
+    assert_eq!(document["result"]["writes"]["requests"], 90);
+}
+
+/// A request that ends where 64 bits do needs a drive that no model is.
+#[test]
+fn the_end_of_all_addresses() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = "1,usr,0,Write,0,4096,1\n2,usr,0,Write,18446744073709547519,4096,1\n";
+    let trace = file(directory.path(), "usr_0.csv", text);
+    let trace = trace.to_str().unwrap();
+    let output = ssd(&["replay", trace]);
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    assert!(stderr(&output).contains("the trace reaches to byte 18446744073709551615"));
+    let document = json(&ssd(&[
+        "replay",
+        trace,
+        "--capacity",
+        "64MiB",
+        "--format",
+        "json",
+    ]));
+    assert_eq!(document["result"]["writes"]["requests"], 1);
+    let warnings = document["warnings"].as_array().unwrap();
+    assert!(
+        warnings
+            .iter()
+            .any(|warning| warning.as_str().unwrap().contains("in line 2")),
+        "{warnings:?}"
     );
 }
 
@@ -461,6 +522,25 @@ const BARE: &[(&[&str], &str)] = &[
         &["run", "--logical-pages", "3", "--workload", "hot-cold:1/99"],
         "divided",
     ),
+    (
+        &[
+            "run",
+            "--logical-pages",
+            "1000",
+            "--writes",
+            "18446744073709551615",
+        ],
+        "a million drive writes",
+    ),
+    (
+        &["run", "--logical-pages", "1000", "--page-bytes", "16"],
+        "512 bytes",
+    ),
+    (&["run", "--logical-pages", "1000", "--root", "/"], "--root"),
+    (
+        &["run", "--logical-pages", "1000", "--bundle", "x"],
+        "--bundle",
+    ),
 ];
 
 /// Drives below filesystems.
@@ -574,6 +654,23 @@ const OTHERS: &[(&[&str], &str)] = &[
         &["sweep", "--capacity", "1TB", "--trim-share", "0.1"],
         "--trim",
     ),
+    (
+        &[
+            "sweep",
+            "--capacity",
+            "1TB",
+            "--host-written",
+            "1TB",
+            "--media-written",
+            "2TB",
+        ],
+        "--media-written",
+    ),
+    (&["run", "--drive", "/dev/zero"], "more than 1 MiB"),
+    (
+        &["replay", "/dev/zero", "--trace-format", "msr"],
+        "no end of line",
+    ),
     (&["replay"], "TRACE"),
     (&["replay", "/nonexistent.csv"], "No such file"),
     (&["replay", "/"], "directory"),
@@ -617,7 +714,17 @@ fn help_has_examples() {
 
 #[test]
 fn an_interrupt_ends_it() {
-    let mut child = trimtab()
+    let plain = trimtab();
+    // Whoever runs this in the background may have made its children deaf to interrupts.
+    let mut command = Command::new("env");
+    command.arg("--default-signal=INT").arg(plain.get_program());
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let mut child = command
         .args(["ssd", "run", "--logical-pages", "1M", "--passes", "100000"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -626,6 +733,14 @@ fn an_interrupt_ends_it() {
     std::thread::sleep(Duration::from_millis(300));
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    let status = child.wait().unwrap();
+    let status = (0..600).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        child.try_wait().unwrap()
+    });
+    let Some(status) = status else {
+        child.kill().unwrap();
+        child.wait().unwrap();
+        panic!("it goes on after an interrupt");
+    };
     assert_eq!(status.signal(), Some(2), "{status}");
 }

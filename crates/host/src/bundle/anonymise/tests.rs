@@ -620,3 +620,18 @@ fn names_in_capitals_are_the_same_names() {
         "fstrim /srv/host1/x /srv/user1 /home/user1\n"
     );
 }
+
+/// A drive's log is fixed keys and numbers: no name of a host breaks them, and what is read from the
+/// bundle is what was read from the host.
+#[test]
+fn a_host_that_is_called_as_a_key_breaks_no_log_of_a_drive() {
+    let mut before = recording(&[
+        ("proc/sys/kernel/hostname", "data_units_written.raw.lo\n"),
+        ("sys/block/sda/device/serial", "39062500\n"),
+    ]);
+    let answer = b"{\"data_units_written\":39062500}\n".to_vec();
+    let name = "nvme_smart_log_nvme0n1";
+    before.commands.insert(name.to_owned(), Ok(answer.clone()));
+    let made = anonymise(before, &SALT);
+    assert_eq!(made.commands[name], Ok(answer));
+}

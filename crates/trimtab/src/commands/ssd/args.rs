@@ -12,23 +12,28 @@ use std::path::PathBuf;
 /// `trimtab ssd`.
 #[derive(Debug, Args)]
 #[command(
+    arg_required_else_help = true,
     long_about = "Simulate a solid-state drive: what it will do under a load, and what a change would \
     bring.\n\nThe drive is a model: pages mapped one by one, blocks collected by a policy, dies and \
     channels with their times. What it says of a host is a scenario, not a prediction, unless measured \
     media writes stand beside it.",
     after_help = "Examples:\n  \
-    trimtab ssd run --capacity 3.84TB --writes-per-day 1.9TB --fill 62% --trim weekly\n  \
-    trimtab ssd run --from-host /data         with what this host's counters say\n  \
+    trimtab ssd run --capacity 3.84TB --writes-per-day 1.9TB --fill 62%\n  \
+    trimtab ssd run --from-host /data    with what this host's counters say\n  \
     trimtab ssd run --logical-pages 1M --op 25% --format json\n  \
-    trimtab ssd sweep --op 7%,15%,28% --fill 50%,80% --trim weekly,daily\n  \
+    trimtab ssd sweep --capacity 3.84TB --writes-per-day 1.9TB --op 7%,28%\n  \
     trimtab ssd replay trace.csv --capacity 480GB\n  \
-    trimtab ssd example five-pages            why a drive has to know what was deleted\n  \
-    trimtab ssd calibrate decay.csv           which spare area explains a measured decay"
+    trimtab ssd example five-pages       why deletes have to reach a drive\n  \
+    trimtab ssd calibrate decay.csv      which spare area explains a decay"
 )]
 pub struct Ssd {
     /// What to do.
     #[command(subcommand)]
-    pub command: SsdCommand,
+    pub command: Option<SsdCommand>,
+
+    /// Print the JSON schema of --format json, and nothing else
+    #[arg(long)]
+    pub schema: bool,
 }
 
 /// The commands below `ssd`.
@@ -49,11 +54,13 @@ pub enum SsdCommand {
 /// `trimtab ssd run`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    trimtab ssd run --capacity 3.84TB --op 7% --fill 62% --writes-per-day 1.9TB --trim weekly\n  \
-    trimtab ssd run --capacity 960GB --drives 4 --workload lucene@80,log@20/5 --format html > ssd.html\n  \
-    trimtab ssd run --from-host /data --trim daily     this host, trimmed otherwise\n  \
+    trimtab ssd run --capacity 3.84TB --op 7% --fill 62% \\\n    \
+    --writes-per-day 1.9TB --trim weekly\n  \
+    trimtab ssd run --capacity 960GB --drives 4 --writes-per-day 1.9TB \\\n    \
+    --workload lucene@80,log@20/5 --format html > ssd.html\n  \
+    trimtab ssd run --from-host /data --trim daily   this host, trimmed otherwise\n  \
     trimtab ssd run --logical-pages 1M --op 25% --policy d-choices:10 --format json\n  \
-    trimtab ssd run --logical-pages 256K --op 15% --trim-share 0.2 --pages-per-block 256\n\n\
+    trimtab ssd run --logical-pages 256K --op 15% --trim-share 0.2\n\n\
     Sizes: 3.84TB and 960GB are decimal, as drives are sold; 16KiB, 1TiB and K, M, G, T alone are\n\
     binary. Shares: 7% or 0.07. Exit codes: 0 simulated, 2 could not run.")]
 pub struct Run {
@@ -234,7 +241,7 @@ pub struct DriveArgs {
     pub pages_per_block: Option<u32>,
 
     /// Bytes of a page [default: 4KiB, below a filesystem 16KiB]
-    #[arg(long, value_name = "SIZE", value_parser = plain::size)]
+    #[arg(long, value_name = "SIZE", value_parser = values::page_bytes)]
     pub page_bytes: Option<u64>,
 
     /// Moved pages go to blocks of their own, or share the host's [default: apart, on a bare drive
@@ -261,39 +268,28 @@ pub enum Moved {
     Shared,
 }
 
-/// Forms of `ssd run`'s and `ssd replay`'s output.
+/// Forms of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SsdFormat {
     /// For people
     #[default]
     Text,
-    /// For programs
-    Json,
-    /// Over time, for spreadsheets
-    Csv,
-    /// A page with charts and a block map; loads nothing
-    Html,
-}
-
-/// Forms of tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum TableFormat {
-    /// For people
-    #[default]
-    Text,
-    /// For programs
+    /// For programs: see `trimtab ssd --schema`
     Json,
     /// For spreadsheets
     Csv,
+    /// A page with pictures; loads nothing
+    Html,
 }
 
 /// `trimtab ssd sweep`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    trimtab ssd sweep --capacity 3.84TB --writes-per-day 1.9TB --op 7%,15%,28% --fill 50%,80% \\\n    \
-    --trim weekly,daily\n  \
-    trimtab ssd sweep --logical-pages 1M --op 7%,28% --policy greedy,fifo,d-choices:10 --format csv\n\n\
+    trimtab ssd sweep --capacity 3.84TB --writes-per-day 1.9TB \\\n    \
+    --op 7%,15%,28% --fill 50%,80% --trim weekly,daily\n  \
+    trimtab ssd sweep --logical-pages 1M --op 7%,28% \\\n    \
+    --policy greedy,fifo,d-choices:10 --format csv\n\n\
     Every value of a list is combined with every value of the others. Exit codes: 0 simulated,\n\
     1 some settings could not be simulated (the table says which), 2 could not run.")]
 pub struct Sweep {
@@ -326,16 +322,16 @@ pub struct Sweep {
 
     /// Form of the output [default: text]
     #[arg(long, value_enum)]
-    pub format: Option<TableFormat>,
+    pub format: Option<SsdFormat>,
 }
 
 /// `trimtab ssd replay`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    trimtab ssd replay usr_0.csv                         as large a drive as the trace needs\n  \
+    trimtab ssd replay usr_0.csv      as large a drive as the trace needs\n  \
     trimtab ssd replay io_traces.csv --devices 17,42 --capacity 40GB --op 28%\n  \
-    zcat trace.gz | trimtab ssd replay - --trace-format alibaba --capacity 500GB\n  \
-    blkparse -i nvme0n1 | trimtab ssd replay - --trace-format blkparse --capacity 1TB\n\n\
+    zcat trace.gz | trimtab ssd replay - --capacity 500GB\n  \
+    blkparse -i nvme0n1 | trimtab ssd replay - --capacity 1TB\n\n\
     Formats: msr, alibaba, tencent, cloudphysics, blkparse-d (requests as issued), blkparse-q (as\n\
     queued), fio-v2, fio-v3, ssdsim. Exit codes: 0 replayed, 2 could not run (also at the first line\n\
     that cannot be read, unless --skip-bad-lines).")]
@@ -410,7 +406,7 @@ pub struct Replay {
 
     /// Form of the output [default: text]
     #[arg(long, value_enum)]
-    pub format: Option<TableFormat>,
+    pub format: Option<SsdFormat>,
 }
 
 /// What becomes of addresses beyond the drive.
@@ -433,7 +429,7 @@ pub struct Example {
 
     /// Form of the output [default: text]
     #[arg(long, value_enum)]
-    pub format: Option<TableFormat>,
+    pub format: Option<SsdFormat>,
 }
 
 /// The stories.
@@ -450,9 +446,9 @@ pub enum ExampleName {
 /// `trimtab ssd calibrate`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    trimtab ssd calibrate decay.csv                      seconds and MB/s of a full-speed write test\n  \
-    trimtab ssd calibrate wa.csv --value write-amplification --written-per-second 210MB \\\n    \
-    --capacity 3.84TB --start trimmed:62%\n\n\
+    trimtab ssd calibrate decay.csv   seconds and MB/s of a full-speed write test\n  \
+    trimtab ssd calibrate wa.csv --value write-amplification \\\n    \
+    --written-per-second 210MB --capacity 3.84TB --start trimmed:62%\n\n\
     SERIES is a CSV of two columns, time in seconds and the value; a line of names and lines that\n\
     begin with # are passed over; `-` reads standard input.\n\
     Exit codes: 0 the series determines the spare area, 1 it does not (the answer says why), 2 could\n\
@@ -497,7 +493,7 @@ pub struct Calibrate {
 
     /// Form of the output [default: text]
     #[arg(long, value_enum)]
-    pub format: Option<TableFormat>,
+    pub format: Option<SsdFormat>,
 }
 
 /// What was measured.

@@ -2,10 +2,10 @@
 
 use super::args::{Scene, SsdFormat};
 use super::bare_answer::{Answer, Asked, DriveRow, Point, Theory, Wear, csv, page, text};
-use super::document::Document;
+use super::document::{self, Document};
 use super::memory;
 use super::progress::Meter;
-use super::spec::Basis;
+use super::spec::{Basis, PAGES_PER_BLOCK};
 use super::values::{self, Pattern};
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
@@ -75,7 +75,7 @@ impl Setting {
         let geometry = Geometry::new(
             logical_pages,
             basis.over_provisioning,
-            basis.pages_per_block,
+            basis.pages_per_block.unwrap_or(PAGES_PER_BLOCK),
             basis.page_bytes,
         )
         .map_err(|error| usage(error.to_string()))?;
@@ -102,6 +102,12 @@ impl Setting {
             seed: scene.seed,
             warm_up_pages: pages_of(bare.warm_up.unwrap_or(WARM_UP_PASSES), logical_pages),
             counted_pages: match (bare.writes, bare.passes) {
+                (Some(writes), _) if writes > pages_of(values::PASSES_MAX, logical_pages) => {
+                    return Err(usage(format!(
+                        "--writes: expected at most a million drive writes, found {writes} pages \
+                         of a drive of {logical_pages}"
+                    )));
+                }
                 (Some(writes), _) => writes,
                 (None, Some(passes)) => pages_of(passes, logical_pages),
                 (None, None) => pages_of(PASSES, logical_pages).max(COUNTED_PAGES_MIN),
@@ -316,6 +322,8 @@ fn refuse_days(scene: &Scene) -> Result<(), CommandError> {
         ("--history", days.history.is_some()),
         ("--simulated-pages", days.simulated_pages.is_some()),
         ("--media-written", days.media_written.is_some()),
+        ("--root", days.root.is_some()),
+        ("--bundle", days.bundle.is_some()),
         ("--preset", scene.drive.preset.is_some()),
     ];
     refuse(
@@ -420,7 +428,9 @@ pub fn run(setting: &Setting, format: SsdFormat, quiet: bool) -> Result<(), Comm
     let answer = setting.simulate(&|done, total| meter.tell(0, done, total))?;
     drop(meter);
     match format {
-        SsdFormat::Json => output::print(&Document::new("arguments".to_owned(), answer)?.json()),
+        SsdFormat::Json => output::print(
+            &Document::new("arguments", document::Answer::Drive(Box::new(answer)))?.json(),
+        ),
         SsdFormat::Csv => output::print(&csv(&answer)),
         SsdFormat::Text => {
             let columns = usize::from(output::terminal_columns());

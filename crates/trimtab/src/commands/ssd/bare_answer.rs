@@ -2,16 +2,20 @@
 
 use super::bare::Setting;
 use super::chart::{Chart, Curve};
+use super::html::{self, Part};
 use super::numbers::{amplification, digits, grouped, percent};
-use super::{blockmap, html, table};
+use super::{blockmap, table};
 use crate::commands::trim::words::Page;
 use flash::ftl::{Counters, Ftl, Timeless};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What a bare drive did.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DriveAnswer")]
 pub struct Answer {
     /// `drive`.
+    #[schemars(extend("const" = "drive"))]
     pub kind: &'static str,
     /// Pages programmed by page written, after the warm-up; null where nothing was written.
     pub write_amplification: Option<f64>,
@@ -30,7 +34,8 @@ pub struct Answer {
 }
 
 /// A closed form's answer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DriveTheory")]
 pub struct Theory {
     /// Its write amplification.
     pub write_amplification: f64,
@@ -41,7 +46,8 @@ pub struct Theory {
 }
 
 /// A drive's shape.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DriveShape")]
 pub struct DriveRow {
     /// Pages that the host can address.
     pub logical_pages: u64,
@@ -60,7 +66,8 @@ pub struct DriveRow {
 }
 
 /// What was asked.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DriveAsked")]
 pub struct Asked {
     /// Spare area as asked.
     pub over_provisioning: f64,
@@ -85,7 +92,8 @@ pub struct Asked {
 }
 
 /// Counters of a drive.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[schemars(rename = "Counters")]
 pub struct CountersRow {
     /// Written by the host.
     pub host_pages: u64,
@@ -109,7 +117,8 @@ impl From<Counters> for CountersRow {
 }
 
 /// How often blocks were erased.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DriveWear")]
 pub struct Wear {
     /// The least worn block.
     pub min: u32,
@@ -136,7 +145,8 @@ impl Wear {
 }
 
 /// Write amplification over a stretch of the run.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[schemars(rename = "DrivePoint")]
 pub struct Point {
     /// Drive writes since power-on at its end.
     pub drive_writes: f64,
@@ -191,21 +201,16 @@ fn chart(answer: &Answer) -> Chart {
         .iter()
         .filter_map(|point| Some((point.drive_writes, point.write_amplification?)))
         .collect::<Vec<_>>();
-    let mut curves = vec![Curve {
-        name: "simulated".to_owned(),
-        points: points.clone(),
-    }];
+    let mut curves = vec![Curve::line("simulated", points.clone())];
     if let (Some(theory), Some(last)) = (&answer.theory, points.last()) {
-        curves.push(Curve {
-            name: format!(
-                "theory, in the long run ({:.3})",
-                theory.write_amplification
-            ),
-            points: points
-                .iter()
-                .map(|point| (point.0.min(last.0), theory.write_amplification))
-                .collect(),
-        });
+        let flat = points
+            .iter()
+            .map(|point| (point.0.min(last.0), theory.write_amplification));
+        let name = format!(
+            "theory, in the long run ({:.3})",
+            theory.write_amplification
+        );
+        curves.push(Curve::line(name, flat.collect()));
     }
     Chart {
         title: "write amplification".to_owned(),
@@ -307,10 +312,8 @@ pub fn page(setting: &Setting, answer: &Answer) -> String {
         title: "A bare drive".to_owned(),
         label: "simulated".to_owned(),
         sentence: sentence(answer),
-        rows: summary,
-        charts: vec![chart(answer)],
-        tables: Vec::new(),
-        film: Some(film),
         notes: Vec::new(),
+        parts: vec![Part::Chart(chart(answer)), Part::Film(film)],
+        rows: summary,
     })
 }

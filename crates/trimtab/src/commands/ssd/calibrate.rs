@@ -1,8 +1,8 @@
 //! `trimtab ssd calibrate`: which spare area and timing explain a measured decay.
 
-use super::args::{Calibrate, Measured, TableFormat};
-use super::chart::{Chart, Curve};
-use super::document::Document;
+use super::args::{Calibrate, Measured, SsdFormat};
+use super::calibrate_page::{chart, page};
+use super::document::{self, Document};
 use super::numbers::{bytes, digits, percent};
 use super::spec::shown;
 use super::table;
@@ -14,6 +14,7 @@ use flash::calibrate::{
 };
 use flash::ftl::Collection;
 use flash::theory::Start;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::Read;
 use std::path::Path;
@@ -23,6 +24,10 @@ use std::process::ExitCode;
 const BYTES_MAX: u64 = 64 << 20;
 /// The fit takes time by point; a longer series says no more.
 const POINTS_MAX: usize = 20_000;
+/// A thousand years.
+const SECONDS_MAX: f64 = 1e3 * 365.25 * 86_400.0;
+/// No drive takes as many megabytes a second.
+const VALUE_MAX: f64 = 1e15;
 /// Pages of a block where nothing says.
 const PAGES_PER_BLOCK: u32 = 256;
 
@@ -90,11 +95,12 @@ pub fn run(arguments: &Calibrate) -> Result<ExitCode, CommandError> {
         CommandError::new(Kind::Input, format!("{name}: {error}")).hint(hint)
     })?;
     match arguments.format.unwrap_or_default() {
-        TableFormat::Text => output::print(&words(&name, &series, &found))?,
-        TableFormat::Csv => output::print(&csv(&series, &found))?,
-        TableFormat::Json => {
-            let source = format!("series {name}");
-            output::print(&Document::new(source, Answer::of(&series, &found))?.json())?;
+        SsdFormat::Text => output::print(&words(&name, &series, &found))?,
+        SsdFormat::Csv => output::print(&csv(&series, &found))?,
+        SsdFormat::Html => output::print(&page(&name, &series, &found))?,
+        SsdFormat::Json => {
+            let answer = document::Answer::Calibration(Box::new(Answer::of(&series, &found)));
+            output::print(&Document::new(format!("series {name}"), answer)?.json())?;
         }
     }
     Ok(ExitCode::from(u8::from(!is_answer(found.verdict))))
@@ -137,6 +143,33 @@ fn read(path: &Path, name: &str) -> Result<String, CommandError> {
     })
 }
 
+/// Whether a line was meant to hold a point.
+fn begins_with_number(line: &str) -> bool {
+    line.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+' || c == '.')
+}
+
+/// What no series holds, whatever is measured.
+fn sound(time: f64, before: Option<f64>, value: f64) -> Result<(), String> {
+    if !time.is_finite() || time.abs() > SECONDS_MAX {
+        return Err(format!(
+            "the time is {time:e}, expected seconds, a thousand years of them at most"
+        ));
+    }
+    if let Some(before) = before
+        && time <= before
+    {
+        return Err(format!(
+            "the time is {time}, expected more than {before}, that of the point before"
+        ));
+    }
+    if !(value > 0.0 && value <= VALUE_MAX) {
+        return Err(format!(
+            "the value is {value:e}, expected more than 0 and at most {VALUE_MAX:e}"
+        ));
+    }
+    Ok(())
+}
+
 /// Times and values.
 fn parse(text: &str, name: &str) -> Result<(Vec<f64>, Vec<f64>), CommandError> {
     let mut times = Vec::new();
@@ -154,11 +187,15 @@ fn parse(text: &str, name: &str) -> Result<(Vec<f64>, Vec<f64>), CommandError> {
         });
         match (numbers, fields.next()) {
             (Some((time, value)), None) => {
+                sound(time, times.last().copied(), value).map_err(|what| {
+                    CommandError::new(Kind::Input, format!("{name}: line {}: {what}", index + 1))
+                        .hint("a line holds a time in seconds and a value, times ascend")
+                })?;
                 times.push(time);
                 values.push(value);
             }
-            // One line of names, before any number.
-            (None, _) if times.is_empty() && !named => named = true,
+            // One line of names, before any number; a first line that begins with one is spoilt.
+            (None, _) if times.is_empty() && !named && !begins_with_number(line) => named = true,
             _ => {
                 return Err(CommandError::new(
                     Kind::Input,
@@ -191,7 +228,8 @@ fn verdict_word(verdict: Verdict) -> &'static str {
     }
 }
 
-fn verdict_sentence(found: &Calibration) -> String {
+/// What came of a fit.
+pub fn verdict_sentence(found: &Calibration) -> String {
     let spare = percent(found.over_provisioning.value);
     match found.verdict {
         Verdict::Determined => {
@@ -205,8 +243,8 @@ fn verdict_sentence(found: &Calibration) -> String {
     }
 }
 
-/// `7.1 % (6.4 % to 8 %)`.
-fn ranged(estimate: &Estimate, word: impl Fn(f64) -> String) -> String {
+/// `7.1 % (95 %: 6.4 % to 8 %)`.
+pub fn ranged(estimate: &Estimate, word: impl Fn(f64) -> String) -> String {
     let value = word(estimate.value);
     if estimate.given {
         return format!("{value} (given)");
@@ -219,27 +257,34 @@ fn ranged(estimate: &Estimate, word: impl Fn(f64) -> String) -> String {
     }
 }
 
-fn words(name: &str, series: &Series<'_>, found: &Calibration) -> String {
-    let columns = usize::from(output::terminal_columns());
-    let throughput = series.quantity == Quantity::Throughput;
-    let mut page = Page::new(columns);
-    page.head(&format!("{name}: {}", verdict_sentence(found)));
-    page.row("spare area", &ranged(&found.over_provisioning, percent));
-    page.row("capacity", &ranged(&found.capacity_bytes, bytes));
+/// What was fitted: its name, its estimate, and that in words.
+pub fn estimates(found: &Calibration) -> Vec<(&'static str, &Estimate, String)> {
+    let mut all = vec![
+        (
+            "spare area",
+            &found.over_provisioning,
+            ranged(&found.over_provisioning, percent),
+        ),
+        (
+            "capacity",
+            &found.capacity_bytes,
+            ranged(&found.capacity_bytes, bytes),
+        ),
+    ];
     if let Some(fresh) = &found.fresh_bytes_per_s {
-        page.row("fresh", &ranged(fresh, |rate| format!("{}/s", bytes(rate))));
+        let words = ranged(fresh, |rate| format!("{}/s", bytes(rate)));
+        all.push(("fresh", fresh, words));
     }
     if let Some(cost) = &found.moved_page_cost {
-        page.row(
-            "moved page",
-            &format!("costs {} host pages", ranged(cost, digits)),
-        );
+        let words = format!("{}, in host pages", ranged(cost, digits));
+        all.push(("moved page", cost, words));
     }
-    page.row(
-        "long run",
-        &format!("write amplification {}", digits(found.equilibrium)),
-    );
-    let rms = if throughput {
+    all
+}
+
+/// What follows from the fit.
+pub fn consequences(series: &Series<'_>, found: &Calibration) -> Vec<(&'static str, String)> {
+    let rms = if series.quantity == Quantity::Throughput {
         format!("{}/s", bytes(found.residual_rms))
     } else {
         digits(found.residual_rms)
@@ -248,41 +293,37 @@ fn words(name: &str, series: &Series<'_>, found: &Calibration) -> String {
         || "the series does not vary".to_owned(),
         |r| format!("{} of the variance is explained", percent(r)),
     );
-    page.row(
-        "fit",
-        &format!("{explained}; root mean square of what is left {rms}"),
-    );
-    page.row(
-        "note",
-        "effective: the spare area of a drive with uniform writes that decays the same way; skewed \
-         writes make it look smaller, sequential ones larger",
-    );
+    vec![
+        (
+            "long run",
+            format!("write amplification {}", digits(found.equilibrium)),
+        ),
+        (
+            "fit",
+            format!("{explained}; root mean square of what is left {rms}"),
+        ),
+        (
+            "note",
+            "effective: the spare area of a drive with uniform writes that decays the same way; \
+             skewed writes make it look smaller, sequential ones larger"
+                .to_owned(),
+        ),
+    ]
+}
+
+fn words(name: &str, series: &Series<'_>, found: &Calibration) -> String {
+    let columns = usize::from(output::terminal_columns());
+    let mut page = Page::new(columns);
+    page.head(&format!("{name}: {}", verdict_sentence(found)));
+    for (label, _, words) in estimates(found) {
+        page.row(label, &words);
+    }
     page.blank();
-    let scale = if throughput { 1e6 } else { 1.0 };
-    let curve = |name: &str, values: &[f64]| Curve {
-        name: name.to_owned(),
-        points: series
-            .time_s
-            .iter()
-            .zip(values)
-            .map(|(time, value)| (time / 3600.0, value / scale))
-            .collect(),
-    };
-    let chart = Chart {
-        title: if throughput {
-            "throughput, MB/s".to_owned()
-        } else {
-            "write amplification".to_owned()
-        },
-        x_label: "hours".to_owned(),
-        curves: vec![
-            curve("measured", series.value),
-            curve("fitted", &found.fitted),
-        ],
-        floor: if throughput { 0.0 } else { 1.0 },
-        ..Chart::default()
-    };
-    page.finish() + &chart.text(columns, output::use_unicode())
+    for (label, words) in consequences(series, found) {
+        page.row(label, &words);
+    }
+    page.blank();
+    page.finish() + &chart(series, found).text(columns, output::use_unicode())
 }
 
 fn csv(series: &Series<'_>, found: &Calibration) -> String {
@@ -294,34 +335,47 @@ fn csv(series: &Series<'_>, found: &Calibration) -> String {
 }
 
 /// A fit's answer.
-#[derive(Debug, Serialize)]
-struct Answer {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CalibrationAnswer")]
+pub struct Answer {
     /// `calibration`.
+    #[schemars(extend("const" = "calibration"))]
     kind: &'static str,
     /// `determined`, `partly`, `scale_only`, `unexplained`.
     verdict: &'static str,
+    /// The verdict in words.
     sentence: String,
+    /// The effective spare area.
     over_provisioning: EstimateRow,
+    /// The same in bytes.
     spare_bytes: f64,
+    /// What the host can address.
     capacity_bytes: EstimateRow,
-    /// Null for a series of write amplification.
+    /// Throughput before the first page is moved. Null for a series of write amplification.
     fresh_bytes_per_s: Option<EstimateRow>,
-    /// Null for a series of write amplification.
+    /// What moving a page costs, in pages that the host writes. Null for a series of write amplification.
     moved_page_cost: Option<EstimateRow>,
     /// Write amplification in the long run.
     equilibrium: f64,
+    /// Root mean square of what is left.
     residual_rms: f64,
-    /// Null where the series does not vary.
+    /// Share of the variance that is explained. Null where the series does not vary.
     r_squared: Option<f64>,
+    /// Over time.
     series: Vec<FittedRow>,
 }
 
 /// A number and its 95 % range; an end that is open is null.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CalibrationEstimate")]
 struct EstimateRow {
+    /// It.
     value: f64,
+    /// Its low end.
     low: Option<f64>,
+    /// Its high end.
     high: Option<f64>,
+    /// It was not fitted.
     given: bool,
 }
 
@@ -336,10 +390,15 @@ impl EstimateRow {
     }
 }
 
-#[derive(Debug, Serialize)]
+/// A point of the series.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "CalibrationPoint")]
 struct FittedRow {
+    /// When.
     time_s: f64,
+    /// Throughput in bytes a second, or write amplification.
     measured: f64,
+    /// The same by the fit.
     fitted: f64,
 }
 
@@ -392,6 +451,16 @@ mod tests {
             ("a,b\nc,d\n", "line 2"),
             ("1,2,3\n", "line 1"),
             ("1,2\n3\n", "line 2"),
+            ("0x1,5\n", "line 1"),
+            ("1 s,5\n", "line 1"),
+            ("1,2\n1,2\n", "line 2: the time is 1, expected more than 1"),
+            ("2,2\n1,2\n", "line 2: the time"),
+            ("1,2\nnan,2\n", "line 2: the time is NaN"),
+            ("1,2\n1e300,2\n", "line 2: the time is 1e300"),
+            ("1,2\n2,nan\n", "line 2: the value is NaN"),
+            ("1,2\n2,0\n", "line 2: the value is 0e0"),
+            ("1,2\n2,-5\n", "line 2: the value is -5e0"),
+            ("1,2\n2,inf\n", "line 2: the value is inf"),
         ] {
             let error = parse(text, "x.csv").unwrap_err();
             assert!(error.message.contains(named), "{text:?}: {error}");

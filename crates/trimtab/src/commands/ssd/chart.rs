@@ -17,6 +17,27 @@ pub struct Curve {
     pub name: String,
     /// x and y.
     pub points: Vec<(f64, f64)>,
+    /// Pages show the points one by one: they were measured.
+    pub dots: bool,
+}
+
+impl Curve {
+    /// A line.
+    pub fn line(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+        Self {
+            name: name.into(),
+            points,
+            dots: false,
+        }
+    }
+
+    /// Points that were measured.
+    pub fn dots(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+        Self {
+            dots: true,
+            ..Self::line(name, points)
+        }
+    }
 }
 
 /// What a chart shows.
@@ -81,16 +102,21 @@ impl Chart {
         let (left, right) = (digits(x.0), digits(x.1));
         let gap = width.saturating_sub(left.len() + right.len());
         let _ = writeln!(out, "{:>LABEL$}  {left}{:^gap$}{right}", "", self.x_label);
-        for line in self.legend(columns) {
+        for line in self.legend(columns, &cells) {
             let _ = writeln!(out, "{:>LABEL$}  {line}", "");
         }
         out
     }
 
-    fn legend(&self, columns: usize) -> Vec<String> {
+    fn legend(&self, columns: usize, cells: &[Vec<char>]) -> Vec<String> {
         let names = self.curves.iter().enumerate();
         let mut entries: Vec<String> = names
-            .map(|(index, curve)| format!("{} {}", MARKS[index % MARKS.len()], curve.name))
+            .map(|(index, curve)| {
+                let mark = MARKS[index % MARKS.len()];
+                let is_seen = cells.iter().flatten().any(|cell| *cell == mark);
+                let hidden = if is_seen { "" } else { " (behind the others)" };
+                format!("{mark} {}{hidden}", curve.name)
+            })
             .collect();
         if !self.ticks.is_empty() {
             entries.push(format!("^ {}", self.tick_label));
@@ -219,10 +245,7 @@ mod tests {
             curves: curves
                 .iter()
                 .enumerate()
-                .map(|(index, points)| Curve {
-                    name: format!("curve {index}"),
-                    points: points.to_vec(),
-                })
+                .map(|(index, points)| Curve::line(format!("curve {index}"), points.to_vec()))
                 .collect(),
             ticks: vec![5.0],
             tick_label: "trim".to_owned(),

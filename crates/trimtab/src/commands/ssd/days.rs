@@ -10,6 +10,7 @@ use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use flash::ftl::Collection;
 use flash::scenario::{self, DriveSpec, Outcome, Point, Scenario, ScenarioError};
+use flash::time::Timing;
 use flash::workload::database;
 use flash::workload::rhythm::Rhythm;
 use std::ops::ControlFlow;
@@ -28,6 +29,8 @@ const SIMULATED_PAGES: u32 = 1 << 18;
 const DAYS: u32 = 28;
 /// Hours of an interval where nothing says.
 const INTERVAL_HOURS: u32 = 6;
+/// Blocks of a drive at least, where nothing says how large they are.
+const BLOCKS_MIN: u64 = 256;
 /// Drive writes before the series begins.
 const WARM_UP_DRIVE_WRITES: f64 = 3.0;
 /// But no more than a year.
@@ -107,15 +110,18 @@ impl Plan {
                 load::mix(WORKLOAD).map_err(|message| CommandError::new(Kind::Usage, message))?
             }
         };
+        let timing = basis.timing(capacity_bytes)?;
         let drive = DriveSpec {
             capacity_bytes,
             over_provisioning: basis.over_provisioning,
             page_bytes: basis.page_bytes,
-            pages_per_block: basis.pages_per_block,
+            pages_per_block: basis
+                .pages_per_block
+                .unwrap_or_else(|| superblock(&timing, capacity_bytes, basis.page_bytes)),
             collection: basis.collection,
             streams: 1,
             separate_moved: basis.moved_apart.unwrap_or(true),
-            timing: basis.timing(capacity_bytes)?,
+            timing,
             drives,
             chunk_bytes: days
                 .chunk
@@ -313,6 +319,16 @@ fn refuse_bare(scene: &Scene) -> Result<(), CommandError> {
         &given,
         "a drive below a filesystem is simulated by days (see --history, --days)",
     )
+}
+
+/// Pages of a block where nothing says: one erase block of each die, as controllers stripe them, but not
+/// more than can be counted, and not so large that there are few of them. What deleted files leave behind
+/// depends on it.
+fn superblock(timing: &Timing, capacity_bytes: u64, page_bytes: u32) -> u32 {
+    let page_bytes = u64::from(page_bytes);
+    let erased_at_once = u64::from(timing.dies) * u64::from(timing.erase_bytes) / page_bytes;
+    let most = (capacity_bytes / page_bytes / BLOCKS_MIN).clamp(1, u16::MAX.into());
+    u32::try_from(erased_at_once.clamp(1, most)).unwrap_or(1)
 }
 
 /// Weeks until the drives were written over some times.

@@ -5,8 +5,9 @@ use super::values;
 use crate::commands::trim::values as plain;
 use crate::error::{CommandError, Kind};
 use flash::ftl::Collection;
-use flash::time::{DiscardHandling, SlcCache, SlcFull, Timing};
+use flash::time::{CollectionPace, DiscardHandling, SlcCache, SlcFull, Timing};
 use serde::Deserialize;
+use std::io::Read;
 use std::path::Path;
 
 /// The largest file that is read: a drive takes some lines.
@@ -46,13 +47,22 @@ pub struct TimingTable {
     program_us: Option<f64>,
     erase_us: Option<f64>,
     program_bytes: Option<u32>,
+    erase_bytes: Option<u32>,
     bus_mb_s: Option<f64>,
     command_us: Option<f64>,
     link_mb_s: Option<f64>,
     suspend_us: Option<f64>,
     write_cache_bytes: Option<u64>,
+    collection: Option<Pace>,
     slc: Option<SlcTable>,
     discard: DiscardTable,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Pace {
+    AtOnce,
+    Even,
 }
 
 /// `[timing.slc]`, see [`SlcCache`]; what is left out is that of `tlc-slc-cache`.
@@ -141,17 +151,24 @@ pub fn read(path: &Path) -> Result<Described, CommandError> {
         )
         .hint("name a file that is there and that you may read")
     };
-    let len = std::fs::metadata(path).map_err(failed)?.len();
-    if len > BYTES_MAX {
-        return Err(CommandError::new(
+    // A file that grows or never ends has no length beforehand.
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(failed)?;
+    let input = |found: &str| {
+        CommandError::new(
             Kind::Input,
             format!(
-                "--drive {}: expected a drive in TOML, found {len} bytes",
+                "--drive {}: expected a drive in TOML, found {found}",
                 path.display()
             ),
-        ));
+        )
+    };
+    if bytes.len() as u64 > BYTES_MAX {
+        return Err(input("more than 1 MiB"));
     }
-    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let text = String::from_utf8(bytes).map_err(|_| input("bytes that are no UTF-8"))?;
     parse(&text, &path.display().to_string())
 }
 
@@ -179,7 +196,7 @@ fn parse(text: &str, name: &str) -> Result<Described, CommandError> {
         page_bytes: file
             .page_bytes
             .as_deref()
-            .map(plain::size)
+            .map(values::page_bytes)
             .transpose()
             .map_err(key("page_bytes"))?,
         pages_per_block: file.pages_per_block,
@@ -222,9 +239,15 @@ impl TimingTable {
         set(&mut timing.program_us, self.program_us);
         set(&mut timing.erase_us, self.erase_us);
         set(&mut timing.program_bytes, self.program_bytes);
+        set(&mut timing.erase_bytes, self.erase_bytes);
         set(&mut timing.bus_mb_s, self.bus_mb_s);
         set(&mut timing.command_us, self.command_us);
         set(&mut timing.write_cache_bytes, self.write_cache_bytes);
+        let pace = self.collection.map(|pace| match pace {
+            Pace::AtOnce => CollectionPace::AtOnce,
+            Pace::Even => CollectionPace::Even,
+        });
+        set(&mut timing.collection, pace);
         timing.link_mb_s = self.link_mb_s.or(preset.link_mb_s);
         timing.suspend_us = self.suspend_us.or(preset.suspend_us);
         timing.slc = slc.or(preset.slc);
@@ -240,7 +263,7 @@ impl TimingTable {
         set(&mut timing.discard.handling, handling);
         // A drive that says how many dies it has says how many channels, too, or has few.
         if self.dies.is_some() && self.channels.is_none() {
-            timing.channels = timing.channels.min(timing.dies);
+            timing.channels = timing.channels.min(timing.dies.max(1));
         }
         timing
     }
@@ -286,6 +309,7 @@ mod tests {
             over_provisioning = \"28%\"\npage_bytes = \"16KiB\"\npages_per_block = 512\n\
             policy = \"d-choices:8\"\nmoved = \"shared\"\n\
             [timing]\nchannels = 16\ndies = 64\nprogram_us = 700\nlink_mb_s = 3500\n\
+            collection = \"at-once\"\nerase_bytes = 4194304\n\
             [timing.slc]\nbytes = 1000000000\nfull = \"bypass\"\n\
             [timing.discard]\nfixed_us = 50\nhandling = \"non-queued\"\n";
         let drive = parse(text, "x.toml").unwrap();
@@ -294,6 +318,8 @@ mod tests {
         let timing = drive.timing(Timing::MLC).unwrap();
         assert_eq!((timing.channels, timing.dies), (16, 64));
         assert!((timing.program_us - 700.0).abs() < 1e-9);
+        assert_eq!(timing.collection, CollectionPace::AtOnce);
+        assert_eq!(timing.erase_bytes, 4 << 20);
         assert!((timing.erase_us - Timing::MLC.erase_us).abs() < 1e-9);
         let slc = timing.slc.unwrap();
         assert_eq!((slc.bytes, slc.full), (1_000_000_000, SlcFull::Bypass));
@@ -317,6 +343,13 @@ mod tests {
             ("pages_per_block = 0\n", "pages_per_block"),
             ("[timing]\ndies = 4\nchannels = 8\n", "channels"),
             ("[timing]\nprogram_us = -3\n", "program_us"),
+            ("[timing]\ndies = 0\n", "dies is 0"),
+            (
+                "[timing]\nwrite_cache_bytes = 9223372036854775807\n",
+                "write_cache_bytes",
+            ),
+            ("page_bytes = \"16\"\n", "page_bytes"),
+            ("page_bytes = \"4GiB\"\n", "page_bytes"),
             ("preset = \"plc\"\n", "preset: expected one of"),
             ("= 3", "x.toml"),
         ] {

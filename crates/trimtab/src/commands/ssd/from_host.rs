@@ -6,14 +6,16 @@ use crate::cli::SourceArgs;
 use crate::commands::source;
 use crate::config::Config;
 use crate::error::{CommandError, Kind};
-use facts::host::{BlockDevice, DeviceKind, Mount, StoreEngine, StoreState};
+use facts::host::{BlockDevice, DeviceKind, DriveWrites, Mount, StoreEngine, StoreState};
 use facts::{Evidence, Host, Skipped, Stack};
 use flash::scenario::{Schedule, Trims};
 use rules::Trimming;
 
 const DAY_S: f64 = 86_400.0;
 /// The name of what a drive counts for itself.
-pub const MEDIA_WRITES: &str = "media writes";
+const MEDIA_WRITES: &str = "media writes";
+/// What to do where it does not tell.
+const MEDIA_FLAGS: &str = "--host-written and --media-written";
 
 /// What was found; what was not is `None`, and its reason stands in `skipped`.
 #[derive(Debug, Clone)]
@@ -34,6 +36,9 @@ pub struct Found {
     pub when: Option<TrimWhen>,
     /// What its store does.
     pub workload: Option<Mix>,
+    /// Bytes that hosts wrote to the drives and bytes that these wrote to their flash, since they
+    /// were new, by their own account.
+    pub measured: Option<(u64, u64)>,
     /// Where that stands.
     pub evidence: Vec<Evidence>,
     /// What could not be told.
@@ -54,9 +59,16 @@ pub fn read(days: &Days, mount_point: &str, config: &Config) -> Result<Found, Co
         root: None,
         data_path: Vec::new(),
     };
-    let (host, _) = source::read(&opened, &arguments, &config.check.data_paths)?;
+    // Flags outrank facts: where they say it, the drives need not be asked.
+    let ask_drives = days.host_written.is_none();
+    let read = if ask_drives {
+        source::read_with_drive_writes
+    } else {
+        source::read
+    };
+    let (host, _) = read(&opened, &arguments, &config.check.data_paths)?;
     let mount = choose(&host, mount_point)?;
-    Ok(of_mount(&host, mount, opened.label))
+    Ok(of_mount(&host, mount, opened.label, ask_drives))
 }
 
 /// The mount that was named, or that of the host's store.
@@ -118,7 +130,7 @@ fn choose<'a>(host: &'a Host, mount_point: &str) -> Result<&'a Mount, CommandErr
 }
 
 /// What the facts say of a mount.
-fn of_mount(host: &Host, mount: &Mount, source: String) -> Found {
+fn of_mount(host: &Host, mount: &Mount, source: String, ask_drives: bool) -> Found {
     let mut found = Found {
         source,
         capacity_bytes: None,
@@ -128,25 +140,26 @@ fn of_mount(host: &Host, mount: &Mount, source: String) -> Found {
         writes_per_day: None,
         when: None,
         workload: None,
+        measured: None,
         evidence: Vec::new(),
         skipped: Vec::new(),
     };
-    match host.stack_of(mount) {
-        Some(stack) => found.drives_below(host, &stack),
-        None => found.skip(
+    let drives = if let Some(stack) = host.stack_of(mount) {
+        found.drives_below(host, &stack)
+    } else {
+        found.skip(
             "the drives",
             "no block device is known below the mount",
             "sys/block",
-        ),
-    }
+        );
+        Vec::new()
+    };
     found.filled(mount);
     found.trimmed(host, mount);
     found.loaded(host, mount);
-    found.skip(
-        MEDIA_WRITES,
-        "what a drive wrote to its flash is not among the facts read from a host",
-        "--host-written and --media-written, from `nvme ocp smart-add-log` or the vendor's attributes",
-    );
+    if ask_drives {
+        found.measured(host, &drives);
+    }
     found
 }
 
@@ -155,7 +168,8 @@ impl Found {
         self.skipped.push(Skipped::new(what, why, Some(needs)));
     }
 
-    fn drives_below(&mut self, host: &Host, stack: &Stack<'_>) {
+    /// What is found out of the drives that are looked at, which are returned.
+    fn drives_below<'a>(&mut self, host: &Host, stack: &Stack<'a>) -> Vec<&'a BlockDevice> {
         let leaves: Vec<&BlockDevice> = stack.leaves().collect();
         let level = stack
             .layers
@@ -197,6 +211,58 @@ impl Found {
             ),
         }
         self.written(host, &drives);
+        drives
+    }
+
+    /// What the drives wrote to their flash: of striped ones, together.
+    fn measured(&mut self, host: &Host, drives: &[&BlockDevice]) {
+        let mut accounts = Vec::new();
+        for drive in drives {
+            let of_drive = |writes: &&DriveWrites| writes.drive == drive.name;
+            let writes = host.drive_writes.iter().find(of_drive);
+            match writes.map(|writes| (writes, writes.bytes())) {
+                Some((writes, Some(bytes))) => accounts.push((writes, bytes)),
+                Some((writes, None)) => self.unmeasured(writes),
+                None => self.skip(
+                    MEDIA_WRITES,
+                    format!(
+                        "{} was not asked: it is neither an NVMe drive nor a SATA drive of flash",
+                        drive.name
+                    ),
+                    MEDIA_FLAGS,
+                ),
+            }
+        }
+        // A part of the drives says nothing of the whole.
+        if accounts.is_empty() || accounts.len() < drives.len() {
+            return;
+        }
+        let sum = |of: fn(&(u64, u64)) -> u64| {
+            let bytes = accounts.iter().map(|(_, bytes)| of(bytes));
+            bytes.fold(0_u64, u64::saturating_add)
+        };
+        self.measured = Some((sum(|bytes| bytes.0), sum(|bytes| bytes.1)));
+        for (writes, _) in accounts {
+            self.evidence.extend(writes.evidence.iter().cloned());
+        }
+    }
+
+    /// Why a drive's account cannot be used.
+    fn unmeasured(&mut self, writes: &DriveWrites) {
+        for skipped in &writes.skipped {
+            let needs = match &skipped.needs {
+                Some(needs) => format!("{needs}; or {MEDIA_FLAGS}"),
+                None => MEDIA_FLAGS.to_owned(),
+            };
+            self.skip(MEDIA_WRITES, skipped.why.clone(), &needs);
+        }
+        if writes.skipped.is_empty() {
+            self.skip(
+                MEDIA_WRITES,
+                format!("{} counted none, or more than it can have", writes.drive),
+                MEDIA_FLAGS,
+            );
+        }
     }
 
     #[allow(

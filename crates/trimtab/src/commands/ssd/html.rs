@@ -1,7 +1,11 @@
-//! A page that loads nothing: charts, tables, and a film of a small drive.
+//! A page that loads nothing: sentences, pictures, tables, and a film of a small drive.
 
+use super::bars::Bars;
 use super::blockmap::Film;
 use super::chart::Chart;
+use super::grid::Grid;
+use super::pages::Steps;
+use super::ranges::Ranges;
 use super::svg;
 use std::fmt::Write as _;
 
@@ -14,16 +18,33 @@ pub struct Content {
     pub label: String,
     /// All of it in words.
     pub sentence: String,
-    /// Labelled facts.
-    pub rows: Vec<(String, String)>,
-    /// Charts, the most telling one first.
-    pub charts: Vec<Chart>,
-    /// Tables: names and cells.
-    pub tables: Vec<(Vec<String>, Vec<Vec<String>>)>,
-    /// The film.
-    pub film: Option<Film>,
     /// What the reader should know.
     pub notes: Vec<String>,
+    /// Pictures and tables, the most telling one first.
+    pub parts: Vec<Part>,
+    /// Labelled facts.
+    pub rows: Vec<(String, String)>,
+}
+
+/// A picture or table.
+#[derive(Debug, Clone)]
+pub enum Part {
+    /// Words above what follows.
+    Heading(String),
+    /// Curves.
+    Chart(Chart),
+    /// Bars.
+    Bars(Bars),
+    /// Numbers by two settings, shaded.
+    Grid(Grid),
+    /// Numbers with their ranges.
+    Ranges(Ranges),
+    /// Names and cells.
+    Table(Vec<String>, Vec<Vec<String>>),
+    /// A drive's pages, step by step.
+    Steps(Steps),
+    /// A small drive's blocks over time.
+    Film(Film),
 }
 
 /// Text that cannot be taken for markup; what would steer a terminal or disguise text is shown.
@@ -46,13 +67,19 @@ pub fn escaped(text: &str) -> String {
 /// The page.
 pub fn page(content: &Content) -> String {
     let title = escaped(&content.title);
+    // A film is played by the page's own script; a page without one runs none.
+    let scripts = if content.parts.iter().any(is_played) {
+        "; script-src 'unsafe-inline'"
+    } else {
+        ""
+    };
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
          name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta \
-         http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
-         'unsafe-inline'; script-src 'unsafe-inline'\">\n<meta name=\"generator\" content=\"trimtab \
-         {}\">\n<title>{title}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n\
-         <p class=\"label\">{}</p>\n<p class=\"sentence\">{}</p>\n",
+         http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; \
+         form-action 'none'; style-src 'unsafe-inline'{scripts}\">\n<meta name=\"generator\" \
+         content=\"trimtab {}\">\n<title>{title}</title>\n<style>\n{}</style>\n</head>\n<body>\n\
+         <main>\n<h1>{title}</h1>\n<p class=\"label\">{}</p>\n<p class=\"sentence\">{}</p>\n",
         env!("CARGO_PKG_VERSION"),
         include_str!("page.css"),
         escaped(&content.label),
@@ -61,18 +88,20 @@ pub fn page(content: &Content) -> String {
     for note in &content.notes {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", escaped(note));
     }
-    let mut charts = content.charts.iter();
-    if let Some(first) = charts.next() {
-        out += &svg::chart(first);
-    }
-    for (head, rows) in &content.tables {
-        table(&mut out, head, rows);
-    }
-    for chart in charts {
-        out += &svg::chart(chart);
-    }
-    if let Some(film) = content.film.as_ref().filter(|film| !film.frames.is_empty()) {
-        show(&mut out, film);
+    for part in &content.parts {
+        match part {
+            Part::Heading(words) => {
+                let _ = writeln!(out, "<h2>{}</h2>", escaped(words));
+            }
+            Part::Chart(chart) => out += &svg::chart(chart),
+            Part::Bars(bars) => out += &bars.svg(),
+            Part::Grid(grid) => out += &grid.svg(),
+            Part::Ranges(ranges) => out += &ranges.svg(),
+            Part::Table(head, rows) => table(&mut out, head, rows),
+            Part::Steps(steps) => out += &steps.html(),
+            Part::Film(film) if is_played(part) => show(&mut out, film),
+            Part::Film(_) => {}
+        }
     }
     if !content.rows.is_empty() {
         out += "<dl>\n";
@@ -87,6 +116,11 @@ pub fn page(content: &Content) -> String {
         out += "</dl>\n";
     }
     out + "</main>\n</body>\n</html>\n"
+}
+
+/// Whether it is a film with pictures.
+fn is_played(part: &Part) -> bool {
+    matches!(part, Part::Film(film) if !film.frames.is_empty())
 }
 
 fn table(out: &mut String, head: &[String], rows: &[Vec<String>]) {
@@ -152,36 +186,104 @@ fn show(out: &mut String, film: &Film) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::ssd::bars::{Bar, Panel};
     use crate::commands::ssd::blockmap::Frame;
     use crate::commands::ssd::chart::Curve;
+    use crate::commands::ssd::grid::{Cell, GridPanel};
+    use crate::commands::ssd::pages::Step;
+    use crate::commands::ssd::ranges::Range;
+    use flash::block_mapped::Cell as PageCell;
 
+    /// One of everything, with the words wherever words can be.
     fn content(words: &str) -> Content {
         let text = words.to_owned();
+        let cell = || {
+            vec![
+                PageCell::Data(text.clone()),
+                PageCell::Deleted(text.clone()),
+            ]
+        };
         Content {
             title: text.clone(),
             label: text.clone(),
             sentence: text.clone(),
             rows: vec![(text.clone(), text.clone())],
-            charts: vec![Chart {
-                title: text.clone(),
-                x_label: text.clone(),
-                curves: vec![Curve {
-                    name: text.clone(),
-                    points: vec![(0.0, 1.0), (1.0, 2.0)],
-                }],
-                ..Chart::default()
-            }],
-            tables: vec![(vec![text.clone()], vec![vec![text.clone(), text.clone()]])],
-            film: Some(Film {
-                pages_per_block: 64,
-                blocks: 1,
-                caption: text.clone(),
-                has_stale: true,
-                frames: vec![Frame {
+            parts: vec![
+                Part::Heading(text.clone()),
+                Part::Chart(Chart {
+                    title: text.clone(),
+                    x_label: text.clone(),
+                    curves: vec![
+                        Curve::line(words, vec![(0.0, 1.0), (1.0, 2.0)]),
+                        Curve::dots(words, vec![(0.0, 1.0), (1.0, 2.0)]),
+                    ],
+                    ticks: vec![0.5],
+                    tick_label: text.clone(),
+                    ..Chart::default()
+                }),
+                Part::Bars(Bars {
+                    title: text.clone(),
+                    x_label: text.clone(),
+                    mark_label: text.clone(),
+                    panels: vec![Panel {
+                        name: text.clone(),
+                        bars: vec![Bar {
+                            label: text.clone(),
+                            value: 1.0,
+                            marked: true,
+                        }],
+                    }],
+                }),
+                Part::Grid(Grid {
+                    title: text.clone(),
+                    legend: text.clone(),
+                    columns_name: text.clone(),
+                    columns: vec![text.clone()],
+                    rows_name: text.clone(),
+                    rows: vec![text.clone()],
+                    panels: vec![GridPanel {
+                        name: text.clone(),
+                        cells: vec![vec![Some(Cell {
+                            value: 2.0,
+                            words: text.clone(),
+                            below: text.clone(),
+                        })]],
+                    }],
+                }),
+                Part::Ranges(Ranges {
+                    title: text.clone(),
+                    ranges: vec![Range {
+                        name: text.clone(),
+                        words: text.clone(),
+                        value: 1.0,
+                        low: Some(0.5),
+                        high: None,
+                        given: false,
+                    }],
+                }),
+                Part::Table(vec![text.clone()], vec![vec![text.clone(), text.clone()]]),
+                Part::Steps(Steps {
                     caption: text.clone(),
-                    pages: "0f".to_owned(),
-                }],
-            }),
+                    rows: vec![Step {
+                        operation: text.clone(),
+                        words: text.clone(),
+                        flash: cell(),
+                        buffer: Some(cell()),
+                        counters: vec![text.clone()],
+                    }],
+                    counters: vec![text.clone()],
+                }),
+                Part::Film(Film {
+                    pages_per_block: 64,
+                    blocks: 1,
+                    caption: text.clone(),
+                    has_stale: true,
+                    frames: vec![Frame {
+                        caption: text.clone(),
+                        pages: "0f".to_owned(),
+                    }],
+                }),
+            ],
             notes: vec![text],
         }
     }
@@ -194,6 +296,7 @@ mod tests {
         assert_eq!(text.matches("<script>").count(), 1);
         assert_eq!(text.matches("</script>").count(), 1);
         assert!(!text.contains("<img") && !text.contains('\u{202e}'));
+        assert!(!text.contains("onerror=\""));
     }
 
     #[test]
@@ -203,5 +306,13 @@ mod tests {
             assert!(!text.contains(word), "{word}");
         }
         assert!(text.contains("default-src 'none'"));
+    }
+
+    #[test]
+    fn a_page_without_a_film_runs_no_script() {
+        let mut content = content("plain");
+        content.parts.retain(|part| !matches!(part, Part::Film(_)));
+        let text = page(&content);
+        assert!(!text.contains("script"));
     }
 }

@@ -3,19 +3,24 @@
 pub mod args;
 mod bare;
 mod bare_answer;
+mod bars;
 mod blockmap;
 mod calibrate;
+mod calibrate_page;
 mod chart;
 mod days;
 mod document;
 mod drive_file;
 mod example;
 mod from_host;
+mod grid;
 mod html;
 mod load;
 mod memory;
 mod numbers;
+mod pages;
 mod progress;
+mod ranges;
 mod replay;
 mod replay_answer;
 mod run;
@@ -24,11 +29,13 @@ mod spec;
 mod story;
 mod svg;
 mod sweep;
+mod sweep_answer;
 mod table;
 pub mod values;
 
 use crate::config::Config;
-use crate::error::CommandError;
+use crate::error::{CommandError, Kind};
+use crate::output;
 use args::{Ssd, SsdCommand};
 use std::process::ExitCode;
 
@@ -37,7 +44,26 @@ use std::process::ExitCode;
 /// # Errors
 /// When it could not run.
 pub fn run(arguments: &Ssd, config: &Config, quiet: bool) -> Result<ExitCode, CommandError> {
-    match &arguments.command {
+    let command = match (&arguments.command, arguments.schema) {
+        (Some(command), false) => command,
+        (None, true) => {
+            output::print(&document::schema())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        (Some(_), true) => {
+            return Err(CommandError::new(
+                Kind::Usage,
+                "--schema is of all commands, and stands alone: trimtab ssd --schema",
+            ));
+        }
+        (None, false) => {
+            return Err(
+                CommandError::new(Kind::Usage, "trimtab ssd needs a command")
+                    .hint("run, sweep, replay, example, calibrate: see trimtab ssd --help"),
+            );
+        }
+    };
+    match command {
         SsdCommand::Run(arguments) => run::run(arguments, config, quiet)?,
         SsdCommand::Sweep(arguments) => {
             let days = &arguments.scene.days;

@@ -54,5 +54,6 @@
   slider.addEventListener("input", () => { stop(); draw(); });
   window.addEventListener("resize", draw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  matchMedia("print").addEventListener("change", draw);
   draw();
 })();

@@ -1,12 +1,12 @@
 //! `trimtab ssd replay`: recorded requests on a drive, streamed.
 
-use super::args::{Beyond, Replay as Arguments, TableFormat};
-use super::document::Document;
+use super::args::{Beyond, Replay as Arguments, SsdFormat};
+use super::document::{self, Document};
 use super::memory;
 use super::numbers::grouped;
 use super::progress::Meter;
-use super::replay_answer::{Answer, csv, text};
-use super::spec::{Basis, shown};
+use super::replay_answer::{Answer, csv, page, text};
+use super::spec::{Basis, PAGES_PER_BLOCK, shown};
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use crate::output;
@@ -21,6 +21,7 @@ use flash::trace::{
 use std::cell::Cell;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -68,10 +69,11 @@ pub fn run(arguments: &Arguments, config: &SsdConfig, quiet: bool) -> Result<(),
         .iter()
         .filter(|trace| is_stdin(trace))
         .count();
-    if from_stdin > 1 || (from_stdin == 1 && arguments.rounds > 1) {
+    let once = arguments.traces.iter().any(|trace| is_read_once(trace));
+    if from_stdin > 1 || (once && arguments.rounds > 1) {
         return Err(CommandError::new(
             Kind::Usage,
-            "standard input can be read once only: one `-`, and one round",
+            "standard input and pipes can be read once only: one `-`, and one round",
         ));
     }
     let basis = Basis::new(
@@ -84,12 +86,12 @@ pub fn run(arguments: &Arguments, config: &SsdConfig, quiet: bool) -> Result<(),
     let given = arguments.capacity.or(basis.file.capacity);
     // Traces are read once before, unless nothing is to be learned from that.
     let wants_span = given.is_none() || arguments.beyond == Some(Beyond::Scale);
-    let summaries = if from_stdin == 0 && (wants_span || arguments.interval.is_none()) {
+    let summaries = if !once && (wants_span || arguments.interval.is_none()) {
         summaries(arguments, quiet)?
     } else if wants_span {
         return Err(CommandError::new(
             Kind::Usage,
-            "how large the drive has to be cannot be told from standard input beforehand",
+            "how large the drive has to be cannot be told from standard input or a pipe beforehand",
         )
         .hint("say it: --capacity SIZE, without --beyond scale"));
     } else {
@@ -106,27 +108,29 @@ pub fn run(arguments: &Arguments, config: &SsdConfig, quiet: bool) -> Result<(),
     let device = drives.device();
     device.recorder_mut().finish();
     let answer = Answer::new(arguments, &basis, &plan, &replayed, &stats, device);
-    let source = arguments
-        .traces
-        .iter()
-        .map(|trace| shown(trace))
-        .collect::<Vec<_>>();
+    let names: Vec<String> = arguments.traces.iter().map(|trace| shown(trace)).collect();
+    let names = names.join(", ");
+    let warnings = warnings(arguments, &plan, &replayed, &stats);
     match arguments.format.unwrap_or_default() {
-        TableFormat::Json => {
-            let mut document = Document::new(format!("trace {}", source.join(", ")), answer)?;
-            document.warnings = warnings(arguments, &plan, &replayed, &stats);
+        SsdFormat::Json => {
+            let answer = document::Answer::Replay(Box::new(answer));
+            let mut document = Document::new(format!("trace {names}"), answer)?;
+            document.warnings = warnings;
             output::print(&document.json())
         }
-        TableFormat::Csv => output::print(&csv(&answer)),
-        TableFormat::Text => {
-            let warnings = warnings(arguments, &plan, &replayed, &stats);
-            output::print(&text(&answer, &warnings))
-        }
+        SsdFormat::Csv => output::print(&csv(&answer)),
+        SsdFormat::Text => output::print(&text(&answer, &names, &warnings)),
+        SsdFormat::Html => output::print(&page(&answer, &names, warnings)),
     }
 }
 
 fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
+}
+
+/// Whether a trace is gone once it was read: standard input, and what `<(zcat TRACE.gz)` stands for.
+fn is_read_once(path: &Path) -> bool {
+    is_stdin(path) || std::fs::metadata(path).is_ok_and(|data| data.file_type().is_fifo())
 }
 
 /// Counts bytes as they are read, for the progress.
@@ -184,7 +188,8 @@ fn bad(path: &Path, error: &TraceError) -> CommandError {
         .hint("name the format with --trace-format: `trimtab ssd replay --help` lists them")
         .hint("--skip-bad-lines N leaves such lines out and counts them")
         .hint(
-            "compressed traces are read from standard input: zcat TRACE.gz | trimtab ssd replay -",
+            "compressed traces are read from standard input: zcat TRACE.gz | trimtab ssd replay - \
+             --capacity SIZE",
         )
 }
 
@@ -266,16 +271,25 @@ impl Plan {
         let capacity_bytes = given.unwrap_or_else(|| {
             // Whole chunks on each drive, and no less than what a model is good for.
             let each = span_bytes.div_ceil(drives.into()).max(CAPACITY_MIN);
-            each.div_ceil(chunk_bytes.max(page)) * chunk_bytes.max(page)
+            each.div_ceil(chunk_bytes.max(page))
+                .saturating_mul(chunk_bytes.max(page))
         });
         let geometry = Geometry::new(
             capacity_bytes / page,
             basis.over_provisioning,
-            basis.pages_per_block,
+            basis.pages_per_block.unwrap_or(PAGES_PER_BLOCK),
             basis.page_bytes,
         )
         .map_err(|error| {
-            usage(error.to_string()).hint("larger pages need fewer of them: --page-bytes 16KiB")
+            let refusal = usage(error.to_string())
+                .hint("larger pages need fewer of them: --page-bytes 16KiB");
+            match given {
+                Some(_) => refusal,
+                None => refusal.hint(format!(
+                    "the trace reaches to byte {span_bytes}; --capacity SIZE makes a smaller drive, \
+                     and what lies beyond it is left out and counted"
+                )),
+            }
         })?;
         let addresses = match arguments.beyond {
             None | Some(Beyond::Skip) => Addresses::Refuse,
@@ -397,6 +411,9 @@ fn warnings(
     stats: &[Stats],
 ) -> Vec<String> {
     let mut warnings = Vec::new();
+    if replayed.records == 0 {
+        warnings.push("the trace holds no requests".to_owned());
+    }
     let late_ns = replayed.done_ns.saturating_sub(plan.recorded_ns);
     if arguments.queue_depth.is_none() && plan.recorded_ns > 0 && late_ns > LATE_NS {
         warnings.push(format!(

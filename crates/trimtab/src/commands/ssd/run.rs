@@ -3,7 +3,7 @@
 use super::args::{Run, SsdFormat};
 use super::bare::{self, Setting};
 use super::days::{Axes, Plan};
-use super::document::Document;
+use super::document::{self, Document};
 use super::from_host::{self, Found};
 use super::memory;
 use super::progress::Meter;
@@ -110,7 +110,10 @@ fn tell(
         variants,
         from_host: found.is_some(),
         evidence: found.map_or_else(Vec::new, |found| found.evidence.clone()),
-        measured: days.host_written.zip(days.media_written),
+        measured: days
+            .host_written
+            .zip(days.media_written)
+            .or(found.and_then(|found| found.measured)),
     })
 }
 
@@ -129,16 +132,11 @@ fn print(story: &Story, format: SsdFormat, found: Option<Found>) -> Result<(), C
         SsdFormat::Json => {
             let source = found
                 .as_ref()
-                .map_or_else(|| "arguments".to_owned(), |found| found.source.clone());
-            let mut document = Document::new(source, story.answer())?;
+                .map_or("arguments", |found| found.source.as_str());
+            let answer = document::Answer::Scenario(Box::new(story.answer()));
+            let mut document = Document::new(source, answer)?;
             document.warnings = story.warnings();
             document.skipped = found.map_or_else(Vec::new, |found| found.skipped);
-            // The drive's own account stands beside the model's: it was not left out.
-            if story.measured.is_some() {
-                document
-                    .skipped
-                    .retain(|skipped| skipped.what != from_host::MEDIA_WRITES);
-            }
             output::print(&document.json())
         }
     }

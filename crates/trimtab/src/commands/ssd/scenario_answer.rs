@@ -6,6 +6,7 @@ use super::story::Story;
 use super::values;
 use facts::Evidence;
 use flash::scenario::{Interval, Latency, Point, TrimPass};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 impl Story {
@@ -73,9 +74,11 @@ impl Story {
 }
 
 /// A scenario's answer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ScenarioAnswer")]
 pub struct Answer {
     /// `scenario`.
+    #[schemars(extend("const" = "scenario"))]
     pub kind: &'static str,
     /// What it is worth.
     pub label: &'static str,
@@ -112,7 +115,8 @@ pub struct Answer {
 }
 
 /// A scenario in a few numbers.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "ScenarioSummary")]
 pub struct Summary {
     /// Over the series.
     pub mean: PointRow,
@@ -141,7 +145,8 @@ impl Summary {
 }
 
 /// What a drive was like for a while.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "ScenarioPoint")]
 pub struct PointRow {
     /// Pages programmed by page written; null where nothing was.
     pub write_amplification: Option<f64>,
@@ -167,8 +172,9 @@ impl PointRow {
 }
 
 /// How long requests took, in microseconds.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 #[allow(clippy::struct_field_names)] // the unit belongs to the name
+#[schemars(rename = "ScenarioLatency")]
 pub struct LatencyRow {
     mean_us: f64,
     p50_us: f64,
@@ -190,7 +196,8 @@ impl LatencyRow {
 }
 
 /// What a change would bring.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ScenarioVariant")]
 pub struct VariantRow {
     /// `trimmed daily`.
     pub name: String,
@@ -203,7 +210,8 @@ pub struct VariantRow {
 }
 
 /// The drive's own account.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ScenarioMeasured")]
 pub struct MeasuredRow {
     /// Written by the host.
     pub host_written_bytes: u64,
@@ -214,7 +222,8 @@ pub struct MeasuredRow {
 }
 
 /// What was simulated.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ScenarioAsked")]
 pub struct Asked {
     /// Of one drive.
     pub capacity_bytes: u64,
@@ -253,7 +262,8 @@ pub struct Asked {
 }
 
 /// How it was scaled.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ScenarioScale")]
 pub struct ScaleRow {
     /// The true drive is so many times larger, the true hour so many times longer.
     pub factor: f64,
@@ -266,7 +276,8 @@ pub struct ScaleRow {
 }
 
 /// A trim.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ScenarioTrim")]
 pub struct TrimRow {
     /// Its begin, in hours of the series.
     pub hour: u32,
@@ -290,7 +301,8 @@ impl TrimRow {
 }
 
 /// A stretch of the series.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ScenarioInterval")]
 pub struct SeriesRow {
     /// Its begin, in hours of the series.
     pub hour: u32,

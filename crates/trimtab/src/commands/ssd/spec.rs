@@ -11,6 +11,8 @@ use std::path::Path;
 
 /// Spare area of drives for clients.
 pub const OVER_PROVISIONING: f64 = 0.07;
+/// Pages of a block where nothing says, and a drive is no more than its pages.
+pub const PAGES_PER_BLOCK: u32 = 256;
 /// Dies of a terabyte in the presets.
 const DIES_OF_TB: f64 = 32.0;
 /// Dies of a channel where there are many.
@@ -25,8 +27,8 @@ pub struct Basis {
     pub over_provisioning: f64,
     /// Victims.
     pub collection: Collection,
-    /// Pages of a block.
-    pub pages_per_block: u32,
+    /// Pages of a block, where something says.
+    pub pages_per_block: Option<u32>,
     /// Bytes of a page.
     pub page_bytes: u32,
     /// Moved pages have blocks of their own.
@@ -78,12 +80,8 @@ impl Basis {
             .transpose()
             .map_err(configured("preset"))?;
         let page_bytes = flags.page_bytes.or(file.page_bytes).unwrap_or(page_bytes);
-        let page_bytes = u32::try_from(page_bytes).map_err(|_| {
-            CommandError::new(
-                Kind::Usage,
-                format!("--page-bytes: expected less than 4 GiB, found {page_bytes}"),
-            )
-        })?;
+        // Both were checked as they were read.
+        let page_bytes = u32::try_from(page_bytes).unwrap_or(u32::MAX);
         let moved = flags.moved.or(file.moved);
         Ok(Self {
             over_provisioning: over_provisioning
@@ -94,10 +92,7 @@ impl Basis {
                 .or(file.policy)
                 .or(config_policy)
                 .unwrap_or(Collection::Greedy),
-            pages_per_block: flags
-                .pages_per_block
-                .or(file.pages_per_block)
-                .unwrap_or(256),
+            pages_per_block: flags.pages_per_block.or(file.pages_per_block),
             page_bytes,
             moved_apart: moved.map(|moved| moved == Moved::Apart),
             preset: flags

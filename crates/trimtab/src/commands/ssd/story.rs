@@ -2,8 +2,9 @@
 
 use super::chart::{Chart, Curve};
 use super::days::{Plan, Simulated};
+use super::html::{self, Part};
 use super::numbers::{amplification, bytes, digits, micros, percent};
-use super::{blockmap, html, table, values};
+use super::{blockmap, table, values};
 use crate::commands::trim::words::Page;
 use facts::Evidence;
 use flash::filesystem::Reach;
@@ -55,22 +56,13 @@ impl Story {
     pub fn sentences(&self) -> String {
         let scenario = &self.plan.scenario;
         let drive = &scenario.drive;
-        let host = if self.from_host {
-            "This host"
-        } else {
-            "A host"
-        };
-        let drives = match drive.drives {
-            1 => format!("a {} drive", bytes_of(drive.capacity_bytes)),
-            count => format!("{count} striped {} drives", bytes_of(drive.capacity_bytes)),
-        };
         let trimmed = match self.plan.when.trims {
             Trims::Never => "never trimmed".to_owned(),
             _ => format!("trimmed {}", self.plan.when),
         };
         let mut text = format!(
-            "{host} writes {} a day onto {drives} with {} spare, {} full, {trimmed}. ",
-            bytes_of(scenario.bytes_per_day),
+            "{} with {} spare, {} full, {trimmed}. ",
+            load_words(&self.plan, self.from_host),
             percent(drive.over_provisioning),
             percent(scenario.fill),
         );
@@ -252,13 +244,13 @@ impl Story {
         let others = self.variants.iter();
         let all = own.chain(others.map(|(name, plan, simulated)| (name.as_str(), plan, simulated)));
         let curves = all
-            .map(|(name, plan, simulated)| Curve {
-                name: if is_daily(plan) {
-                    format!("{name} (mean of the day)")
+            .map(|(name, plan, simulated)| {
+                let points = amplifications(plan, simulated);
+                if is_daily(plan) {
+                    Curve::line(format!("{name} (mean of the day)"), points)
                 } else {
-                    name.to_owned()
-                },
-                points: amplifications(plan, simulated),
+                    Curve::line(name, points)
+                }
             })
             .collect();
         let trims = match self.plan.when.trims {
@@ -345,44 +337,55 @@ impl Story {
             let all = std::iter::once(("as asked", &self.simulated))
                 .chain(others.map(|(name, _, simulated)| (name.as_str(), simulated)));
             chart.curves = all
-                .map(|(name, simulated)| Curve {
-                    name: name.to_owned(),
-                    points: points(simulated),
-                })
+                .map(|(name, simulated)| Curve::line(name, points(simulated)))
                 .collect();
             chart
         };
-        let charts = vec![
-            self.chart(),
-            over_time("sustained write throughput, MB/s", |interval| {
+        let table = Part::Table(
+            TABLE_HEAD.map(|name| name.replace('\n', " ")).to_vec(),
+            self.table(),
+        );
+        let parts = vec![
+            Part::Chart(self.chart()),
+            table,
+            Part::Chart(over_time("sustained write throughput, MB/s", |interval| {
                 interval.point.sustained_mb_s
-            }),
-            over_time("99th percentile of write latency, ms", |interval| {
-                Some(interval.point.writes?.p99_us / 1e3)
-            }),
-            over_time(
+            })),
+            Part::Chart(over_time(
+                "99th percentile of write latency, ms",
+                |interval| Some(interval.point.writes?.p99_us / 1e3),
+            )),
+            Part::Chart(over_time(
                 "deleted, and not known to the drive: percent of the drive",
                 |interval| Some(interval.free_untrimmed_share * 100.0),
-            ),
+            )),
+            Part::Film(blockmap::of_plan(&self.plan)),
         ];
         let rows = self.rows();
         html::page(&html::Content {
             title: "What the drive will do".to_owned(),
             label: self.label().to_owned(),
             sentence: self.sentences(),
+            notes: self.warnings(),
+            parts,
             rows: rows
                 .into_iter()
                 .map(|(label, words)| (label.to_owned(), words))
                 .collect(),
-            charts,
-            tables: vec![(
-                TABLE_HEAD.map(|name| name.replace('\n', " ")).to_vec(),
-                self.table(),
-            )],
-            film: Some(blockmap::of_plan(&self.plan)),
-            notes: self.warnings(),
         })
     }
+}
+
+/// `This host writes 1.9 TB a day onto a 3.84 TB drive`.
+pub fn load_words(plan: &Plan, from_host: bool) -> String {
+    let drive = &plan.scenario.drive;
+    let host = if from_host { "This host" } else { "A host" };
+    let drives = match drive.drives {
+        1 => format!("a {} drive", bytes_of(drive.capacity_bytes)),
+        count => format!("{count} striped {} drives", bytes_of(drive.capacity_bytes)),
+    };
+    let per_day = bytes_of(plan.scenario.bytes_per_day);
+    format!("{host} writes {per_day} a day onto {drives}")
 }
 
 /// `1.3 to 1.6`, `3.9`.

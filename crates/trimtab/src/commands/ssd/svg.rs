@@ -3,6 +3,8 @@
 use super::chart::{Chart, Curve};
 use super::html::escaped;
 use super::numbers::digits;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Size of a chart.
@@ -13,6 +15,8 @@ const LEFT: f64 = 56.0;
 const RIGHT: f64 = 12.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 34.0;
+/// A line has so many columns at most: more would be drawn over each other.
+const COLUMNS: f64 = 700.0;
 /// Dashes tell curves apart without colour.
 const DASHES: [&str; 5] = ["", "7 4", "2 3", "9 3 2 3", "4 2"];
 
@@ -21,10 +25,7 @@ type Range = (f64, f64);
 
 /// The chart; empty where there is nothing to draw.
 pub fn chart(chart: &Chart) -> String {
-    let points = || {
-        let all = chart.curves.iter().flat_map(|curve| &curve.points);
-        all.filter(|(x, y)| x.is_finite() && y.is_finite())
-    };
+    let points = || chart.curves.iter().flat_map(|curve| finite(&curve.points));
     if points().next().is_none() {
         return String::new();
     }
@@ -43,17 +44,27 @@ pub fn chart(chart: &Chart) -> String {
         escaped(&chart.title)
     );
     axes(&mut out, chart, x, steps);
-    for (index, curve) in chart.curves.iter().enumerate().rev() {
+    // The first curve above the others, lines above points.
+    let mut order: Vec<(usize, &Curve)> = chart.curves.iter().enumerate().rev().collect();
+    order.sort_by_key(|(_, curve)| !curve.dots);
+    for (index, curve) in order {
         line(&mut out, index, curve, x, y);
     }
     out += "</svg>\n<p class=\"legend\">";
     for (index, curve) in chart.curves.iter().enumerate() {
+        let style = index % DASHES.len();
+        let sample = if curve.dots {
+            format!("<path class=\"c{style} dots\" d=\"M5 7h0M17 3h0M29 6h0\"/>")
+        } else {
+            format!(
+                "<path class=\"c{style}\" d=\"M1 5H33\" stroke-dasharray=\"{}\"/>",
+                DASHES[style]
+            )
+        };
         let _ = write!(
             out,
-            "<span><svg viewBox=\"0 0 34 10\" width=\"34\" height=\"10\" aria-hidden=\"true\"><path \
-             class=\"c{}\" d=\"M1 5H33\" stroke-dasharray=\"{}\"/></svg> {}</span> ",
-            index % DASHES.len(),
-            DASHES[index % DASHES.len()],
+            "<span><svg viewBox=\"0 0 34 10\" width=\"34\" height=\"10\" \
+             aria-hidden=\"true\">{sample}</svg> {}</span> ",
             escaped(&curve.name)
         );
     }
@@ -96,24 +107,34 @@ fn axes(out: &mut String, chart: &Chart, x: Range, (low, high, step): (f64, f64,
         bottom + 28.0,
         escaped(&chart.x_label)
     );
-    for tick in chart
-        .ticks
-        .iter()
-        .filter(|tick| (x.0..=x.1).contains(*tick))
-    {
+    let mut marks = String::new();
+    let mut last = f64::NEG_INFINITY;
+    for tick in &chart.ticks {
         let at = place_x(*tick, x);
-        let _ = writeln!(
-            out,
-            "<path class=\"tick\" d=\"M{at:.1} {:.0}l4 8h-8z\"/>",
-            bottom + 3.0
-        );
+        // Marks upon marks say no more than one.
+        if (x.0..=x.1).contains(tick) && at - last >= 1.0 {
+            let _ = write!(marks, "M{at:.1} {:.0}l4 8h-8z", bottom + 3.0);
+            last = at;
+        }
+    }
+    if !marks.is_empty() {
+        let _ = writeln!(out, "<path class=\"tick\" d=\"{marks}\"/>");
     }
 }
 
 fn line(out: &mut String, index: usize, curve: &Curve, x: Range, y: Range) {
+    let style = index % DASHES.len();
+    if curve.dots {
+        let spots: BTreeSet<String> = finite(&curve.points)
+            .map(|point| format!("M{:.1} {:.1}h0", place_x(point.0, x), place_y(point.1, y)))
+            .collect();
+        let path: String = spots.into_iter().collect();
+        let _ = writeln!(out, "<path class=\"c{style} dots\" d=\"{path}\"/>");
+        return;
+    }
     let mut path = String::new();
     let mut pen = 'M';
-    for point in &curve.points {
+    for point in thinned(&curve.points, x).iter() {
         if point.0.is_finite() && point.1.is_finite() {
             let _ = write!(
                 path,
@@ -126,12 +147,36 @@ fn line(out: &mut String, index: usize, curve: &Curve, x: Range, y: Range) {
             pen = 'M';
         }
     }
-    let style = index % DASHES.len();
     let _ = writeln!(
         out,
         "<path class=\"c{style}\" stroke-dasharray=\"{}\" d=\"{path}\"/>",
         DASHES[style]
     );
+}
+
+fn finite(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> {
+    let all = points.iter().copied();
+    all.filter(|(x, y)| x.is_finite() && y.is_finite())
+}
+
+/// Of more points than can be seen, the first, lowest, highest and last of each column: the line
+/// looks the same.
+fn thinned(points: &[(f64, f64)], x: Range) -> Cow<'_, [(f64, f64)]> {
+    #[allow(clippy::cast_precision_loss)] // some thousands
+    if points.len() as f64 <= 4.0 * COLUMNS {
+        return Cow::Borrowed(points);
+    }
+    let column = |point: &(f64, f64)| ((point.0 - x.0) / (x.1 - x.0) * COLUMNS).floor();
+    let points: Vec<(f64, f64)> = finite(points).collect();
+    let mut kept = Vec::new();
+    for part in points.chunk_by(|a, b| column(a) >= column(b)) {
+        let by_value = |a: &usize, b: &usize| part[*a].1.total_cmp(&part[*b].1);
+        let lowest = (0..part.len()).min_by(by_value).unwrap_or(0);
+        let highest = (0..part.len()).max_by(by_value).unwrap_or(0);
+        let shown = BTreeSet::from([0, lowest, highest, part.len() - 1]);
+        kept.extend(shown.into_iter().map(|index| part[index]));
+    }
+    Cow::Owned(kept)
 }
 
 fn place_x(value: f64, x: Range) -> f64 {
@@ -152,7 +197,7 @@ fn grown((low, high): Range) -> Range {
 }
 
 /// Ends and step of a scale of round numbers.
-fn steps((low, high): Range) -> (f64, f64, f64) {
+pub fn steps((low, high): Range) -> (f64, f64, f64) {
     let rough = (high - low) / 4.0;
     let power = 10_f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 2.5, 5.0, 10.0]
@@ -190,14 +235,39 @@ mod tests {
     fn names_cannot_leave_the_drawing() {
         let hostile = Chart {
             title: "<script>".to_owned(),
-            curves: vec![Curve {
-                name: "\"><b>".to_owned(),
-                points: vec![(0.0, 1.0), (1.0, f64::NAN), (2.0, 3.0)],
-            }],
+            curves: vec![Curve::line(
+                "\"><b>",
+                vec![(0.0, 1.0), (1.0, f64::NAN), (2.0, 3.0)],
+            )],
             ..Chart::default()
         };
         let text = chart(&hostile);
         assert!(!text.contains("<script>") && !text.contains("<b>") && !text.contains("NaN"));
         assert_eq!(chart(&Chart::default()), "");
+    }
+
+    #[test]
+    fn a_long_series_is_thinned_and_keeps_its_ends() {
+        let points: Vec<(f64, f64)> = (0..200_000)
+            .map(|index| (f64::from(index), if index == 77_777 { 9.0 } else { 1.0 }))
+            .collect();
+        let kept = thinned(&points, (0.0, 199_999.0));
+        assert!(kept.len() <= 2804, "{}", kept.len());
+        assert!(kept.contains(&(77_777.0, 9.0)));
+        assert_eq!(
+            (kept[0], kept[kept.len() - 1]),
+            (points[0], points[199_999])
+        );
+        let all = Chart {
+            curves: vec![
+                Curve::line("line", points.clone()),
+                Curve::dots("dots", points.clone()),
+            ],
+            ticks: points.iter().map(|point| point.0).collect(),
+            ..Chart::default()
+        };
+        assert!(chart(&all).len() < 200_000);
+        // A short one is as it is.
+        assert_eq!(thinned(&points[..100], (0.0, 99.0)).len(), 100);
     }
 }

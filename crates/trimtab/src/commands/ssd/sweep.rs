@@ -1,61 +1,24 @@
 //! A grid of settings, simulated on all cores.
 
-use super::args::{Sweep, TableFormat};
+use super::args::{SsdFormat, Sweep};
 use super::bare::Setting;
 use super::days::{Axes, Plan, Simulated};
-use super::document::Document;
+use super::document::{self, Document};
 use super::from_host::Found;
-use super::numbers::{digits, percent};
+use super::numbers::grouped;
 use super::progress::Meter;
 use super::scenario_answer::Summary;
-use super::story::{LABEL, TABLE_HEAD, cells};
-use super::{memory, table, values};
+use super::story::{TABLE_HEAD, cells, load_words};
+use super::sweep_answer::{Answer, Row};
+use super::{memory, values};
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use crate::output;
 use rayon::prelude::*;
-use serde::Serialize;
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 /// More settings than this are a mistake.
 const SETTINGS_MAX: usize = 100_000;
-
-/// A grid's answer.
-#[derive(Debug, Serialize)]
-struct Answer {
-    /// `sweep`.
-    kind: &'static str,
-    /// What it is worth.
-    label: &'static str,
-    /// One for each combination, the last list running fastest.
-    rows: Vec<Row>,
-}
-
-/// One setting.
-#[derive(Debug, Serialize)]
-struct Row {
-    /// Spare area.
-    over_provisioning: f64,
-    /// Victims.
-    policy: String,
-    /// Live data; null for a bare drive.
-    fill: Option<f64>,
-    /// When it is trimmed; null for a bare drive.
-    trim: Option<String>,
-    /// Share of requests that trim; null below a filesystem.
-    trim_share: Option<f64>,
-    /// Pages programmed by page written; null where it could not be simulated.
-    write_amplification: Option<f64>,
-    /// What a closed form says; null where there is none.
-    theory: Option<f64>,
-    /// Below a filesystem, more; null otherwise.
-    summary: Option<Summary>,
-    /// Why it could not be simulated; null where it was.
-    error: Option<String>,
-    #[serde(skip)]
-    cells: Vec<String>,
-}
 
 /// Runs `trimtab ssd sweep`.
 ///
@@ -75,6 +38,13 @@ pub fn run(
         )
         .hint("leave --trim-share out, or take --logical-pages instead of --capacity"));
     }
+    super::bare::refuse(
+        &[(
+            "--media-written",
+            arguments.scene.days.media_written.is_some(),
+        )],
+        "what a drive wrote stands beside a single run, not beside a grid",
+    )?;
     let threads = usize::from(arguments.jobs.unwrap_or(0));
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -110,34 +80,24 @@ pub fn run(
             format!("none of the settings could be simulated: {why}"),
         ));
     }
-    let source = found.map_or_else(|| "arguments".to_owned(), |found| found.source.clone());
-    print(arguments, rows, is_bare, source, found)?;
-    Ok(ExitCode::from(u8::from(failed > 0)))
-}
-
-fn print(
-    arguments: &Sweep,
-    rows: Vec<Row>,
-    is_bare: bool,
-    source: String,
-    found: Option<&Found>,
-) -> Result<(), CommandError> {
+    let common = jobs
+        .first()
+        .map_or_else(String::new, |job| job.common(found.is_some()));
+    let answer = Answer::new(&common, rows, is_bare);
     match arguments.format.unwrap_or_default() {
-        TableFormat::Text => output::print(&text(&rows, is_bare)),
-        TableFormat::Csv => output::print(&csv(&rows)),
-        TableFormat::Json => {
-            let mut document = Document::new(
-                source,
-                Answer {
-                    kind: "sweep",
-                    label: if is_bare { "simulated" } else { LABEL },
-                    rows,
-                },
-            )?;
+        SsdFormat::Text => {
+            output::print(&answer.text(usize::from(output::terminal_columns())))?;
+        }
+        SsdFormat::Csv => output::print(&answer.csv())?,
+        SsdFormat::Html => output::print(&answer.page())?,
+        SsdFormat::Json => {
+            let source = found.map_or("arguments", |found| found.source.as_str());
+            let mut document = Document::new(source, document::Answer::Sweep(Box::new(answer)))?;
             document.skipped = found.map_or_else(Vec::new, |found| found.skipped.clone());
-            output::print(&document.json())
+            output::print(&document.json())?;
         }
     }
+    Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
 /// One simulation.
@@ -151,6 +111,23 @@ impl Job {
         match self {
             Self::Bare(setting) => setting.table_bytes(),
             Self::Days(plan, _) => plan.table_bytes(),
+        }
+    }
+
+    /// What all settings have in common.
+    fn common(&self, from_host: bool) -> String {
+        match self {
+            Self::Bare(setting) => format!(
+                "Bare drives of {} logical pages with {} a block, {} writes",
+                grouped(setting.geometry.logical_pages),
+                setting.geometry.pages_per_block,
+                setting.pattern
+            ),
+            Self::Days(plan, _) => format!(
+                "{}, workload {}",
+                load_words(plan, from_host),
+                plan.workload
+            ),
         }
     }
 
@@ -181,9 +158,6 @@ fn bare_row(setting: &Setting, watch: &(dyn Fn(u64, u64) + Sync)) -> Row {
         theory,
         summary: None,
         cells: vec![
-            percent(setting.over_provisioning),
-            values::policy_word(setting.collection),
-            digits(setting.trim_share),
             found.map_or_else(|| "-".to_owned(), |found| format!("{found:.3}")),
             theory.map_or_else(|| "-".to_owned(), |theory| format!("{theory:.3}")),
             off.map_or_else(|| "-".to_owned(), |off| format!("{off:+.2} %")),
@@ -195,14 +169,8 @@ fn bare_row(setting: &Setting, watch: &(dyn Fn(u64, u64) + Sync)) -> Row {
 fn days_row(plan: &Plan, fill: f64, watch: &(dyn Fn(u64, u64) + Sync)) -> Row {
     let drive = &plan.scenario.drive;
     let simulated = plan.simulate(&|done, total| watch(done, total));
-    let mut shown = vec![
-        percent(drive.over_provisioning),
-        percent(fill),
-        plan.when.to_string(),
-        values::policy_word(drive.collection),
-    ];
     let ok: Option<&Simulated> = simulated.as_ref().ok();
-    shown.extend(ok.map_or_else(|| vec!["-".to_owned(); TABLE_HEAD.len() - 1], cells));
+    let shown = ok.map_or_else(|| vec!["-".to_owned(); TABLE_HEAD.len() - 1], cells);
     Row {
         over_provisioning: drive.over_provisioning,
         policy: values::policy_word(drive.collection),
@@ -291,72 +259,6 @@ fn limit(lengths: &[usize]) -> Result<(), CommandError> {
         )
         .hint("shorten a list")),
     }
-}
-
-fn text(rows: &[Row], is_bare: bool) -> String {
-    let cells: Vec<Vec<String>> = rows.iter().map(|row| row.cells.clone()).collect();
-    let mut out = if is_bare {
-        let head = [
-            "spare",
-            "policy",
-            "trims",
-            "write\nampl.",
-            "theory",
-            "off by",
-        ];
-        table::text(&head, &cells, 2)
-    } else {
-        let mut head = vec!["spare", "fill", "trimmed", "policy"];
-        head.extend(&TABLE_HEAD[1..]);
-        table::text(&head, &cells, 4) + &format!("({LABEL}.)\n")
-    };
-    for row in rows {
-        if let Some(error) = &row.error {
-            let _ = writeln!(out, "{}: {error}", row.cells[..3].join(", "));
-        }
-    }
-    out
-}
-
-fn csv(rows: &[Row]) -> String {
-    let mut out = table::csv_line(&[
-        "over_provisioning",
-        "policy",
-        "fill",
-        "trim",
-        "trim_share",
-        "write_amplification",
-        "theory",
-        "after_trim",
-        "before_next_trim",
-        "throughput_fall",
-        "sustained_mb_s",
-        "write_p99_us",
-        "error",
-    ]);
-    for row in rows {
-        let summary = row.summary.as_ref();
-        let number = table::csv_number;
-        let end = |point: Option<&super::scenario_answer::PointRow>| {
-            number(point.and_then(|point| point.write_amplification))
-        };
-        out += &table::csv_line(&[
-            row.over_provisioning.to_string(),
-            row.policy.clone(),
-            number(row.fill),
-            row.trim.clone().unwrap_or_default(),
-            number(row.trim_share),
-            number(row.write_amplification),
-            number(row.theory),
-            end(summary.and_then(|summary| summary.after_trim.as_ref())),
-            end(summary.and_then(|summary| summary.before_next_trim.as_ref())),
-            number(summary.and_then(|summary| summary.throughput_fall)),
-            number(summary.and_then(|summary| summary.mean.sustained_mb_s)),
-            number(summary.and_then(|summary| summary.mean.write_p99_us())),
-            row.error.clone().unwrap_or_default(),
-        ]);
-    }
-    out
 }
 
 #[cfg(test)]

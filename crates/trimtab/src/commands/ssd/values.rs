@@ -10,6 +10,9 @@ use flash::trace::Format;
 use flash::workload::rhythm::Rhythm;
 use std::fmt;
 
+/// Drive writes above this are a mistake.
+pub const PASSES_MAX: f64 = 1e6;
+
 /// A share above this without a percent sign is most likely meant in percent.
 const PLAIN_SHARE_MAX: f64 = 3.0;
 
@@ -93,13 +96,31 @@ pub fn pages(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("expected a number of pages such as 1000000 or 16M, found {text:?}"))
 }
 
+/// Bytes of a page: a sector at least, and no more than what a model counts by the page.
+const PAGE_BYTES: std::ops::RangeInclusive<u64> = 512..=1 << 30;
+
+/// Bytes of a page: `4KiB`, `16384`.
+///
+/// # Errors
+/// A sentence that says what was expected.
+pub fn page_bytes(text: &str) -> Result<u64, String> {
+    let bytes = values::size(text)?;
+    if PAGE_BYTES.contains(&bytes) {
+        Ok(bytes)
+    } else {
+        Err(format!(
+            "expected pages of 512 bytes to 1 GiB, found {text:?}"
+        ))
+    }
+}
+
 /// A number of drive writes: above 0, at most a million.
 ///
 /// # Errors
 /// A sentence that says what was expected.
 pub fn passes(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
-        Ok(value) if value > 0.0 && value <= 1e6 => Ok(value),
+        Ok(value) if value > 0.0 && value <= PASSES_MAX => Ok(value),
         _ => Err(format!(
             "expected a number of drive writes above 0, at most 1000000, found {text:?}"
         )),

@@ -1,0 +1,179 @@
+//! Runs the tools that read a drive's own counters.
+
+use super::process::{self, Ended};
+use super::{DriveTool, Unread};
+use crate::storage::drive_log::{ANSWER_BYTES_MAX, is_plain_name};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// How long a tool may take. A drive answers in milliseconds, one that wakes up in a second or two;
+/// the kernel gives a command 30 seconds and more.
+const DEADLINE: Duration = Duration::from_secs(5);
+/// Where the tools are. Not by `PATH`, which root may have inherited from somebody else.
+const DIRECTORIES: [&str; 6] = [
+    "/usr/sbin",
+    "/usr/bin",
+    "/usr/local/sbin",
+    "/sbin",
+    "/bin",
+    "/run/current-system/sw/bin",
+];
+
+/// The answer of a tool for a drive. Nothing is run unless root asks, for nobody else gets one.
+pub(super) fn ask(tool: DriveTool, drive: &str) -> Result<Vec<u8>, Unread> {
+    if !rustix::process::geteuid().is_root() {
+        return Err(Unread::Denied);
+    }
+    run(tool, drive, &DIRECTORIES, DEADLINE)
+}
+
+fn run(
+    tool: DriveTool,
+    drive: &str,
+    directories: &[&str],
+    deadline: Duration,
+) -> Result<Vec<u8>, Unread> {
+    if !is_plain_name(drive) {
+        return Err(Unread::Failed("not the name of a drive".to_owned()));
+    }
+    let name = match tool {
+        DriveTool::Smartctl => "smartctl",
+        DriveTool::NvmeSmartLog | DriveTool::NvmeOcp => "nvme",
+    };
+    let program = directories
+        .iter()
+        .map(|directory| Path::new(directory).join(name))
+        .find(|program| program.is_file())
+        .ok_or(Unread::NotFound)?;
+    let device = format!("/dev/{drive}");
+    let mut command = Command::new(program);
+    match tool {
+        // Nothing that says whose drive it is, and no log of errors: those take time.
+        DriveTool::Smartctl if drive.starts_with("nvme") => {
+            command.args(["--json=c", "-A", &device])
+        }
+        DriveTool::Smartctl => command.args(["--json=c", "-A", "-l", "devstat,1", &device]),
+        DriveTool::NvmeSmartLog => command.args(["smart-log", &device, "-o", "json"]),
+        DriveTool::NvmeOcp => command.args(["ocp", "smart-add-log", &device, "-o", "json"]),
+    };
+    command
+        .env_clear()
+        .env("LC_ALL", "C")
+        .env("TZ", "UTC")
+        .current_dir("/");
+    let Ended { status, answer, .. } =
+        process::run_to_end(&mut command, deadline, ANSWER_BYTES_MAX)?;
+    // smartctl's status says how healthy a drive is: of what it could not do, its answer tells.
+    let says_more = tool == DriveTool::Smartctl && status.code().is_some() && !answer.is_empty();
+    if status.success() || says_more {
+        return Ok(answer);
+    }
+    // Not what it complained of: that may name the drive by its serial number.
+    Err(Unread::Failed(status.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn tool(name: &str, script: &str) -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        directory
+    }
+
+    fn run_in(
+        directory: &tempfile::TempDir,
+        tool: DriveTool,
+        drive: &str,
+        deadline: Duration,
+    ) -> Result<Vec<u8>, Unread> {
+        let path = directory.path().to_str().unwrap();
+        run(tool, drive, &["/nonexistent", path], deadline)
+    }
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn each_tool_is_called_as_its_manual_says() {
+        for (of, drive, name, expected) in [
+            (
+                DriveTool::Smartctl,
+                "sda",
+                "smartctl",
+                "--json=c -A -l devstat,1 /dev/sda C\n",
+            ),
+            (
+                DriveTool::Smartctl,
+                "nvme0n1",
+                "smartctl",
+                "--json=c -A /dev/nvme0n1 C\n",
+            ),
+            (
+                DriveTool::NvmeSmartLog,
+                "nvme0n1",
+                "nvme",
+                "smart-log /dev/nvme0n1 -o json C\n",
+            ),
+            (
+                DriveTool::NvmeOcp,
+                "nvme0n1",
+                "nvme",
+                "ocp smart-add-log /dev/nvme0n1 -o json C\n",
+            ),
+        ] {
+            let directory = tool(name, "echo \"$@\" \"$LC_ALL\"");
+            let answer = run_in(&directory, of, drive, LONG).unwrap();
+            assert_eq!(String::from_utf8(answer).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_complaint_is_not_repeated_and_a_status_is() {
+        let directory = tool(
+            "nvme",
+            "echo S3RI4L; echo 'S3RI4L: no such log' >&2; exit 2",
+        );
+        let Err(Unread::Failed(why)) = run_in(&directory, DriveTool::NvmeOcp, "nvme0n1", LONG)
+        else {
+            panic!("status 2 passed for success");
+        };
+        assert!(why.contains('2') && !why.contains("S3RI4L"), "{why}");
+    }
+
+    #[test]
+    fn an_unhealthy_drive_has_an_answer() {
+        let directory = tool("smartctl", "echo '{}'; exit 8");
+        let answer = run_in(&directory, DriveTool::Smartctl, "sda", LONG);
+        assert_eq!(answer, Ok(b"{}\n".to_vec()));
+        let directory = tool("smartctl", "exit 1");
+        let answer = run_in(&directory, DriveTool::Smartctl, "sda", LONG);
+        assert!(matches!(answer, Err(Unread::Failed(_))), "{answer:?}");
+    }
+
+    #[test]
+    fn a_drive_that_hangs_is_given_up() {
+        let directory = tool("nvme", "exec sleep 30");
+        let short = Duration::from_millis(80);
+        let answer = run_in(&directory, DriveTool::NvmeSmartLog, "nvme0n1", short);
+        assert_eq!(answer, Err(Unread::Timeout(80)));
+    }
+
+    #[test]
+    fn a_tool_that_is_not_there_is_not_found_and_no_odd_name_is_passed_on() {
+        let directory = tool("nvme", "echo '{}'");
+        let answer = run_in(&directory, DriveTool::Smartctl, "sda", LONG);
+        assert_eq!(answer, Err(Unread::NotFound));
+        for odd in ["", "../sda", "cciss!c0d0", "-x", "a b", &"a".repeat(33)] {
+            let answer = run_in(&directory, DriveTool::NvmeOcp, odd, LONG);
+            assert!(
+                matches!(answer, Err(Unread::Failed(_))),
+                "{odd}: {answer:?}"
+            );
+        }
+    }
+}
