@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 #[test]
@@ -714,17 +714,7 @@ fn help_has_examples() {
 
 #[test]
 fn an_interrupt_ends_it() {
-    let plain = trimtab();
-    // Whoever runs this in the background may have made its children deaf to interrupts.
-    let mut command = Command::new("env");
-    command.arg("--default-signal=INT").arg(plain.get_program());
-    for (name, value) in plain.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    let mut child = command
+    let mut child = trimtab()
         .args(["ssd", "run", "--logical-pages", "1M", "--passes", "100000"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
