@@ -13,15 +13,15 @@
 //! mean of `A`.
 //!
 //! Up to four numbers are fitted: over-provisioning, capacity (which turns bytes into drive writes), `cost`,
-//! `fresh`. What is known should be given: each known number is one that the series need not tell. The sum
-//! of squares is minimised by Nelder and Mead's simplex from the best points of a grid; `fresh` follows
-//! from the others by linear regression. Ranges are profiles: a number is moved away from its best
-//! value, all others fitted again, until the sum of squares has grown by what 95 % confidence of one
+//! `fresh`. What is known should be given: each known number is one that the series need not tell. The sum of
+//! squares, each by what was measured, is minimised by Nelder and Mead's simplex from the best points of a
+//! grid; `fresh` follows from the others by linear regression. Ranges are profiles: a number is moved away from
+//! its best value, all others fitted again, until the sum of squares has grown by what 95 % confidence of one
 //! number allows (Venzon, Moolgavkar 1988, "A method for computing profile-likelihood-based confidence
 //! intervals"), with fewer independent points where neighbouring residuals resemble each other, and by the
 //! squares of [`MODEL_ERROR`] and [`BEGIN_ERROR`] besides. A range that does not end within the
-//! [bounds](self#constants) is open, and what is open on both sides is not determined by the data,
-//! whatever the best value.
+//! [bounds](self#constants) is open, and what is open on both sides is not determined by the data, whatever the
+//! best value.
 //!
 //! What this cannot see: writes that are not uniform look like other spare area. Skewed writes that are
 //! mixed in the same blocks make it look smaller, sequential ones larger. It is the *effective* spare
@@ -264,8 +264,8 @@ pub fn calibrate(series: &Series, known: &Known) -> Result<Calibration, Calibrat
         fresh_bytes_per_s,
         moved_page_cost,
         equilibrium: known.policy.equilibrium(op),
-        residual_rms: model.rms(fit.squares),
-        r_squared: model.r_squared(fit.squares),
+        residual_rms: model.rms(&fit),
+        r_squared: model.r_squared(&fit),
         fitted: fit.values,
         verdict: Verdict::Determined,
     };

@@ -27,7 +27,7 @@ pub(super) struct Fit {
     pub(super) values: Vec<f64>,
     /// Throughput before collection; 1 for write amplification.
     pub(super) fresh: f64,
-    /// Sum of the squares of what is left.
+    /// Sum of the squares of what is left, by what was measured: a fast drive is not more exact than a slow one.
     pub(super) squares: f64,
 }
 
@@ -115,15 +115,17 @@ impl<'a> Model<'a> {
                 .map(|a| 1.0 / (1.0 + cost * (a - 1.0)))
                 .collect();
             let fresh = fresh.unwrap_or_else(|| {
-                let both: f64 = shape.iter().zip(value).map(|(s, v)| s * v).sum();
-                let own: f64 = shape.iter().map(|s| s * s).sum();
+                let both: f64 = shape.iter().zip(value).map(|(s, v)| s / v).sum();
+                let own: f64 = shape.iter().zip(value).map(|(s, v)| (s / v).powi(2)).sum();
                 both / own
             });
             (shape.iter().map(|s| s * fresh).collect(), fresh)
         } else {
             (means, 1.0)
         };
-        let squares = values.iter().zip(value).map(|(m, v)| (m - v).powi(2)).sum();
+        let squares = (values.iter().zip(value))
+            .map(|(m, v)| (m / v - 1.0).powi(2))
+            .sum();
         Fit {
             values,
             fresh,
@@ -131,19 +133,31 @@ impl<'a> Model<'a> {
         }
     }
 
-    #[allow(clippy::cast_precision_loss)] // points
-    pub(super) fn rms(&self, squares: f64) -> f64 {
-        (squares / self.points() as f64).sqrt()
+    /// Root of the mean square of what a fit leaves, in the series' unit.
+    pub(super) fn rms(&self, fit: &Fit) -> f64 {
+        self.root_of_mean(self.left(fit))
     }
 
-    pub(super) fn r_squared(&self, squares: f64) -> Option<f64> {
+    /// Share of the variance that a fit explains.
+    pub(super) fn r_squared(&self, fit: &Fit) -> Option<f64> {
         let total = self.total();
-        (total > 0.0).then(|| 1.0 - squares / total)
+        (total > 0.0).then(|| 1.0 - self.left(fit) / total)
+    }
+
+    /// Sum of the squares of what is left, in the series' unit.
+    fn left(&self, fit: &Fit) -> f64 {
+        let pairs = fit.values.iter().zip(self.series.value);
+        pairs.map(|(m, v)| (m - v).powi(2)).sum()
+    }
+
+    #[allow(clippy::cast_precision_loss)] // points
+    fn root_of_mean(&self, squares: f64) -> f64 {
+        (squares / self.points() as f64).sqrt()
     }
 
     /// Standard deviation over mean.
     pub(super) fn variation(&self) -> f64 {
-        self.rms(self.total()) / self.mean()
+        self.root_of_mean(self.total()) / self.mean()
     }
 
     /// Whether neighbours among the values resemble each other no more than chance has it: the
@@ -160,16 +174,17 @@ impl<'a> Model<'a> {
     pub(super) fn own_error(&self, point: &Point, fit: &Fit) -> f64 {
         let later = self.fit_later(point, Some(fit.fresh), BEGIN_ERROR);
         let moved: f64 = (later.values.iter().zip(&fit.values))
-            .map(|(later, now)| (later - now).powi(2))
+            .map(|(later, now)| (later / now - 1.0).powi(2))
             .sum();
-        let of = |v: &f64| (MODEL_ERROR * v).powi(2);
-        self.series.value.iter().map(of).sum::<f64>() + moved
+        #[allow(clippy::cast_precision_loss)] // points
+        let points = self.points() as f64;
+        points * MODEL_ERROR.powi(2) + moved
     }
 
-    /// What the model leaves, by point.
+    /// What the model leaves, by point, by what was measured.
     pub(super) fn residuals(&self, fit: &Fit) -> Vec<f64> {
-        let value = self.series.value;
-        fit.values.iter().zip(value).map(|(m, v)| v - m).collect()
+        let pairs = fit.values.iter().zip(self.series.value);
+        pairs.map(|(m, v)| 1.0 - m / v).collect()
     }
 
     #[allow(clippy::cast_precision_loss)] // points

@@ -12,8 +12,14 @@ pub(crate) const PAGES_PER_BLOCK: u32 = 128;
 /// Of the drive, between two points.
 pub(crate) const STEP: f64 = 0.05;
 
-/// Write amplification of a drive of 4,000 blocks, by steps of [`STEP`] drive writes.
-pub(crate) fn simulate(op: f64, collection: Collection, start: Start, points: u32) -> Vec<f64> {
+/// Write amplification of a drive of 4,000 blocks, by steps of so many drive writes.
+pub(crate) fn simulate(
+    op: f64,
+    collection: Collection,
+    start: Start,
+    points: u32,
+    step: f64,
+) -> Vec<f64> {
     let pages = 4000 * PAGES_PER_BLOCK;
     let geometry = Geometry::new(pages.into(), op, PAGES_PER_BLOCK, 4096).expect("a geometry");
     let settings = Settings {
@@ -43,7 +49,7 @@ pub(crate) fn simulate(op: f64, collection: Collection, start: Start, points: u3
     (0..points)
         .map(|_| {
             ftl.reset_counters();
-            run(&mut ftl, &mut workload, part(STEP).into());
+            run(&mut ftl, &mut workload, part(step).into());
             let counters = ftl.counters();
             counters.write_amplification().expect("there were writes")
         })
@@ -75,7 +81,7 @@ fn compare(op: f64, policy: Policy, start: Start) {
         }
     };
     let curve = theory::over_writes(equilibrium, start, STEP * f64::from(points));
-    let found = simulate(op, collection, start, points);
+    let found = simulate(op, collection, start, points, STEP);
     let squares: f64 = (0..)
         .zip(&found)
         .map(|(step, a)| (a / mean(&curve, step) - 1.0).powi(2))
