@@ -1,6 +1,8 @@
 //! One large file, written over in its midst: the page patterns within a filesystem.
 
 use super::pages::Scattered;
+use std::fmt;
+
 use super::plan::{Namespace, Plan};
 use super::zipf::Zipf;
 use super::{Operation, Workload};
@@ -16,7 +18,7 @@ pub enum Pattern {
         /// 0 is uniform, 1 Zipf's own.
         exponent: f64,
     },
-    /// A hot part at the head of the file gets most of them.
+    /// A hot part at the head gets most of them.
     HotCold {
         /// Of the pages.
         hot_share: f64,
@@ -25,6 +27,28 @@ pub enum Pattern {
     },
     /// One after the other, again and again.
     Sequential,
+}
+
+/// `uniform`, `zipf:0.9`, `hot-cold:20/80` (per cent of the pages, of the writes), `sequential`.
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Rounded so that 0.07 * 100 is 7 and not 7.000000000000001.
+        let percent = |share: f64| (share * 1e8).round() / 1e6;
+        match *self {
+            Self::Uniform => f.write_str("uniform"),
+            Self::Sequential => f.write_str("sequential"),
+            Self::Zipf { exponent } => write!(f, "zipf:{exponent}"),
+            Self::HotCold {
+                hot_share,
+                hot_traffic,
+            } => write!(
+                f,
+                "hot-cold:{}/{}",
+                percent(hot_share),
+                percent(hot_traffic)
+            ),
+        }
+    }
 }
 
 /// A file and how it is written over.

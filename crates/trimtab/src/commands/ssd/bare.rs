@@ -6,13 +6,14 @@ use super::document::{self, Document};
 use super::memory;
 use super::progress::Meter;
 use super::spec::{Basis, PAGES_PER_BLOCK};
-use super::values::{self, Pattern};
+use super::values;
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use crate::output;
 use flash::ftl::{Collection, Counters, Ftl, PowerOn, Settings, Timeless};
 use flash::geometry::Geometry;
 use flash::theory;
+use flash::workload::database::Pattern;
 use flash::workload::pages::{HotCold, Sequential, Uniform, UniformTrim, Zipfian};
 use flash::workload::{self, PageWorkload};
 

@@ -6,13 +6,13 @@
 
 use super::bare::Setting;
 use super::days::Plan;
-use super::values::{self, Pattern};
+use super::values;
 use flash::filesystem::{Discarding, Filesystem, Reach, Settings as FsSettings};
 use flash::ftl::{Ftl, PageState, PowerOn, Settings, Timeless};
 use flash::geometry::Geometry;
 use flash::scenario::{Kind, Trims};
 use flash::workload::churn::{Churn, Churning};
-use flash::workload::database::{Database, Updating};
+use flash::workload::database::{Database, Pattern, Updating};
 use flash::workload::log::{Log, Logging};
 use flash::workload::lsm::{Lsm, LsmTree};
 use flash::workload::mix::Mix;

@@ -7,6 +7,7 @@ use super::numbers::{bytes, digits, percent};
 use super::spec::shown;
 use super::table;
 use crate::commands::trim::words::Page;
+use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use crate::output;
 use flash::calibrate::{
@@ -35,7 +36,7 @@ const PAGES_PER_BLOCK: u32 = 256;
 ///
 /// # Errors
 /// When the series cannot be read or fitted; that it determines nothing is no error.
-pub fn run(arguments: &Calibrate) -> Result<ExitCode, CommandError> {
+pub fn run(arguments: &Calibrate, config: &SsdConfig) -> Result<ExitCode, CommandError> {
     let name = shown(&arguments.series);
     let text = read(&arguments.series, &name)?;
     let (time_s, mut value) = parse(&text, &name)?;
@@ -94,7 +95,7 @@ pub fn run(arguments: &Calibrate) -> Result<ExitCode, CommandError> {
         };
         CommandError::new(Kind::Input, format!("{name}: {error}")).hint(hint)
     })?;
-    match arguments.format.unwrap_or_default() {
+    match arguments.format.or(config.format).unwrap_or_default() {
         SsdFormat::Text => output::print(&words(&name, &series, &found))?,
         SsdFormat::Csv => output::print(&csv(&series, &found))?,
         SsdFormat::Html => output::print(&page(&name, &series, &found))?,

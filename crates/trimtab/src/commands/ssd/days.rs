@@ -5,13 +5,11 @@ use super::bare::refuse;
 use super::from_host::Found;
 use super::load::{self, Mix, TrimWhen, What};
 use super::spec::Basis;
-use super::values::Pattern;
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use flash::ftl::Collection;
 use flash::scenario::{self, DriveSpec, Outcome, Point, Scenario, ScenarioError};
 use flash::time::Timing;
-use flash::workload::database;
 use flash::workload::rhythm::Rhythm;
 use std::ops::ControlFlow;
 
@@ -349,18 +347,7 @@ fn parts(mix: &Mix, page_bytes: u32) -> Vec<scenario::Part> {
         let kind = match part.what {
             What::Files(_, kind) => kind,
             What::Pages(pattern) => scenario::Kind::Database {
-                pattern: match pattern {
-                    Pattern::Uniform => database::Pattern::Uniform,
-                    Pattern::Sequential => database::Pattern::Sequential,
-                    Pattern::Zipf { exponent } => database::Pattern::Zipf { exponent },
-                    Pattern::HotCold {
-                        hot_share,
-                        hot_traffic,
-                    } => database::Pattern::HotCold {
-                        hot_share,
-                        hot_traffic,
-                    },
-                },
+                pattern,
                 write_bytes: page_bytes.into(),
             },
         };

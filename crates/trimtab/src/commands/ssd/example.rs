@@ -5,6 +5,7 @@ mod schedules;
 mod ten_runs;
 
 use super::args::{Example, ExampleName};
+use crate::config::SsdConfig;
 use crate::error::CommandError;
 pub use five_pages::FivePages;
 pub use schedules::Schedules;
@@ -17,8 +18,8 @@ const SOURCE: &str = "example";
 ///
 /// # Errors
 /// When it could not run.
-pub fn run(arguments: &Example, quiet: bool) -> Result<(), CommandError> {
-    let format = arguments.format.unwrap_or_default();
+pub fn run(arguments: &Example, config: &SsdConfig, quiet: bool) -> Result<(), CommandError> {
+    let format = arguments.format.or(config.format).unwrap_or_default();
     match arguments.name {
         ExampleName::FivePages => five_pages::run(format),
         ExampleName::TenRuns => ten_runs::run(format, quiet),

@@ -49,7 +49,12 @@ pub struct Found {
 ///
 /// # Errors
 /// When it cannot be read, or there is no such mount.
-pub fn read(days: &Days, mount_point: &str, config: &Config) -> Result<Found, CommandError> {
+pub fn read(
+    days: &Days,
+    mount_point: &str,
+    config: &Config,
+    wants_measured: bool,
+) -> Result<Found, CommandError> {
     let opened = match (&days.bundle, &days.root) {
         (Some(bundle), _) => source::stored(bundle, "bundle")?,
         (None, Some(root)) => source::stored(root, "directory")?,
@@ -60,7 +65,7 @@ pub fn read(days: &Days, mount_point: &str, config: &Config) -> Result<Found, Co
         data_path: Vec::new(),
     };
     // Flags outrank facts: where they say it, the drives need not be asked.
-    let ask_drives = days.host_written.is_none();
+    let ask_drives = wants_measured && days.host_written.is_none();
     let read = if ask_drives {
         source::read_with_drive_writes
     } else {

@@ -1,8 +1,9 @@
 //! Workloads and trim schedules as people write them.
 
-use super::values::{PATTERNS, Pattern, pattern, tenth};
+use super::values::{PATTERNS, pattern, tenth};
 use flash::filesystem::Reach;
 use flash::scenario::{Kind, Schedule, Trims};
+use flash::workload::database::Pattern;
 use std::fmt;
 
 /// One of the workloads of a mix.

@@ -70,13 +70,13 @@ pub fn run(arguments: &Ssd, config: &Config, quiet: bool) -> Result<ExitCode, Co
             let found = days
                 .from_host
                 .as_deref()
-                .map(|mount| from_host::read(days, mount, config))
+                .map(|mount| from_host::read(days, mount, config, false))
                 .transpose()?;
             return sweep::run(arguments, found.as_ref(), &config.ssd, quiet);
         }
         SsdCommand::Replay(arguments) => replay::run(arguments, &config.ssd, quiet)?,
-        SsdCommand::Example(arguments) => example::run(arguments, quiet)?,
-        SsdCommand::Calibrate(arguments) => return calibrate::run(arguments),
+        SsdCommand::Example(arguments) => example::run(arguments, &config.ssd, quiet)?,
+        SsdCommand::Calibrate(arguments) => return calibrate::run(arguments, &config.ssd),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -111,7 +111,7 @@ pub fn run(arguments: &Arguments, config: &SsdConfig, quiet: bool) -> Result<(),
     let names: Vec<String> = arguments.traces.iter().map(|trace| shown(trace)).collect();
     let names = names.join(", ");
     let warnings = warnings(arguments, &plan, &replayed, &stats);
-    match arguments.format.unwrap_or_default() {
+    match arguments.format.or(config.format).unwrap_or_default() {
         SsdFormat::Json => {
             let answer = document::Answer::Replay(Box::new(answer));
             let mut document = Document::new(format!("trace {names}"), answer)?;

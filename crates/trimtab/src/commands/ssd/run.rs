@@ -61,7 +61,7 @@ fn found(
     config: &Config,
 ) -> Result<Option<Found>, CommandError> {
     mount
-        .map(|mount| from_host::read(&arguments.scene.days, mount, config))
+        .map(|mount| from_host::read(&arguments.scene.days, mount, config, true))
         .transpose()
 }
 

@@ -84,7 +84,7 @@ pub fn run(
         .first()
         .map_or_else(String::new, |job| job.common(found.is_some()));
     let answer = Answer::new(&common, rows, is_bare);
-    match arguments.format.unwrap_or_default() {
+    match arguments.format.or(config.format).unwrap_or_default() {
         SsdFormat::Text => {
             output::print(&answer.text(usize::from(output::terminal_columns())))?;
         }

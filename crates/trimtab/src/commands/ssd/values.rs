@@ -7,8 +7,8 @@ use flash::scenario::History;
 use flash::theory::Start;
 use flash::time::Timing;
 use flash::trace::Format;
+use flash::workload::database::Pattern;
 use flash::workload::rhythm::Rhythm;
-use std::fmt;
 
 /// Drive writes above this are a mistake.
 pub const PASSES_MAX: f64 = 1e6;
@@ -187,27 +187,6 @@ pub fn power_on(text: &str) -> Result<PowerOn, String> {
     }
 }
 
-/// Who writes what.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Pattern {
-    /// Any page, equally likely.
-    Uniform,
-    /// By Zipf's law.
-    Zipf {
-        /// 0 is uniform, 1 Zipf's own.
-        exponent: f64,
-    },
-    /// A small part gets most writes.
-    HotCold {
-        /// Of the pages.
-        hot_share: f64,
-        /// Of the writes.
-        hot_traffic: f64,
-    },
-    /// One page after the other.
-    Sequential,
-}
-
 /// What is understood where a page pattern stands.
 pub const PATTERNS: &str =
     "uniform, zipf:S (zipf:0.9), hot-cold:PAGES/WRITES (hot-cold:20/80) or sequential";
@@ -248,25 +227,6 @@ fn hot_cold(numbers: &str) -> Option<Pattern> {
         hot_share: percent(pages)?,
         hot_traffic: percent(writes)?,
     })
-}
-
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Uniform => f.write_str("uniform"),
-            Self::Sequential => f.write_str("sequential"),
-            Self::Zipf { exponent } => write!(f, "zipf:{exponent}"),
-            Self::HotCold {
-                hot_share,
-                hot_traffic,
-            } => write!(
-                f,
-                "hot-cold:{}/{}",
-                tenth(hot_share * 100.0),
-                tenth(hot_traffic * 100.0)
-            ),
-        }
-    }
 }
 
 /// Rounded so that 0.07 * 100 is 7 and not 7.000000000000001.
