@@ -4,8 +4,7 @@
 //! delete and the next trim a page is free above and full of valuable data below: collection moves it
 //! again and again. [`Filesystem::space`] counts these pages.
 //!
-//! **Allocation** is next-fit over groups (`filesystem/free.rs`): a new file goes to the next group in
-//! turn, as XFS rotates its allocation groups; it grows in place as long as the page behind its last
+//! **Allocation** is next-fit over groups (`filesystem/free.rs`): a new file goes to a group drawn at random; it grows in place as long as the page behind its last
 //! one is free; else it takes the next free extent behind the group's cursor that is long enough, or
 //! the longest of the next few, as ext4's stream allocation goes on where it last stopped. Files that
 //! grow side by side and die at different times leave the holes that real filesystems have.
@@ -27,6 +26,7 @@ use thiserror::Error;
 use self::bits::Bits;
 use self::free::FreeExtents;
 use crate::ftl::{Ftl, Medium};
+use crate::random::Random;
 use crate::workload::Operation;
 
 /// What a filesystem writes to: pages of one device.
@@ -98,7 +98,7 @@ pub enum Reach {
 pub struct Settings {
     /// Pages of the device.
     pub pages: u32,
-    /// Groups that new files go to in turn; 4 is what `mkfs.xfs` makes of a single drive. At least 1,
+    /// Groups that new files are spread over; 4 is what `mkfs.xfs` makes of a single drive. At least 1,
     /// and at most one by page.
     pub groups: u32,
     /// Where files go on.
@@ -112,6 +112,8 @@ pub struct Settings {
     pub reach: Reach,
     /// The drive holds data in every page: nothing was discarded when the filesystem was made.
     pub dirty: bool,
+    /// Of the groups that are drawn.
+    pub seed: u64,
 }
 
 impl Settings {
@@ -125,6 +127,7 @@ impl Settings {
             remembers_trims: false,
             reach: Reach::default(),
             dirty: false,
+            seed: 1,
         }
     }
 }
@@ -202,7 +205,7 @@ pub struct Filesystem {
     settings: Settings,
     free: FreeExtents,
     files: Vec<Option<File>>,
-    next_group: u32,
+    random: Random,
     live_pages: u32,
     /// Pages that the drive holds data for; all live ones.
     held: Bits,
@@ -211,6 +214,9 @@ pub struct Filesystem {
     stale: Bits,
     believed_untrimmed: u32,
 }
+
+/// Sets what is drawn here apart from a workload of the same seed.
+const GROUPS: u64 = u64::from_be_bytes(*b"fs::grou");
 
 impl Filesystem {
     /// An empty filesystem.
@@ -231,7 +237,7 @@ impl Filesystem {
             settings,
             free: FreeExtents::new(settings.pages, settings.groups, settings.allocation),
             files: Vec::new(),
-            next_group: 0,
+            random: Random::new(settings.seed ^ GROUPS),
             live_pages: 0,
             held,
             free_untrimmed: untrimmed,
@@ -314,10 +320,9 @@ impl Filesystem {
         self.files[index] = Some(File {
             extents: Vec::new(),
             pages: 0,
-            group: self.next_group,
+            group: self.random.below_u32(self.settings.groups),
             stream,
         });
-        self.next_group = (self.next_group + 1) % self.settings.groups;
         Ok(())
     }
 

@@ -70,6 +70,27 @@ fn what_is_deleted_is_untrimmed_until_a_trim() {
     assert_eq!(filesystem.space().free_untrimmed_pages, 0);
 }
 
+/// A load creates large and small files in a fixed order: taken in turn, groups would get one kind each.
+#[test]
+fn files_of_a_regular_load_are_spread_over_the_groups() {
+    let pages = 40_000;
+    let mut disk = Told::new(pages);
+    let mut filesystem = Filesystem::new(Settings::new(pages));
+    for file in 0..400 {
+        let large = file % 4 == 0;
+        filesystem.create(file, 0).unwrap();
+        let pages = if large { 70 } else { 1 };
+        filesystem.append(file, pages, &mut disk).unwrap();
+    }
+    let group_pages = pages / 4;
+    for group in 0..4 {
+        let pages = group * group_pages..(group + 1) * group_pages;
+        let live = pages.filter(|&page| filesystem.is_live(page)).count();
+        // 100 large files in four groups: 25 each, and a standard deviation of 4.3.
+        assert!((700..2_800).contains(&live), "{group}: {live}");
+    }
+}
+
 #[test]
 fn what_is_used_again_is_live_and_no_more_untrimmed() {
     let mut disk = Told::new(100);
@@ -261,6 +282,7 @@ proptest! {
         let mut filesystem = Filesystem::new(Settings {
             pages,
             groups: groups.min(pages),
+            seed: 1,
             allocation: if first_fit { Allocation::FirstFit } else { Allocation::NextFit },
             discarding: if online { Discarding::Online } else { Discarding::Never },
             remembers_trims,

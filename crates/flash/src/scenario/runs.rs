@@ -154,6 +154,7 @@ impl Runs {
         let mut filesystem = Filesystem::new(filesystem::Settings {
             reach,
             dirty: self.history != History::Discarded,
+            seed: self.seed,
             ..filesystem::Settings::new(pages)
         });
         let mut wire = Wire {

@@ -107,6 +107,7 @@ fn simulate<'a>(
         remembers_trims: scenario.remembers_trims,
         reach,
         dirty: scenario.history != History::Discarded,
+        seed: scenario.seed,
         ..filesystem::Settings::new(pages)
     });
     let mut simulation = Simulation {

@@ -83,14 +83,15 @@ fn free_space_is_spare_area_once_the_drive_knows() {
             history,
             trims,
             reach,
+            pages_max: 1 << 17,
             ..uniform()
         };
         let outcome = go(&scenario);
         let expected = theory::greedy(spare, 128);
         let found = write_amplification(&outcome);
-        // 512 blocks: one that is open for moved pages is missed in so small a spare area.
+        // 1,024 blocks: one that is open for moved pages is missed in so small a spare area.
         assert!(
-            close(found, expected, 0.04),
+            close(found, expected, 0.03),
             "{found} {expected} {scenario:?}"
         );
         let untrimmed = outcome.intervals.last().unwrap().free_untrimmed_share;

@@ -164,6 +164,7 @@ pub fn of_plan(plan: &Plan) -> Film {
             Trims::Never | Trims::Periodic(_) => Discarding::Never,
         },
         reach: scenario.reach,
+        seed: scenario.seed,
         ..FsSettings::new(PAGES)
     });
     let mut mix = mix(plan);
