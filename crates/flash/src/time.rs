@@ -20,13 +20,15 @@
 
 mod clock;
 mod divisor;
+mod parts;
 mod record;
 mod slots;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use clock::{Clock, SlcUse};
+pub use clock::Clock;
 pub use divisor::Divisor;
+pub use parts::SlcUse;
 pub use record::{Flow, Interval, Kind, Percentiles, Recorder, Served};
 pub use slots::Slots;
 

@@ -1,13 +1,8 @@
 //! When every part of the drive is free again.
 
-use super::{
-    CollectionPace, DiscardHandling, DiscardTiming, Divisor, MAX_CHANNELS, MAX_DIES, Served,
-    SlcFull, Slots, Timing, TimingError,
-};
+use super::parts::{CHANNELS, Costs, DIES, Debt, Discard, Flash, Slc, SlcUse, ns};
+use super::{CollectionPace, DiscardHandling, Divisor, Served, Slots, Timing, TimingError};
 use crate::ftl::Medium;
-
-const DIES: usize = MAX_DIES as usize;
-const CHANNELS: usize = MAX_CHANNELS as usize;
 
 /// The time of a drive, in nanoseconds from power-on. It hears the flash as a [`Medium`]; a request is what lies
 /// between [`Clock::begin`] and [`Clock::end`].
@@ -55,80 +50,6 @@ fn head(first: u32, pages: u32, debt: &Debt) -> std::ops::Range<u32> {
     first..first + pages.min(most).min(until)
 }
 
-/// What things take. Apart from what changes, so that a loop over pages has it in registers.
-#[derive(Debug, Clone, Copy)]
-struct Costs {
-    dies: Divisor,
-    channels: u32,
-    transfer_ns: u64,
-    /// A page occupies its die.
-    program_busy_ns: u64,
-    /// A page waits for its die.
-    program_ns: u64,
-    read_ns: u64,
-    /// A die erases its part of a block.
-    erase_ns: u64,
-    link_ns: u64,
-    command_ns: u64,
-    suspend_ns: Option<u64>,
-    /// Reading the whole block, all dies together; a victim's valid pages take at most this.
-    block_read_ns: u64,
-    pages_per_block: u32,
-    pace: CollectionPace,
-}
-
-/// What is still to be done of collections, in equal parts.
-#[derive(Debug, Clone, Copy, Default)]
-struct Debt {
-    parts: u32,
-    /// Pages of the host before the next part.
-    pages: u32,
-    /// Of each die.
-    die_ns: u64,
-    /// Of each channel.
-    channel_ns: u64,
-}
-
-impl Debt {
-    /// A victim of so many valid pages comes to what is still to be done. The host may write as many pages as
-    /// it makes room for before all of it has to be through.
-    #[inline]
-    fn add(&mut self, costs: &Costs, valid: u32) {
-        let room = costs.pages_per_block.saturating_sub(valid);
-        self.parts += costs.dies.quotient(room).max(1);
-        let (dies, valid) = (u64::from(costs.dies.get()), u64::from(valid));
-        let reads_ns = (valid * costs.read_ns).min(costs.block_read_ns);
-        let moves_ns = reads_ns + valid * costs.program_busy_ns;
-        self.die_ns += moves_ns / dies + costs.erase_ns;
-        self.channel_ns += 2 * valid * costs.transfer_ns / u64::from(costs.channels);
-    }
-
-    /// Whether a part comes before the next page.
-    #[inline]
-    fn is_due(&self) -> bool {
-        self.parts > 0 && self.pages == 0
-    }
-
-    /// Takes a part: what each die and each channel then does.
-    #[inline]
-    fn take(&mut self, costs: &Costs) -> (u64, u64) {
-        let parts = match costs.pace {
-            CollectionPace::AtOnce => 1,
-            CollectionPace::Even => u64::from(self.parts),
-        };
-        let (die_ns, channel_ns) = (self.die_ns / parts, self.channel_ns / parts);
-        if parts == 1 {
-            *self = Self::default();
-        } else {
-            self.parts -= 1;
-            self.die_ns -= die_ns;
-            self.channel_ns -= channel_ns;
-            self.pages = costs.dies.get();
-        }
-        (die_ns, channel_ns)
-    }
-}
-
 /// When things are free, but for dies and channels.
 #[derive(Debug, Clone, Copy, Default)]
 struct Moments {
@@ -148,76 +69,6 @@ struct Moments {
     discard_free: u64,
     /// All dies are free; kept where there is an SLC cache.
     quiet: u64,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Discard {
-    fixed_ns: u64,
-    range_ns: u64,
-    byte_ns: f64,
-    /// One page.
-    page_ns: u64,
-    handling: DiscardHandling,
-}
-
-impl Discard {
-    fn new(timing: &DiscardTiming, page_bytes: u32) -> Self {
-        let mut discard = Self {
-            fixed_ns: ns(timing.fixed_us),
-            range_ns: ns(timing.range_us),
-            byte_ns: timing.byte_ns,
-            page_ns: 0,
-            handling: timing.handling,
-        };
-        discard.page_ns = discard.cost_ns(1, page_bytes.into());
-        discard
-    }
-
-    #[allow(
-        clippy::cast_precision_loss,      // an eighth of a byte in 2^53 is nothing
-        clippy::cast_possible_truncation, // saturates, which is as good as never
-        clippy::cast_sign_loss            // never negative, checked
-    )]
-    fn cost_ns(&self, ranges: u64, bytes: u64) -> u64 {
-        let bytes_ns = (bytes as f64 * self.byte_ns).round() as u64;
-        self.fixed_ns
-            .saturating_add(self.range_ns.saturating_mul(ranges))
-            .saturating_add(bytes_ns)
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Slc {
-    capacity: u64,
-    used: u64,
-    folded: u64,
-    bypassed: u64,
-    busy_ns: u64,
-    program_ns: u64,
-    /// A page that is folded occupies its die.
-    fold_ns: u64,
-    idle_ns: u64,
-    /// Idle time before this was used.
-    folded_until: u64,
-    full: SlcFull,
-}
-
-/// What lies in the SLC cache, and what went through it, in pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SlcUse {
-    /// What it holds at most.
-    pub capacity_pages: u64,
-    /// Written, not yet folded.
-    pub used_pages: u64,
-    /// Folded.
-    pub folded_pages: u64,
-    /// Written directly, because it was full.
-    pub bypassed_pages: u64,
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // at most an hour, checked
-fn ns(us: f64) -> u64 {
-    (us * 1000.0).round() as u64
 }
 
 impl Clock {
@@ -611,68 +462,6 @@ impl Clock {
         slc.used -= folded;
         slc.folded += folded;
         slc.folded_until = now;
-    }
-}
-
-impl Slc {
-    /// What a page of the host takes: occupies its die, waits for its die. `None`: it goes past the cache.
-    #[inline]
-    fn program(&mut self) -> Option<(u64, u64)> {
-        if self.used < self.capacity {
-            self.used += 1;
-            return Some((self.busy_ns, self.program_ns));
-        }
-        match self.full {
-            SlcFull::Fold => {
-                self.folded += 1;
-                Some((self.fold_ns + self.busy_ns, self.fold_ns + self.program_ns))
-            }
-            SlcFull::Bypass => {
-                self.bypassed += 1;
-                None
-            }
-        }
-    }
-}
-
-/// Dies and channels.
-struct Flash<'a> {
-    channel_of: &'a [u8; DIES],
-    die_free: &'a mut [u64; DIES],
-    channel_free: &'a mut [u64; CHANNELS],
-}
-
-impl Flash<'_> {
-    /// A page goes over the channel of its die, from `now` on; when it is there.
-    #[inline]
-    fn transfer(&mut self, costs: &Costs, die: u32, now: u64) -> u64 {
-        let channel = self.channel_of[die as usize % DIES];
-        let channel = &mut self.channel_free[usize::from(channel)];
-        *channel = now.max(*channel) + costs.transfer_ns;
-        *channel
-    }
-
-    /// A page that arrived at its die is programmed, which occupies the die for so long; from when on.
-    #[inline]
-    fn occupy(&mut self, die: u32, arrived: u64, busy_ns: u64) -> u64 {
-        let free = &mut self.die_free[die as usize % DIES];
-        let begins = arrived.max(*free);
-        *free = begins + busy_ns;
-        begins
-    }
-
-    /// Every die and every channel works for so long; when the last die is free.
-    #[inline(never)]
-    fn work(&mut self, costs: &Costs, now: u64, die_ns: u64, channel_ns: u64) -> u64 {
-        let mut last = 0;
-        for free in &mut self.die_free[..costs.dies.get() as usize] {
-            *free = now.max(*free) + die_ns;
-            last = last.max(*free);
-        }
-        for free in &mut self.channel_free[..costs.channels as usize] {
-            *free = now.max(*free) + channel_ns;
-        }
-        last
     }
 }
 

@@ -11,6 +11,7 @@ mod live;
 mod recorded;
 mod ssd;
 mod ssd_output;
+mod ssd_refusals;
 mod ssd_tools;
 mod support;
 mod surroundings;

@@ -1,0 +1,245 @@
+//! What `trimtab ssd` refuses, with a way out.
+
+use crate::ssd::ssd;
+use crate::support::{stderr, stdout};
+
+/// Bare drives: words, and what the complaint names.
+const BARE: &[(&[&str], &str)] = &[
+    (&["run", "--logical-pages", "0"], "number of pages"),
+    (
+        &["run", "--logical-pages", "5000000000"],
+        "1 to 4,294,967,294",
+    ),
+    (&["run", "--logical-pages", "4000000000"], "memory"),
+    (&["run", "--logical-pages", "1000", "--op", "7"], "7%"),
+    (&["run", "--logical-pages", "1000", "--op", "0"], "above 0"),
+    (
+        &["run", "--logical-pages", "1000", "--policy", "lru"],
+        "greedy, fifo",
+    ),
+    (
+        &["run", "--logical-pages", "1000", "--policy", "d-choices:0"],
+        "d-choices:D",
+    ),
+    (
+        &["run", "--logical-pages", "1000", "--pages-per-block", "0"],
+        "pages-per-block",
+    ),
+    (
+        &[
+            "run",
+            "--logical-pages",
+            "1000",
+            "--pages-per-block",
+            "70000",
+        ],
+        "pages-per-block",
+    ),
+    (
+        &["run", "--logical-pages", "1000", "--trim-share", "0.5"],
+        "nothing stays in use",
+    ),
+    (
+        &[
+            "run",
+            "--logical-pages",
+            "1000",
+            "--trim-share",
+            "0.1",
+            "--workload",
+            "zipf:1",
+        ],
+        "uniform",
+    ),
+    (&["run", "--logical-pages", "1000", "--streams"], "hot-cold"),
+    (
+        &["run", "--logical-pages", "1000", "--workload", "lucene"],
+        "files",
+    ),
+    (
+        &["run", "--logical-pages", "1000", "--fill", "50%"],
+        "--fill",
+    ),
+    (&["run", "--logical-pages", "1000", "--days", "5"], "--days"),
+    (
+        &["run", "--logical-pages", "1000", "--capacity", "1TB"],
+        "cannot be used with",
+    ),
+    (
+        &["run", "--logical-pages", "3", "--workload", "hot-cold:1/99"],
+        "divided",
+    ),
+    (
+        &[
+            "run",
+            "--logical-pages",
+            "1000",
+            "--writes",
+            "18446744073709551615",
+        ],
+        "a million drive writes",
+    ),
+    (
+        &["run", "--logical-pages", "1000", "--page-bytes", "16"],
+        "512 bytes",
+    ),
+    (&["run", "--logical-pages", "1000", "--root", "/"], "--root"),
+    (
+        &["run", "--logical-pages", "1000", "--bundle", "x"],
+        "--bundle",
+    ),
+];
+
+/// Drives below filesystems.
+const DAYS: &[(&[&str], &str)] = &[
+    (&["run"], "--capacity"),
+    (&["run", "--capacity", "1TB"], "--writes-per-day"),
+    (&["run", "--capacity", "big"], "expected a size"),
+    (
+        &[
+            "run",
+            "--capacity",
+            "1TB",
+            "--writes-per-day",
+            "1GB",
+            "--trim-share",
+            "0.1",
+        ],
+        "--trim",
+    ),
+    (
+        &[
+            "run",
+            "--capacity",
+            "1TB",
+            "--writes-per-day",
+            "1GB",
+            "--passes",
+            "3",
+        ],
+        "--passes",
+    ),
+    (
+        &[
+            "run",
+            "--capacity",
+            "1TB",
+            "--writes-per-day",
+            "1GB",
+            "--trim",
+            "monthly",
+        ],
+        "weekly",
+    ),
+    (
+        &[
+            "run",
+            "--capacity",
+            "1TB",
+            "--writes-per-day",
+            "1GB",
+            "--fill",
+            "100%",
+        ],
+        "below 100%",
+    ),
+    (
+        &["run", "--capacity", "10MB", "--writes-per-day", "1GB"],
+        "at least 4096",
+    ),
+    (
+        &[
+            "run",
+            "--capacity",
+            "1TB",
+            "--writes-per-day",
+            "1GB",
+            "--chunk",
+            "1KiB",
+            "--drives",
+            "2",
+        ],
+        "chunk",
+    ),
+    (
+        &[
+            "run",
+            "--capacity",
+            "1TB",
+            "--writes-per-day",
+            "1GB",
+            "--preset",
+            "plc",
+        ],
+        "qlc",
+    ),
+    (
+        &[
+            "run",
+            "--capacity",
+            "1TB",
+            "--writes-per-day",
+            "1GB",
+            "--drive",
+            "/nonexistent.toml",
+        ],
+        "No such file",
+    ),
+    (
+        &["run", "--from-host", "/", "--root", "/nonexistent"],
+        "nonexistent",
+    ),
+];
+
+/// The other commands.
+const OTHERS: &[(&[&str], &str)] = &[
+    (
+        &["sweep", "--logical-pages", "1000", "--trim", "weekly"],
+        "cannot be used with",
+    ),
+    (
+        &["sweep", "--capacity", "1TB", "--trim-share", "0.1"],
+        "--trim",
+    ),
+    (
+        &[
+            "sweep",
+            "--capacity",
+            "1TB",
+            "--host-written",
+            "1TB",
+            "--media-written",
+            "2TB",
+        ],
+        "--media-written",
+    ),
+    (&["run", "--drive", "/dev/zero"], "more than 1 MiB"),
+    (
+        &["replay", "/dev/zero", "--trace-format", "msr"],
+        "no end of line",
+    ),
+    (&["replay"], "TRACE"),
+    (&["replay", "/nonexistent.csv"], "No such file"),
+    (&["replay", "/"], "directory"),
+    (&["replay", "/etc/passwd"], "--trace-format"),
+    (&["replay", "x", "--trace-format", "pcap"], "msr"),
+    (&["example", "six-pages"], "five-pages"),
+    (&["calibrate", "/nonexistent.csv"], "No such file"),
+    (&["calibrate", "/etc/passwd"], "line 2"),
+];
+
+#[test]
+fn bad_words_are_refused_with_a_way_out() {
+    for (words, named) in [BARE, DAYS, OTHERS].concat() {
+        let output = ssd(words);
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{words:?}: {}",
+            stdout(&output)
+        );
+        let complaint = stderr(&output);
+        assert!(complaint.contains(named), "{words:?}: {complaint}");
+        assert!(stdout(&output).is_empty(), "{words:?}");
+    }
+}
