@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # How fast the translation layer is, beside a plain loop and, where it is at hand, beside ftlsim; and what a sweep
-# gains from more cores.
+# gains from more cores; and how fast traces are read.
 #
 #   make bench-ssd                        1, 4, 16, 64 and 256 million pages: some minutes, 8 GB
 #   SIZES="1 16" benches/ssd/speed.sh           millions of pages
@@ -9,8 +9,8 @@
 # ftlsim is compiled in a temporary directory, and none of it is kept.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-cargo build --locked -q --release -p flash --example speed >&2
-speed=${CARGO_TARGET_DIR:-target}/release/examples/speed
+cargo build --locked -q --release -p flash --example speed --example trace_speed >&2
+examples=${CARGO_TARGET_DIR:-target}/release/examples
 if [ -n "${FTLSIM:-}" ]; then
     dir=$(mktemp -d)
     trap 'rm -rf "$dir"' EXIT
@@ -27,6 +27,8 @@ PYTHON
     export FTLSIM_RUN=$dir/ftlsim
 fi
 # shellcheck disable=SC2086 # one argument for each size
-"$speed" ${SIZES:-1 4 16 64 256}
+"$examples/speed" ${SIZES:-1 4 16 64 256}
 echo
 benches/ssd/sweep.sh
+echo
+"$examples/trace_speed"
