@@ -237,12 +237,12 @@ impl Sitting<'_> {
         let mut ear = Ear::new(teller, point, layers.leaves(), &self.ways, settings);
         let outcome = pass::run(parts, &pass_options, &mut ear);
         let mut warnings = ear.warnings;
+        if let Some(guard) = guard.into_inner() {
+            lowering::put_back(run, guard, point, teller, &mut warnings);
+        }
         if earlier.is_none() && outcome.survey.is_none() && outcome.progress.steps == 0 {
             // What was written before it worked is no checkpoint worth keeping.
             self.undo(&outcome.ended)?;
-        }
-        if let Some(guard) = guard.into_inner() {
-            lowering::put_back(run, guard, point, teller, &mut warnings);
         }
         let over = Over {
             target: self.target,
