@@ -41,6 +41,7 @@ guest:
 
 # Every case on every stack.
 lab: guest
+	@./lab/guest/test-drive-logs.sh
 	@./lab/guest/test-trim.sh drives huge schedules
 
 # Processes of a pass killed, and a guest's power cut, at random moments: COUNT=50 and a fifth of it.

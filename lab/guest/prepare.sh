@@ -21,6 +21,9 @@ fi
 # cron and anacron as Debian ships them, for the cases that plant a trim there: unpacked aside, so
 # that the other cases see a host without them.
 cron_packages="cron cron-daemon-common anacron"
+# What reads the logs of drives, unpacked aside for the same reason. (The library's name changes from
+# release to release.)
+drive_packages="smartmontools nvme-cli $(apt-cache depends nvme-cli | awk '$1 == "Depends:" && $2 ~ /^libnvme/ { print $2 }')"
 tools="bash busybox systemctl cryptsetup lvm dmsetup mkfs.xfs mkfs.btrfs mkfs.ext4 mount umount setpriv
     thin_check kmod mdadm fstrim xfs_io xfs_repair xfs_db e2fsck dumpe2fs btrfs blkid losetup run-parts"
 hash=$(
@@ -28,7 +31,7 @@ hash=$(
         echo "$package $version"
         cat prepare.sh init lab.service
         # shellcheck disable=SC2086
-        apt-cache policy $cron_packages | grep -E '^[a-z]|Candidate:'
+        apt-cache policy $cron_packages $drive_packages | grep -E '^[a-z]|Candidate:'
         for tool in $tools fio; do sha256sum "$(command -v "$tool")"; done
     } | sha256sum | cut -c1-16
 )
@@ -116,6 +119,33 @@ for name in bash systemctl; do ln -sf "/usr/sbin/$name" "$root/usr/bin/$name"; d
 # The kernel itself calls this one to load filesystems and targets.
 ln -sf kmod "$root/usr/sbin/modprobe"
 for name in pvcreate vgcreate lvcreate lvchange lvs vgchange; do ln -sf lvm "$root/usr/sbin/$name"; done
+
+# Each tool in a directory of its own, so that a case can have one without the other.
+drive_tools=$root/usr/share/lab/drive-tools
+mkdir -p "$work/drive-tools"
+# shellcheck disable=SC2086
+(cd "$work/drive-tools" && apt-get download -qq -o APT::Sandbox::User=root $drive_packages >&2 && for deb in ./*.deb; do dpkg-deb -x "$deb" .; done)
+unpacked=$work/drive-tools
+for program in smartctl nvme; do
+    into=$drive_tools/$program
+    mkdir -p "$into/usr/sbin" "$into/usr/lib/x86_64-linux-gnu"
+    cp "$unpacked/usr/sbin/$program" "$into/usr/sbin/"
+    libraries=$(LD_LIBRARY_PATH=$unpacked/usr/lib/x86_64-linux-gnu ldd "$into/usr/sbin/$program")
+    if grep 'not found' <<<"$libraries" >&2; then exit 1; fi
+    { grep -o '/[^ )]*' <<<"$libraries" || true; } | while read -r library; do
+        # The packages' own were unpacked elsewhere; the guest's /lib is a link to usr/lib.
+        path=${library#"$unpacked"}
+        # One that programs of the guest run with must not be written over.
+        [ ! -e "$root$path" ] || continue
+        path=$into/usr/${path#/usr/}
+        mkdir -p "$(dirname "$path")"
+        cp -L "$library" "$path"
+    done
+done
+# smartctl's names of attributes.
+mkdir -p "$drive_tools/smartctl/var/lib/smartmontools/drivedb"
+cp "$work/drive-tools/usr/share/smartmontools/drivedb.h" "$drive_tools/smartctl/var/lib/smartmontools/drivedb/"
+rm -rf "$work/drive-tools"
 
 modules="nvme virtio_pci virtio_blk virtio_scsi sd_mod ahci ata_piix loop scsi_debug null_blk
     9p 9pnet_virtio virtio_rng xfs ext4 btrfs dm-mod dm-crypt dm-thin-pool dm-delay

@@ -49,11 +49,12 @@ fn run(
     let device = format!("/dev/{drive}");
     let mut command = Command::new(program);
     match tool {
-        // Nothing that says whose drive it is, and no log of errors: those take time.
+        // No log of errors: those take time.
         DriveTool::Smartctl if drive.starts_with("nvme") => {
             command.args(["--json=c", "-A", &device])
         }
-        DriveTool::Smartctl => command.args(["--json=c", "-A", "-l", "devstat,1", &device]),
+        // Without -i it does not say how large a sector is, and the device statistics count sectors.
+        DriveTool::Smartctl => command.args(["--json=c", "-i", "-A", "-l", "devstat,1", &device]),
         DriveTool::NvmeSmartLog => command.args(["smart-log", &device, "-o", "json"]),
         DriveTool::NvmeOcp => command.args(["ocp", "smart-add-log", &device, "-o", "json"]),
     };
@@ -105,7 +106,7 @@ mod tests {
                 DriveTool::Smartctl,
                 "sda",
                 "smartctl",
-                "--json=c -A -l devstat,1 /dev/sda C\n",
+                "--json=c -i -A -l devstat,1 /dev/sda C\n",
             ),
             (
                 DriveTool::Smartctl,

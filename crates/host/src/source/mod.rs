@@ -206,7 +206,8 @@ impl Command {
 /// A tool that reads a drive's own counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DriveTool {
-    /// `smartctl --json=c -A`, with the general page of the device statistics of ATA drives.
+    /// `smartctl --json=c -A`; of ATA drives with the general page of the device statistics, and with
+    /// `-i`, which says how large a sector is.
     Smartctl,
     /// `nvme smart-log -o json`: log page 0x02 of any NVMe drive.
     NvmeSmartLog,

@@ -498,6 +498,18 @@ impl Asking<'_, '_> {
                 why: format!("{words} {drive}: not asked, only root may"),
                 needs: Some("root".to_owned()),
             },
+            // nvme-cli ends with the same status whatever the drive answered.
+            Unread::Failed(status)
+                if tool == DriveTool::NvmeOcp && status.starts_with("exit status") =>
+            {
+                Missing {
+                    why: format!(
+                        "{words} {drive}: {status}, as where a drive does not have this log or nvme-cli \
+                         does not know it"
+                    ),
+                    needs: None,
+                }
+            }
             _ => {
                 self.timeouts += usize::from(matches!(unread, Unread::Timeout(_)));
                 Missing {
