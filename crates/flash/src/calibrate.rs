@@ -21,13 +21,14 @@
 //! intervals"), with fewer independent points where neighbouring residuals resemble each other, and by the
 //! squares of [`MODEL_ERROR`] and [`BEGIN_ERROR`] besides. A range that does not end within the
 //! [bounds](self#constants) is open, and what is open on both sides is not determined by the data, whatever the
-//! best value.
+//! best value. Of a long series neighbouring points are joined before it is fitted.
 //!
 //! What this cannot see: writes that are not uniform look like other spare area. Skewed writes that are
 //! mixed in the same blocks make it look smaller, sequential ones larger. It is the *effective* spare
 //! area: that of a drive with uniform writes which decays the same way.
 
 mod curves;
+mod looks;
 mod model;
 mod range;
 mod simplex;
@@ -74,9 +75,22 @@ pub enum HostWrites {
     Saturated,
 }
 
-/// A series; each value is the mean over the time around its moment, from halfway after the point before
-/// to halfway to the next, and as far to both sides at the ends. The decay starts where the first of
-/// these intervals does.
+/// What the time of a point is, of the interval that its value is the mean of. Where points are evenly spaced
+/// it is all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stamps {
+    /// Its end: it begins at the time of the point before, and the first is as long as the second. So `iostat`,
+    /// `fio` and most others tell it.
+    #[default]
+    End,
+    /// Its beginning: it ends at the time of the next point, and the last is as long as the one before.
+    Begin,
+    /// Its middle: it reaches from halfway after the point before to halfway to the next.
+    Middle,
+}
+
+/// A series; each value is the mean over an interval, see [`Stamps`]. The decay starts where the first of these
+/// intervals does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Series<'a> {
     /// Seconds, ascending.
@@ -87,6 +101,8 @@ pub struct Series<'a> {
     pub quantity: Quantity,
     /// How time becomes writes.
     pub host_writes: HostWrites,
+    /// Of which interval a value is.
+    pub stamps: Stamps,
 }
 
 /// How the drive chooses victims.
@@ -216,7 +232,8 @@ pub struct Calibration {
     pub equilibrium: f64,
     /// The model at the points of the series.
     pub fitted: Vec<f64>,
-    /// Root of the mean square of what the model leaves, in the series' unit.
+    /// Root of the mean square of what the model leaves, in the series' unit; of points that were joined,
+    /// where there were many.
     pub residual_rms: f64,
     /// Share of the variance that the model explains; `None` for a series that does not vary.
     pub r_squared: Option<f64>,
@@ -266,7 +283,7 @@ pub fn calibrate(series: &Series, known: &Known) -> Result<Calibration, Calibrat
         equilibrium: known.policy.equilibrium(op),
         residual_rms: model.rms(&fit),
         r_squared: model.r_squared(&fit),
-        fitted: fit.values,
+        fitted: model.at_points(&best.point, fit.fresh),
         verdict: Verdict::Determined,
     };
     calibration.verdict = verdict(&calibration, &model);

@@ -1,9 +1,10 @@
 //! A series, and what numbers make of it.
 
 use super::curves::Curves;
+use super::looks::Looks;
 use super::{
-    BEGIN_ERROR, CAPACITY_WRITTEN, HostWrites, Known, MODEL_ERROR, MOVED_PAGE_COST,
-    OVER_PROVISIONING, Quantity, Series,
+    BEGIN_ERROR, CAPACITY_WRITTEN, Known, MODEL_ERROR, MOVED_PAGE_COST, OVER_PROVISIONING,
+    Quantity, Series,
 };
 use crate::theory::Curve;
 
@@ -31,22 +32,24 @@ pub(super) struct Fit {
     pub(super) squares: f64,
 }
 
-pub(super) struct Model<'a> {
-    series: &'a Series<'a>,
+pub(super) struct Model {
+    quantity: Quantity,
     curves: Curves,
-    /// Bytes written since the start, at the borders of the intervals around the points.
-    borders: Vec<f64>,
+    /// As they came.
+    points: Looks,
+    /// What is fitted.
+    looks: Looks,
     /// Of the logarithms.
     pub(super) bounds: [(f64, f64); 3],
     free: Vec<usize>,
 }
 
-impl<'a> Model<'a> {
+impl Model {
     /// A series that was checked.
-    pub(super) fn new(series: &'a Series<'a>, known: &'a Known) -> Self {
-        let borders = borders(series);
-        let all = borders.last().copied().unwrap_or(0.0);
-
+    pub(super) fn new(series: &Series, known: &Known) -> Self {
+        let points = Looks::of(series);
+        let looks = points.joined(series.quantity);
+        let all = points.bytes();
         let log = |(low, high): (f64, f64)| (low.ln(), high.ln());
         let fixed = |value: f64| (value.ln(), value.ln());
         let capacity = log((all * CAPACITY_WRITTEN.0, all * CAPACITY_WRITTEN.1));
@@ -67,9 +70,10 @@ impl<'a> Model<'a> {
             }
         };
         Self {
-            series,
+            quantity: series.quantity,
             curves: Curves::new(known.policy, known.start),
-            borders,
+            points,
+            looks,
             bounds: [log(OVER_PROVISIONING), capacity, cost],
             free,
         }
@@ -85,12 +89,13 @@ impl<'a> Model<'a> {
         self.free.len() + usize::from(self.is_throughput())
     }
 
-    pub(super) fn points(&self) -> usize {
-        self.series.value.len()
+    /// How many there are to fit.
+    pub(super) fn looks(&self) -> usize {
+        self.looks.values.len()
     }
 
     pub(super) fn is_throughput(&self) -> bool {
-        self.series.quantity == Quantity::Throughput
+        self.quantity == Quantity::Throughput
     }
 
     pub(super) fn fit(&self, point: &Point) -> Fit {
@@ -104,11 +109,9 @@ impl<'a> Model<'a> {
 
     /// With collection that begins so many drive writes later.
     fn fit_later(&self, point: &Point, fresh: Option<f64>, later: f64) -> Fit {
-        let [op, capacity, cost] = point.numbers();
-        let last = self.borders.last().copied().unwrap_or(0.0);
-        let curve = self.curves.of(op, last / capacity, later);
-        let means = means(&curve, self.borders.iter().map(|bytes| bytes / capacity));
-        let value = self.series.value;
+        let cost = point.numbers()[Point::COST];
+        let means = self.means(point, &self.looks, later);
+        let value = &self.looks.values;
         let (values, fresh) = if self.is_throughput() {
             let shape: Vec<f64> = means
                 .iter()
@@ -133,6 +136,25 @@ impl<'a> Model<'a> {
         }
     }
 
+    /// Means of the write amplification over looks.
+    fn means(&self, point: &Point, looks: &Looks, later: f64) -> Vec<f64> {
+        let [op, capacity, _] = point.numbers();
+        let curve = self.curves.of(op, looks.bytes() / capacity, later);
+        means(&curve, looks.borders.iter().map(|bytes| bytes / capacity))
+    }
+
+    /// The values that a fit has at the points as they came.
+    pub(super) fn at_points(&self, point: &Point, fresh: f64) -> Vec<f64> {
+        let mut values = self.means(point, &self.points, 0.0);
+        if self.is_throughput() {
+            let cost = point.numbers()[Point::COST];
+            for a in &mut values {
+                *a = fresh / (1.0 + cost * (*a - 1.0));
+            }
+        }
+        values
+    }
+
     /// Root of the mean square of what a fit leaves, in the series' unit.
     pub(super) fn rms(&self, fit: &Fit) -> f64 {
         self.root_of_mean(self.left(fit))
@@ -146,13 +168,13 @@ impl<'a> Model<'a> {
 
     /// Sum of the squares of what is left, in the series' unit.
     fn left(&self, fit: &Fit) -> f64 {
-        let pairs = fit.values.iter().zip(self.series.value);
+        let pairs = fit.values.iter().zip(&self.looks.values);
         pairs.map(|(m, v)| (m - v).powi(2)).sum()
     }
 
     #[allow(clippy::cast_precision_loss)] // points
     fn root_of_mean(&self, squares: f64) -> f64 {
-        (squares / self.points() as f64).sqrt()
+        (squares / self.looks() as f64).sqrt()
     }
 
     /// Standard deviation over mean.
@@ -165,8 +187,8 @@ impl<'a> Model<'a> {
     #[allow(clippy::cast_precision_loss)] // points
     pub(super) fn is_noise_about_its_mean(&self) -> bool {
         let mean = self.mean();
-        let rest: Vec<f64> = self.series.value.iter().map(|v| v - mean).collect();
-        autocorrelation(&rest) < 2.0 / (self.points() as f64).sqrt()
+        let rest: Vec<f64> = self.looks.values.iter().map(|v| v - mean).collect();
+        autocorrelation(&rest) < 2.0 / (self.looks() as f64).sqrt()
     }
 
     /// The sum of squares by which fits differ that the model's own error does not tell apart, near a fit: that
@@ -177,24 +199,24 @@ impl<'a> Model<'a> {
             .map(|(later, now)| (later / now - 1.0).powi(2))
             .sum();
         #[allow(clippy::cast_precision_loss)] // points
-        let points = self.points() as f64;
-        points * MODEL_ERROR.powi(2) + moved
+        let looks = self.looks() as f64;
+        looks * MODEL_ERROR.powi(2) + moved
     }
 
     /// What the model leaves, by point, by what was measured.
     pub(super) fn residuals(&self, fit: &Fit) -> Vec<f64> {
-        let pairs = fit.values.iter().zip(self.series.value);
+        let pairs = fit.values.iter().zip(&self.looks.values);
         pairs.map(|(m, v)| 1.0 - m / v).collect()
     }
 
     #[allow(clippy::cast_precision_loss)] // points
     fn mean(&self) -> f64 {
-        self.series.value.iter().sum::<f64>() / self.points() as f64
+        self.looks.values.iter().sum::<f64>() / self.looks() as f64
     }
 
     fn total(&self) -> f64 {
         let mean = self.mean();
-        self.series.value.iter().map(|v| (v - mean).powi(2)).sum()
+        self.looks.values.iter().map(|v| (v - mean).powi(2)).sum()
     }
 }
 
@@ -203,26 +225,6 @@ pub(super) fn autocorrelation(rest: &[f64]) -> f64 {
     let own: f64 = rest.iter().map(|r| r * r).sum();
     let next: f64 = rest.windows(2).map(|pair| pair[0] * pair[1]).sum();
     if own > 0.0 { next / own } else { 0.0 }
-}
-
-/// Bytes written since the start at the borders of the intervals around the points.
-fn borders(series: &Series) -> Vec<f64> {
-    let time = series.time_s;
-    let mut sum = 0.0;
-    let mut borders = vec![0.0];
-    for (index, value) in series.value.iter().enumerate() {
-        let before = (index > 0).then(|| time[index] - time[index - 1]);
-        let after = time.get(index + 1).map(|next| next - time[index]);
-        let half = |own: Option<f64>, other: Option<f64>| 0.5 * own.or(other).unwrap_or(0.0);
-        let interval_s = half(before, after) + half(after, before);
-        let rate = match series.host_writes {
-            HostWrites::Rate(rate) => rate,
-            HostWrites::Saturated => *value,
-        };
-        sum += rate * interval_s;
-        borders.push(sum);
-    }
-    borders
 }
 
 /// Means of the write amplification between borders, which ascend.

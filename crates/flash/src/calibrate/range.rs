@@ -24,7 +24,7 @@ pub(super) fn threshold(model: &Model, best: &Best) -> f64 {
     // Neighbours that resemble each other are fewer points than they look (Bartlett).
     let alike = autocorrelation(&residuals).clamp(0.0, 0.95);
     let inflation = (1.0 + alike) / (1.0 - alike);
-    let points = model.points() as f64;
+    let points = model.looks() as f64;
     let degrees = (points - model.fitted_numbers() as f64).max(1.0);
     best.squares
         + CHI_SQUARE_95 * best.squares / degrees * inflation

@@ -53,6 +53,7 @@ fn a_whole_decay_tells_all_four() -> Result<(), CalibrateError> {
         value: &value,
         quantity: Quantity::Throughput,
         host_writes: HostWrites::Saturated,
+        stamps: Stamps::default(),
     };
     let found = calibrate(&series, &known(start))?;
     assert!(found.r_squared.is_some_and(|r| r > 0.98), "{found:?}");
@@ -95,6 +96,7 @@ fn a_level_tells_its_scale_only() -> Result<(), CalibrateError> {
             value: &value,
             quantity: Quantity::Throughput,
             host_writes: HostWrites::Saturated,
+            stamps: Stamps::default(),
         };
         for start in [
             Start::Filled { mapped_share: 0.5 },
@@ -121,6 +123,7 @@ fn the_beginning_says_at_most_a_least() -> Result<(), CalibrateError> {
             value: &value,
             quantity: Quantity::Throughput,
             host_writes: HostWrites::Saturated,
+            stamps: Stamps::default(),
         };
         let told = Known {
             capacity_bytes: Some(TB),
@@ -156,6 +159,7 @@ fn another_cause_is_not_explained() -> Result<(), CalibrateError> {
         value: &value,
         quantity: Quantity::Throughput,
         host_writes: HostWrites::Rate(GB),
+        stamps: Stamps::default(),
     };
     let found = calibrate(&series, &known(Start::Filled { mapped_share: 0.5 }))?;
     assert_eq!(found.verdict, Verdict::Unexplained, "{found:?}");
@@ -176,6 +180,7 @@ fn units_do_not_matter() -> Result<(), CalibrateError> {
             value: &value,
             quantity: Quantity::WriteAmplification,
             host_writes: HostWrites::Rate(bytes / unit_s),
+            stamps: Stamps::default(),
         };
         let calibration = calibrate(&series, &known(start))?;
         assert_eq!(calibration.verdict, Verdict::Determined, "{calibration:?}");
@@ -200,6 +205,7 @@ fn what_cannot_be_is_refused() {
         value: &value,
         quantity: Quantity::WriteAmplification,
         host_writes: HostWrites::Rate(1.0),
+        stamps: Stamps::default(),
     };
     let start = Start::Filled { mapped_share: 0.5 };
     let said = |series: &Series, known: &Known| match calibrate(series, known) {
@@ -243,6 +249,7 @@ fn what_cannot_be_is_refused() {
         said(
             &Series {
                 host_writes: HostWrites::Saturated,
+                stamps: Stamps::default(),
                 ..series
             },
             &known(start)
@@ -253,6 +260,7 @@ fn what_cannot_be_is_refused() {
         said(
             &Series {
                 host_writes: HostWrites::Rate(f64::NAN),
+                stamps: Stamps::default(),
                 ..series
             },
             &known(start)

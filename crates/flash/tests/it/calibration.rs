@@ -1,6 +1,8 @@
 //! Calibration finds the spare area of simulated drives, whose truth is known.
 
-use flash::calibrate::{Estimate, HostWrites, Known, Policy, Quantity, Series, Verdict, calibrate};
+use flash::calibrate::{
+    Estimate, HostWrites, Known, Policy, Quantity, Series, Stamps, Verdict, calibrate,
+};
 use flash::ftl::Collection;
 use flash::random::Random;
 use flash::theory::Start;
@@ -45,6 +47,7 @@ fn a_week_of_write_amplification() {
             value: &value,
             quantity: Quantity::WriteAmplification,
             host_writes: HostWrites::Rate(DRIVE_BYTES * STEP / interval_s),
+            stamps: Stamps::default(),
         };
         let found = calibrate(&series, &known(start)).expect("a series");
         println!(
@@ -65,10 +68,10 @@ const FINE: f64 = 0.0025;
 const MOVED_PAGE_COST: f64 = 1.1;
 const FRESH_BYTES_PER_S: f64 = 64.0 * 16_384.0 / 600e-6;
 
-/// Seconds and throughput of a drive that is kept busy, as somebody who looks at it a hundred times sees them: the
+/// Seconds and throughput of a drive that is kept busy, as somebody who looks at it so many times sees them: the
 /// time of a step is made from what was programmed and read in it; the noise is that of the look, with so
 /// large a standard deviation.
-fn at_full_speed(amplification: &[f64], noise: f64, seed: u64) -> (Vec<f64>, Vec<f64>) {
+fn at_full_speed(amplification: &[f64], looks: u32, noise: f64, seed: u64) -> (Vec<f64>, Vec<f64>) {
     let mut random = Random::new(seed);
     // Seconds and bytes at the ends of the steps.
     let mut ends = vec![(0.0, 0.0)];
@@ -88,7 +91,6 @@ fn at_full_speed(amplification: &[f64], noise: f64, seed: u64) -> (Vec<f64>, Vec
         let ((s0, b0), (s1, b1)) = (ends[after - 1], ends[after]);
         b0 + (b1 - b0) * (now_s - s0) / (s1 - s0)
     };
-    let looks = 100;
     let interval_s = ends[ends.len() - 1].0 / f64::from(looks);
     (0..looks)
         .map(|look| {
@@ -105,12 +107,13 @@ fn at_full_speed(amplification: &[f64], noise: f64, seed: u64) -> (Vec<f64>, Vec
 fn throughput_of_a_drive_filled_at_full_speed() {
     let (op, start) = (0.15, Start::Filled { mapped_share: 0.4 });
     let amplification = simulate(op, Collection::Greedy, start, 2000, FINE);
-    let (time_s, value) = at_full_speed(&amplification, 0.02, 4);
+    let (time_s, value) = at_full_speed(&amplification, 100, 0.02, 4);
     let series = Series {
         time_s: &time_s,
         value: &value,
         quantity: Quantity::Throughput,
         host_writes: HostWrites::Saturated,
+        stamps: Stamps::default(),
     };
     let told = Known {
         capacity_bytes: Some(DRIVE_BYTES),
@@ -135,6 +138,68 @@ fn throughput_of_a_drive_filled_at_full_speed() {
     );
 }
 
+/// Thousands of looks show the beat of single blocks; they tell the spare area all the same.
+#[test]
+fn a_fine_series_says_as_much_as_a_coarse_one() {
+    let op = 0.15;
+    let amplification = simulate(op, Collection::Greedy, FILLED, 1600, FINE);
+    let told = Known {
+        capacity_bytes: Some(DRIVE_BYTES),
+        ..known(FILLED)
+    };
+    let (time_s, value) = at_full_speed(&amplification, 20_000, 0.02, 3);
+    let series = Series {
+        time_s: &time_s,
+        value: &value,
+        quantity: Quantity::Throughput,
+        host_writes: HostWrites::Saturated,
+        stamps: Stamps::Middle,
+    };
+    let found = calibrate(&series, &told).expect("a series");
+    println!("{:?}", found.over_provisioning);
+    assert_eq!(found.fitted.len(), value.len());
+    near(&found.over_provisioning, op, 0.05);
+}
+
+/// Who tells a throughput for each so many bytes written has points that are far apart where the drive is slow.
+#[test]
+fn what_a_stamp_stands_for_decides_where_points_are_not_evenly_spaced() {
+    let op = 0.07;
+    let amplification = simulate(op, Collection::Greedy, FILLED, 96, 0.025);
+    let told = Known {
+        capacity_bytes: Some(DRIVE_BYTES),
+        ..known(FILLED)
+    };
+    let mut now_s = 0.0;
+    let (mut begin_s, mut end_s, mut value) = (Vec::new(), Vec::new(), Vec::new());
+    for a in amplification {
+        let bytes_per_s = FRESH_BYTES_PER_S / (1.0 + MOVED_PAGE_COST * (a - 1.0));
+        begin_s.push(now_s);
+        now_s += DRIVE_BYTES * 0.025 / bytes_per_s;
+        end_s.push(now_s);
+        value.push(bytes_per_s);
+    }
+    let found = |time_s: &[f64], stamps| {
+        let series = Series {
+            time_s,
+            value: &value,
+            quantity: Quantity::Throughput,
+            host_writes: HostWrites::Saturated,
+            stamps,
+        };
+        let found = calibrate(&series, &told).expect("a series");
+        println!("{stamps:?} {:?}", found.over_provisioning);
+        found.over_provisioning
+    };
+    for (time_s, stamps) in [(&end_s, Stamps::End), (&begin_s, Stamps::Begin)] {
+        let right = found(time_s, stamps);
+        assert!((right.value / op - 1.0).abs() < 0.05, "{right:?}");
+        assert!(right.low.is_none_or(|low| low < op) && right.high.is_some_and(|high| high > op));
+    }
+    let wrong = found(&begin_s, Stamps::End);
+    assert!((wrong.value / op - 1.0).abs() > 0.1, "{wrong:?}");
+}
+
 /// In how many of so many noisy series the 95 % range of the spare area holds the truth; prints it.
 fn held(op: f64, start: Start, cost: Option<f64>, noise: f64, seeds: u64) -> u64 {
     let amplification = simulate(op, Collection::Greedy, start, 1600, FINE);
@@ -146,12 +211,13 @@ fn held(op: f64, start: Start, cost: Option<f64>, noise: f64, seeds: u64) -> u64
     let mut values = Vec::new();
     let held = (0..seeds)
         .filter(|&seed| {
-            let (time_s, value) = at_full_speed(&amplification, noise, seed);
+            let (time_s, value) = at_full_speed(&amplification, 100, noise, seed);
             let series = Series {
                 time_s: &time_s,
                 value: &value,
                 quantity: Quantity::Throughput,
                 host_writes: HostWrites::Saturated,
+                stamps: Stamps::default(),
             };
             let found = calibrate(&series, &told)
                 .expect("a series")

@@ -1,6 +1,6 @@
 //! `trimtab ssd calibrate`: which spare area and timing explain a measured decay.
 
-use super::args::{Calibrate, Measured, SsdFormat};
+use super::args::{Calibrate, Measured, SsdFormat, Stamped};
 use super::calibrate_page::{chart, page};
 use super::document::{self, Document};
 use super::numbers::{bytes, digits, percent};
@@ -11,7 +11,7 @@ use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use crate::output;
 use flash::calibrate::{
-    Calibration, Estimate, HostWrites, Known, Policy, Quantity, Series, Verdict, calibrate,
+    Calibration, Estimate, HostWrites, Known, Policy, Quantity, Series, Stamps, Verdict, calibrate,
 };
 use flash::ftl::Collection;
 use flash::theory::Start;
@@ -23,8 +23,8 @@ use std::process::ExitCode;
 
 /// A series of more bytes than this is none.
 const BYTES_MAX: u64 = 64 << 20;
-/// The fit takes time by point; a longer series says no more.
-const POINTS_MAX: usize = 20_000;
+/// A year of minutes, and some; a longer series says no more.
+const POINTS_MAX: usize = 1_000_000;
 /// A thousand years.
 const SECONDS_MAX: f64 = 1e3 * 365.25 * 86_400.0;
 /// No drive takes as many megabytes a second.
@@ -77,6 +77,11 @@ pub fn run(arguments: &Calibrate, config: &SsdConfig) -> Result<ExitCode, Comman
         host_writes: arguments
             .written_per_second
             .unwrap_or(HostWrites::Saturated),
+        stamps: match arguments.stamps.unwrap_or(Stamped::End) {
+            Stamped::End => Stamps::End,
+            Stamped::Begin => Stamps::Begin,
+            Stamped::Middle => Stamps::Middle,
+        },
     };
     let known = Known {
         start: arguments
