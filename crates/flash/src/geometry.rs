@@ -34,21 +34,17 @@ pub enum GeometryError {
         /// As given.
         found: String,
         /// In words.
-        expected: &'static str,
+        expected: String,
     },
 }
 
 impl GeometryError {
     /// `what` is `found`, and should have been as `expected` says.
-    pub(crate) fn out_of_bounds(
-        what: &'static str,
-        found: &dyn ToString,
-        expected: &'static str,
-    ) -> Self {
+    pub(crate) fn out_of_bounds(what: &'static str, found: &dyn ToString, expected: &str) -> Self {
         Self::OutOfBounds {
             what,
             found: found.to_string(),
-            expected,
+            expected: expected.to_owned(),
         }
     }
 }
@@ -105,7 +101,10 @@ impl Geometry {
             return Err(error(
                 "the number of blocks",
                 &blocks,
-                "fewer: logical and spare pages have 32-bit numbers together",
+                &format!(
+                    "fewer than {blocks_max} of {pages_per_block} pages: logical and spare pages have 32-bit \
+                     numbers together"
+                ),
             ));
         }
         let geometry = Self {
@@ -162,6 +161,17 @@ mod tests {
         assert!((geometry.over_provisioning() - 0.10).abs() < 1e-12);
         // 0.07 * 100 is 7.000000000000001: no block more for the last digit.
         assert_eq!(Geometry::new(100, 0.07, 107, 1).unwrap().data_blocks, 1);
+    }
+
+    #[test]
+    fn a_limit_is_named() {
+        let error = Geometry::new(u64::from(u32::MAX) - 1, 0.07, 256, 4096).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("is 17951622, expected fewer than 16777216 of 256 pages"),
+            "{error}"
+        );
     }
 
     #[test]

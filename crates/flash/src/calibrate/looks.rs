@@ -55,7 +55,7 @@ impl Looks {
             let to = pair[1];
             // The last look takes what rounding leaves.
             let next = (joined.values.len() + 1) as f64;
-            if to >= part * next * (1.0 - 1e-9) || to == self.bytes() {
+            if to >= part * next * (1.0 - 1e-9) || to >= self.bytes() {
                 joined.values.push(match quantity {
                     Quantity::WriteAmplification => sum / (to - from),
                     Quantity::Throughput => (to - from) / sum,

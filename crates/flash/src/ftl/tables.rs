@@ -112,7 +112,11 @@ impl Tables {
             return Err(error(
                 "the number of blocks",
                 &blocks,
-                "fewer: logical and spare pages have 32-bit numbers together",
+                &format!(
+                    "at most {} of {} pages: logical and spare pages have 32-bit numbers together",
+                    (u64::from(NONE) >> page_bits).min(u64::from(NONE - levels)),
+                    geometry.pages_per_block
+                ),
             ));
         }
         let logical = usize::try_from(geometry.logical_pages);

@@ -24,6 +24,8 @@ pub struct Outcome {
     pub trims: Vec<TrimPass>,
     /// Over all intervals.
     pub total: Point,
+    /// Reads over all intervals; `None` without any.
+    pub reads: Option<Latency>,
     /// The same, counted.
     pub counters: Counters,
     /// Written by the host in all intervals, in bytes.

@@ -152,7 +152,10 @@ impl Scale {
     }
 
     /// The shape of one simulated drive.
-    pub(super) fn geometry(&self, drive: &DriveSpec) -> Result<Geometry, ScenarioError> {
+    ///
+    /// # Errors
+    /// Numbers of which there is no drive.
+    pub fn geometry(&self, drive: &DriveSpec) -> Result<Geometry, ScenarioError> {
         Geometry::new(
             u64::from(self.pages),
             drive.over_provisioning,

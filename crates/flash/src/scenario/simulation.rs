@@ -175,7 +175,8 @@ struct Series {
     trims: Vec<TrimPass>,
     counters: Counters,
     total: Counters,
-    latencies: Option<Histogram<u64>>,
+    writes: Option<Histogram<u64>>,
+    reads: Option<Histogram<u64>>,
     wanted_bytes: f64,
     throttled: bool,
     trimmed: bool,
@@ -399,9 +400,15 @@ impl Simulation<'_> {
             trimmed: self.series.trimmed,
         });
         add(&mut self.series.total, &counters);
-        match &mut self.series.latencies {
-            None => self.series.latencies = Some(writes),
-            Some(all) => all.add(&writes).expect("histograms of the same bounds"),
+        let sums = [
+            (&mut self.series.writes, writes),
+            (&mut self.series.reads, reads),
+        ];
+        for (sum, more) in sums {
+            match sum {
+                None => *sum = Some(more),
+                Some(all) => all.add(&more).expect("histograms of the same bounds"),
+            }
         }
         self.series.counters = now;
         self.series.wanted_bytes = 0.0;
@@ -424,9 +431,10 @@ impl Simulation<'_> {
             over_provisioning: members[0].ftl().geometry().over_provisioning(),
             peak_share: self.peak_pages as f64 / f64::from(self.filesystem.settings().pages),
             total: Point {
-                writes: self.series.latencies.as_ref().and_then(Latency::of),
+                writes: self.series.writes.as_ref().and_then(Latency::of),
                 ..point(&total, spec, &self.scale)
             },
+            reads: self.series.reads.as_ref().and_then(Latency::of),
             counters: total,
             written_bytes: self
                 .scale

@@ -261,6 +261,8 @@ pub struct Recorder {
     open: [Tally; 3],
     /// Of the intervals that are closed.
     closed: Box<[Total; 3]>,
+    /// Of the last of them; `None` without requests.
+    last: [Option<Total>; 3],
     series: Vec<Interval>,
 }
 
@@ -276,6 +278,7 @@ impl Recorder {
             first_ns: 0,
             open: [Tally::new(), Tally::new(), Tally::new()],
             closed: Box::new([Total::new(), Total::new(), Total::new()]),
+            last: [None, None, None],
             series: Vec::new(),
         }
     }
@@ -284,6 +287,7 @@ impl Recorder {
     pub fn restart(&mut self, now_ns: u64) {
         self.open.iter_mut().for_each(Tally::clear);
         self.closed.iter_mut().for_each(Total::clear);
+        self.last = [None, None, None];
         self.series.clear();
         self.start_ns = now_ns;
         self.first_ns = now_ns;
@@ -334,33 +338,71 @@ impl Recorder {
         if self.open.iter().all(|tally| tally.requests == 0) {
             return;
         }
-        let [reads, writes, discards] = [0, 1, 2].map(|kind: usize| {
+        self.last = [0, 1, 2].map(|kind: usize| {
             let open = &mut self.open[kind];
             if open.requests == 0 {
-                return Flow::default();
+                return None;
             }
             let mut total = Total::new();
             total.add_tally(open);
             self.closed[kind].add(&total);
             open.clear();
-            total.flow()
+            Some(total)
         });
+        self.push(self.start_ns, end_ns);
+    }
+
+    /// A line of what was closed last.
+    fn push(&mut self, start_ns: u64, end_ns: u64) {
+        let flow = |total: &Option<Total>| total.as_ref().map_or_else(Flow::default, Total::flow);
+        let [reads, writes, discards] = &self.last;
         self.series.push(Interval {
-            start_ns: self.start_ns,
+            start_ns,
             end_ns,
-            reads,
-            writes,
-            discards,
+            reads: flow(reads),
+            writes: flow(writes),
+            discards: flow(discards),
         });
     }
 
-    /// Closes the interval that is open where the last request was done. What comes later opens another.
+    /// Closes the interval that is open where the last request was done. One that would be less than half as
+    /// long as the others, whose rates would be of a few requests, is put to the one before; where nothing was
+    /// done right before, it begins earlier. What comes later opens another.
     pub fn finish(&mut self) {
-        if self.interval_ns.is_some() {
-            let end_ns = self.last_done_ns.clamp(self.start_ns, self.end_ns);
-            self.close(end_ns);
-            self.start_ns = end_ns;
+        let Some(interval_ns) = self.interval_ns else {
+            return;
+        };
+        let end_ns = self.last_done_ns.clamp(self.start_ns, self.end_ns);
+        let before = self.series.last().map(|line| (line.start_ns, line.end_ns));
+        let is_open = self.open.iter().any(|tally| tally.requests > 0);
+        match before {
+            Some(before) if is_open && end_ns - self.start_ns < interval_ns / 2 => {
+                if before.1 == self.start_ns {
+                    self.close_with_last(before.0, end_ns);
+                } else {
+                    self.start_ns = before.1.max(end_ns.saturating_sub(interval_ns));
+                    self.close(end_ns);
+                }
+            }
+            _ => self.close(end_ns),
         }
+        self.start_ns = end_ns;
+    }
+
+    /// The open interval becomes a part of the last that was closed.
+    fn close_with_last(&mut self, start_ns: u64, end_ns: u64) {
+        for kind in 0..3 {
+            let open = &mut self.open[kind];
+            if open.requests > 0 {
+                self.closed[kind].add_tally(open);
+                self.last[kind]
+                    .get_or_insert_with(Total::new)
+                    .add_tally(open);
+                open.clear();
+            }
+        }
+        self.series.pop();
+        self.push(start_ns, end_ns);
     }
 
     /// The intervals that are closed, in order; those in which nothing was done are left out.
@@ -436,6 +478,42 @@ mod tests {
         assert_eq!(recorder.histogram(Kind::Write).len(), 3);
         let rate = recorder.intervals()[0].bytes_per_second(Kind::Write);
         assert!((rate - 8192e3).abs() < 1e-6, "{rate}");
+    }
+
+    #[test]
+    fn a_sliver_at_the_end_is_no_interval() {
+        let lines = |recorder: &Recorder| -> Vec<_> {
+            let lines = recorder.intervals().iter();
+            lines
+                .map(|line| (line.start_ns, line.end_ns, line.reads.requests))
+                .collect()
+        };
+        let mut recorder = Recorder::new(Some(1_000_000));
+        recorder.record(Kind::Read, 0, 900_000, 4096);
+        recorder.record(Kind::Read, 1_000_000, 1_900_000, 4096);
+        recorder.record(Kind::Read, 1_999_000, 2_000_085, 4096);
+        recorder.finish();
+        assert_eq!(
+            lines(&recorder),
+            [(0, 1_000_000, 1), (1_000_000, 2_000_085, 2)]
+        );
+        let mean_ns = recorder.intervals()[1].reads.latency.mean_ns;
+        assert!((mean_ns - 450_542.5).abs() < 1e-6, "{mean_ns}");
+        assert_eq!(recorder.whole().reads.requests, 3);
+        // After a pause it has the length of the others.
+        recorder.restart(0);
+        recorder.record(Kind::Read, 0, 900_000, 4096);
+        recorder.record(Kind::Read, 4_999_000, 5_000_085, 4096);
+        recorder.finish();
+        assert_eq!(
+            lines(&recorder),
+            [(0, 1_000_000, 1), (4_000_085, 5_000_085, 1)]
+        );
+        // The only one there is stays.
+        recorder.restart(0);
+        recorder.record(Kind::Read, 0, 85, 4096);
+        recorder.finish();
+        assert_eq!(lines(&recorder), [(0, 85, 1)]);
     }
 
     #[test]

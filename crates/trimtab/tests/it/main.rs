@@ -12,6 +12,7 @@ mod recorded;
 mod ssd;
 mod ssd_output;
 mod ssd_refusals;
+mod ssd_said;
 mod ssd_tools;
 mod support;
 mod surroundings;

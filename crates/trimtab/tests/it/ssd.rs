@@ -255,7 +255,7 @@ fn raid_0_and_mixes_run() {
     ]));
     let asked = &document["result"]["asked"];
     assert_eq!(asked["drives"], 2);
-    assert_eq!(asked["workload"], "lsm@70/70,circular-log@30/5");
+    assert_eq!(asked["workload"], "lsm@70/95,circular-log@30/5");
     assert!(amplification(&document) >= 1.0);
     assert!(document["result"]["series"][8]["read_latency"]["mean_us"].is_number());
 }
@@ -421,7 +421,7 @@ fn configuration_has_defaults_for_drives() {
 }
 
 /// A host of one NVMe drive of 512 GB, up for ten days, that wrote 2 TB, trimmed every night.
-fn host(root: &Path) {
+pub fn host(root: &Path) {
     let put = |path: &str, text: &str| {
         let path = root.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

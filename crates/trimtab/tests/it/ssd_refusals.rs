@@ -85,6 +85,22 @@ const BARE: &[(&[&str], &str)] = &[
     ),
     (&["run", "--logical-pages", "1000", "--root", "/"], "--root"),
     (
+        &["run", "--logical-pages", "1K", "--op", "-5%"],
+        "expected a share such as 7% or 0.07, found \"-5%\"",
+    ),
+    (
+        &["run", "--logical-pages", "1K", "--seed", "abc"],
+        "expected a whole number of 0 to 18446744073709551615, found \"abc\"",
+    ),
+    (
+        &["run", "--logical-pages", "1K", "--pages-per-block", "1M"],
+        "expected 1 to 65535 pages such as 256 or 16K, found \"1M\"",
+    ),
+    (
+        &["run", "--logical-pages", "4294967294"],
+        "expected fewer than 16777216 of 256 pages",
+    ),
+    (
         &["run", "--logical-pages", "1000", "--bundle", "x"],
         "--bundle",
     ),
@@ -95,6 +111,33 @@ const DAYS: &[(&[&str], &str)] = &[
     (&["run"], "--capacity"),
     (&["run", "--capacity", "1TB"], "--writes-per-day"),
     (&["run", "--capacity", "big"], "expected a size"),
+    (
+        &["run", "--capacity", "1XB"],
+        "KB, MB, GB and TB powers of 1000",
+    ),
+    (&["run", "--capacity", "16EiB"], "powers of 1024"),
+    (
+        &["run", "--interval", "0.0001"],
+        "expected a whole number of 1 to 168, found \"0.0001\"",
+    ),
+    (
+        &["run", "--workload", "lucene@80,log@30"],
+        "come to 100 %, found 110 %",
+    ),
+    (
+        &[
+            "run",
+            "--capacity",
+            "1TB",
+            "--writes-per-day",
+            "1GB",
+            "--drives",
+            "2",
+            "--chunk",
+            "3KiB",
+        ],
+        "a page or more, each of 16384 bytes, found 3072 bytes",
+    ),
     (
         &[
             "run",
@@ -225,6 +268,10 @@ const OTHERS: &[(&[&str], &str)] = &[
     (&["replay", "x", "--trace-format", "pcap"], "msr"),
     (&["example", "six-pages"], "five-pages"),
     (&["calibrate", "/nonexistent.csv"], "No such file"),
+    (
+        &["calibrate", "x", "--moved-page-cost", "-1"],
+        "expected a cost in pages, above 0 and at most 100, found \"-1\"",
+    ),
     (&["calibrate", "/etc/passwd"], "line 2"),
 ];
 

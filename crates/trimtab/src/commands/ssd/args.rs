@@ -68,7 +68,7 @@ pub struct Run {
     pub scene: Scene,
 
     /// Spare area, of what the host can address: 7%, 0.28 [default: 7%]
-    #[arg(long, visible_alias = "over-provisioning", value_name = "SHARE", value_parser = values::over_provisioning, help_heading = "The drive")]
+    #[arg(long, visible_alias = "over-provisioning", value_name = "SHARE", value_parser = values::over_provisioning, allow_hyphen_values = true, help_heading = "The drive")]
     pub op: Option<f64>,
 
     /// Which block is collected: greedy, fifo, d-choices:D [default: greedy]
@@ -76,7 +76,7 @@ pub struct Run {
     pub policy: Option<Collection>,
 
     /// Live data by capacity: 62% [default: 62%, or the host's]
-    #[arg(long, value_name = "SHARE", value_parser = values::fill, help_heading = "A drive below a filesystem, over days")]
+    #[arg(long, value_name = "SHARE", value_parser = values::fill, allow_hyphen_values = true, help_heading = "A drive below a filesystem, over days")]
     pub fill: Option<f64>,
 
     /// When free space is trimmed: weekly, daily, online (at each delete), never, swallowed (weekly,
@@ -85,7 +85,7 @@ pub struct Run {
     pub trim: Option<TrimWhen>,
 
     /// Of all requests, so many trim a page at random; the others write one (uniform only)
-    #[arg(long, value_name = "SHARE", value_parser = values::trim_share, help_heading = "A bare drive, in pages")]
+    #[arg(long, value_name = "SHARE", value_parser = values::trim_share, allow_hyphen_values = true, help_heading = "A bare drive, in pages")]
     pub trim_share: Option<f64>,
 
     /// Only what was asked: do not also simulate another trim schedule and more spare area
@@ -112,14 +112,14 @@ pub struct Scene {
 
     /// Who writes. Patterns: uniform, zipf:S, hot-cold:PAGES/WRITES, sequential. Below a filesystem
     /// also elasticsearch, opensearch, mongodb, lucene, lsm, log (files come and go), circular-log
-    /// (overwritten), files, and mixes by percent of the writes and of the data:
-    /// lucene@80,circular-log@20/5 [default: uniform; below a filesystem elasticsearch, or what the
+    /// (overwritten), files, and mixes by percent of the writes and of the data, which both come to 100:
+    /// lucene@80,circular-log@20/5 (the data left out is what is left: 95) [default: uniform; below a filesystem elasticsearch, or what the
     /// host's store does]
     #[arg(long, value_name = "WORKLOAD", value_parser = load::mix, help_heading = "The load")]
     pub workload: Option<Mix>,
 
     /// Seed of everything that is drawn; the same seed gives the same answer
-    #[arg(long, value_name = "N", help_heading = "The load", default_value_t = 1)]
+    #[arg(long, value_name = "N", value_parser = values::number, help_heading = "The load", default_value_t = 1)]
     pub seed: u64,
 }
 
@@ -167,7 +167,7 @@ pub struct Days {
     pub writes_per_day: Option<u64>,
 
     /// Drives of a RAID-0 [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = values::whole::<1, 1024>)]
     pub drives: Option<u32>,
 
     /// Chunk of the RAID-0 [default: 512KiB]
@@ -175,15 +175,15 @@ pub struct Days {
     pub chunk: Option<u64>,
 
     /// Days that are shown [default: 28]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=3660))]
+    #[arg(long, value_name = "N", value_parser = values::whole::<1, 3660>)]
     pub days: Option<u32>,
 
     /// Days before that [default: weeks until the drive was written three times, 52 at most]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=3660))]
+    #[arg(long, value_name = "N", value_parser = values::whole::<0, 3660>)]
     pub warm_up_days: Option<u32>,
 
     /// Hours of a point of the series [default: 6]
-    #[arg(long, value_name = "H", value_parser = clap::value_parser!(u32).range(1..=168))]
+    #[arg(long, value_name = "H", value_parser = values::whole::<1, 168>)]
     pub interval: Option<u32>,
 
     /// How writes lie over the day: steady, or daily:HOUR/SHARE, the peak at HOUR and SHARE of it
@@ -192,7 +192,7 @@ pub struct Days {
     pub rhythm: Option<Rhythm>,
 
     /// Bytes read at random by byte written [default: 0]
-    #[arg(long, value_name = "R", value_parser = values::reads)]
+    #[arg(long, value_name = "R", value_parser = values::reads, allow_hyphen_values = true)]
     pub reads: Option<f64>,
 
     /// The drive before: new (discarded whole), or used:P (overwritten P times, never trimmed)
@@ -237,7 +237,7 @@ pub struct Days {
 #[command(next_help_heading = "The drive")]
 pub struct DriveArgs {
     /// Pages of a block: of what is erased at once [default: 256]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    #[arg(long, value_name = "N", value_parser = values::pages_per_block)]
     pub pages_per_block: Option<u32>,
 
     /// Bytes of a page [default: 4KiB, below a filesystem 16KiB]
@@ -297,7 +297,7 @@ pub struct Sweep {
     pub scene: Scene,
 
     /// Spare areas [default: 7%]
-    #[arg(long, visible_alias = "over-provisioning", value_name = "LIST", value_delimiter = ',', value_parser = values::over_provisioning, help_heading = "The grid")]
+    #[arg(long, visible_alias = "over-provisioning", value_name = "LIST", value_delimiter = ',', value_parser = values::over_provisioning, allow_hyphen_values = true, help_heading = "The grid")]
     pub op: Vec<f64>,
 
     /// Policies [default: greedy]
@@ -305,7 +305,7 @@ pub struct Sweep {
     pub policy: Vec<Collection>,
 
     /// Fill levels [default: 62%]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::fill, help_heading = "The grid", conflicts_with = "logical_pages")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::fill, allow_hyphen_values = true, help_heading = "The grid", conflicts_with = "logical_pages")]
     pub fill: Vec<f64>,
 
     /// Trim schedules, as `ssd run --trim` [default: weekly]
@@ -313,12 +313,12 @@ pub struct Sweep {
     pub trim: Vec<TrimWhen>,
 
     /// Shares of requests that trim (bare drives) [default: 0]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::trim_share, help_heading = "The grid")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::trim_share, allow_hyphen_values = true, help_heading = "The grid")]
     pub trim_share: Vec<f64>,
 
     /// Simulations at a time [default: as many as cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub jobs: Option<u16>,
+    #[arg(long, value_name = "N", value_parser = values::whole::<1, 1024>)]
+    pub jobs: Option<u32>,
 
     /// Form of the output [default: text]
     #[arg(long, value_enum)]
@@ -349,7 +349,7 @@ pub struct Replay {
     pub time_unit: Option<u64>,
 
     /// Leave out up to N lines that cannot be read
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::number)]
     pub skip_bad_lines: Option<u64>,
 
     /// Devices of the trace, by name; `all` lays them over each other [default: the first]
@@ -366,11 +366,11 @@ pub struct Replay {
     pub beyond: Option<Beyond>,
 
     /// Submit as fast as the drive takes it, N requests under way, instead of when they were recorded
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N", value_parser = values::whole::<1, 65_536>)]
     pub queue_depth: Option<u32>,
 
     /// Times that the traces are replayed
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::whole::<1, 100_000>)]
     pub rounds: u32,
 
     /// The drive before the first request: empty, filled in order, or aged:P [default: filled]
@@ -385,7 +385,7 @@ pub struct Replay {
     pub drive: DriveArgs,
 
     /// Spare area, of what the host can address [default: 7%]
-    #[arg(long, visible_alias = "over-provisioning", value_name = "SHARE", value_parser = values::over_provisioning, help_heading = "The drive")]
+    #[arg(long, visible_alias = "over-provisioning", value_name = "SHARE", value_parser = values::over_provisioning, allow_hyphen_values = true, help_heading = "The drive")]
     pub op: Option<f64>,
 
     /// Which block is collected [default: greedy]
@@ -393,7 +393,7 @@ pub struct Replay {
     pub policy: Option<Collection>,
 
     /// Drives of a RAID-0 [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "The drive")]
+    #[arg(long, value_name = "N", value_parser = values::whole::<1, 1024>, help_heading = "The drive")]
     pub drives: Option<u32>,
 
     /// Chunk of the RAID-0 [default: 512KiB]
@@ -401,7 +401,7 @@ pub struct Replay {
     pub chunk: Option<u64>,
 
     /// Seed of everything that is drawn
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", value_parser = values::number, default_value_t = 1)]
     pub seed: u64,
 
     /// Form of the output [default: text]
@@ -466,6 +466,11 @@ pub struct Calibrate {
     #[arg(long, value_name = "SIZE", value_parser = plain::size)]
     pub unit: Option<u64>,
 
+    /// What a time is, of the interval that its value is the mean of; all the same where points are
+    /// evenly spaced [default: end]
+    #[arg(long, value_enum)]
+    pub stamps: Option<Stamped>,
+
     /// What the host wrote a second all the time [default: as much as the drive took]
     #[arg(long, value_name = "SIZE", value_parser = values::written_per_second)]
     pub written_per_second: Option<HostWrites>,
@@ -484,16 +489,27 @@ pub struct Calibrate {
     pub policy: Option<Collection>,
 
     /// Pages of a block [default: 256]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    #[arg(long, value_name = "N", value_parser = values::pages_per_block)]
     pub pages_per_block: Option<u32>,
 
     /// What a moved page costs, in pages that the host writes, where known
-    #[arg(long, value_name = "R", value_parser = values::cost)]
+    #[arg(long, value_name = "R", value_parser = values::cost, allow_hyphen_values = true)]
     pub moved_page_cost: Option<f64>,
 
     /// Form of the output [default: text]
     #[arg(long, value_enum)]
     pub format: Option<SsdFormat>,
+}
+
+/// What a time says of an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Stamped {
+    /// Its end
+    End,
+    /// Its beginning
+    Begin,
+    /// Its middle
+    Middle,
 }
 
 /// What was measured.

@@ -25,6 +25,13 @@ const WARM_UP_PASSES: f64 = 8.0;
 const PASSES: f64 = 4.0;
 /// Points of the series.
 const POINTS: u64 = 96;
+/// It is told how far it is after so many pages, some milliseconds.
+const TOLD_PAGES: u64 = 1 << 16;
+/// Greedy's closed form holds from here on: with 8 pages a block it is within 0.5 % of the simulation, with 4 off
+/// by up to 13 %, with 1 nothing is ever moved.
+const GREEDY_PAGES_MIN: u32 = 8;
+/// A drive is in its steady state when what is left of its first state is less than this, of its spare area.
+const LEFT_MAX: f64 = 0.01;
 
 /// What was asked of a bare drive.
 #[derive(Debug, Clone)]
@@ -79,7 +86,9 @@ impl Setting {
             basis.pages_per_block.unwrap_or(PAGES_PER_BLOCK),
             basis.page_bytes,
         )
-        .map_err(|error| usage(error.to_string()))?;
+        .map_err(|error| {
+            usage(error.to_string()).hint("take fewer --logical-pages, or less --op")
+        })?;
         let pattern = match &scene.workload {
             None => Pattern::Uniform,
             Some(mix) => mix.single_pattern().ok_or_else(|| {
@@ -201,8 +210,65 @@ impl Setting {
         })
     }
 
-    /// The closed form, where there is one: its value, and whose it is.
-    pub fn theory(&self) -> Option<(f64, &'static str)> {
+    /// The closed form: its value, and whose it is.
+    ///
+    /// # Errors
+    /// Why there is none, in words.
+    pub fn theory(&self) -> Result<(f64, &'static str), &'static str> {
+        let (expected, formula) = self
+            .closed_form()
+            .ok_or("no closed form for this combination")?;
+        let few = self.geometry.pages_per_block < GREEDY_PAGES_MIN;
+        if few && self.collection == Collection::Greedy && self.pattern != Pattern::Sequential {
+            return Err("left out: greedy's closed form holds from 8 pages a block on");
+        }
+        if self.is_steady() {
+            Ok((expected, formula))
+        } else {
+            Err(
+                "left out: it is for the steady state, and the drive is not there yet (a longer \
+                 --warm-up)",
+            )
+        }
+    }
+
+    /// Whether the drive has forgotten how it began when counting begins: all of it, its spare area
+    /// included, was written once, and of what was unused (or, with trims, in use) in the beginning less is
+    /// left than a hundredth of the spare area.
+    #[allow(clippy::cast_precision_loss)] // a ratio
+    fn is_steady(&self) -> bool {
+        let op = self.geometry.over_provisioning();
+        let warm_up = self.warm_up_pages as f64 / self.geometry.logical_pages as f64;
+        let written = match self.power_on {
+            PowerOn::Aged { passes } => warm_up + f64::from(passes),
+            PowerOn::Filled | PowerOn::Empty => warm_up,
+        };
+        // Pages that were not touched yet, by how often those of their class are.
+        let untouched = match self.pattern {
+            // Nothing is moved from the first page on.
+            Pattern::Sequential => return true,
+            Pattern::HotCold {
+                hot_share,
+                hot_traffic,
+            } => [
+                (hot_share, hot_traffic),
+                (1.0 - hot_share, 1.0 - hot_traffic),
+            ]
+            .map(|(pages, writes)| pages * (-warm_up * writes / pages).exp())
+            .iter()
+            .sum(),
+            Pattern::Uniform | Pattern::Zipf { .. } => (-warm_up).exp(),
+        };
+        let trims = self.trim_share;
+        let left = match self.power_on {
+            PowerOn::Empty => untouched,
+            PowerOn::Filled | PowerOn::Aged { .. } => trims / (1.0 - trims) * untouched,
+        };
+        let spare = theory::trimmed_over_provisioning(op, trims);
+        written >= 1.0 + op && left <= LEFT_MAX * spare
+    }
+
+    fn closed_form(&self) -> Option<(f64, &'static str)> {
         let op = self.geometry.over_provisioning();
         let np = self.geometry.pages_per_block;
         let trimmed = self.trim_share > 0.0;
@@ -271,7 +337,9 @@ impl Setting {
         series.run(&mut ftl, workload.as_mut(), self.warm_up_pages, true);
         let counted = series.run(&mut ftl, workload.as_mut(), self.counted_pages, false);
         let write_amplification = counted.write_amplification();
-        let theory = self.theory().map(|(expected, formula)| Theory {
+        let theory = self.theory();
+        let no_theory = theory.err();
+        let theory = theory.ok().map(|(expected, formula)| Theory {
             write_amplification: expected,
             difference: write_amplification.map(|found| found / expected - 1.0),
             formula,
@@ -280,6 +348,7 @@ impl Setting {
             kind: "drive",
             write_amplification,
             theory,
+            no_theory,
             drive: DriveRow {
                 logical_pages: self.geometry.logical_pages,
                 page_bytes: self.geometry.page_bytes,
@@ -391,11 +460,16 @@ impl Series<'_> {
         ftl.reset_counters();
         let mut before = Counters::default();
         while before.host_pages < pages {
-            workload::run(ftl, workload, stretch.min(pages - before.host_pages));
+            let wanted = stretch.min(pages - before.host_pages);
+            let mut written = 0;
+            while written < wanted {
+                // Batches are the same as if it were told once.
+                written += workload::run(ftl, workload, TOLD_PAGES.min(wanted - written));
+                (self.watch)((self.written + written).min(self.total), self.total);
+            }
             let now = ftl.counters();
             let done = since(now, before);
             self.written += done.host_pages;
-            (self.watch)(self.written.min(self.total), self.total);
             #[allow(clippy::cast_precision_loss)] // a ratio
             let drive_writes = self.written as f64 / self.logical_pages as f64;
             self.points.push(Point {
@@ -438,5 +512,80 @@ pub fn run(setting: &Setting, format: SsdFormat, quiet: bool) -> Result<(), Comm
             output::print(&text(&answer, columns, output::use_unicode()))
         }
         SsdFormat::Html => output::print(&page(setting, &answer)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setting(power_on: PowerOn, warm_up: f64, pages_per_block: u32) -> Setting {
+        let geometry = Geometry::new(1 << 16, 0.07, pages_per_block, 4096).unwrap();
+        Setting {
+            geometry,
+            over_provisioning: 0.07,
+            collection: Collection::Greedy,
+            pattern: Pattern::Uniform,
+            trim_share: 0.0,
+            streams: false,
+            moved_apart: false,
+            power_on,
+            seed: 1,
+            warm_up_pages: pages_of(warm_up, 1 << 16),
+            counted_pages: 1 << 16,
+        }
+    }
+
+    /// By simulation the closed form is off by 73 % after one drive write of an empty drive, by 2 % after six.
+    #[test]
+    fn theory_stands_where_it_holds() {
+        let theory = |power_on, warm_up| setting(power_on, warm_up, 64).theory();
+        for warm_up in [0.0, 1.0, 6.0] {
+            let why = theory(PowerOn::Empty, warm_up).unwrap_err();
+            assert!(why.contains("steady state"), "{warm_up}: {why}");
+        }
+        assert!(theory(PowerOn::Empty, WARM_UP_PASSES).is_ok());
+        assert!(theory(PowerOn::Filled, 1.0).is_err());
+        assert!(theory(PowerOn::Filled, 1.2).is_ok());
+        assert!(theory(PowerOn::Aged { passes: 2 }, 0.0).is_ok());
+        let trimmed = |warm_up| Setting {
+            trim_share: 0.3,
+            ..setting(PowerOn::Filled, warm_up, 64)
+        };
+        assert!(trimmed(2.0).theory().is_err() && trimmed(WARM_UP_PASSES).theory().is_ok());
+        let small = |collection| Setting {
+            collection,
+            ..setting(PowerOn::Filled, WARM_UP_PASSES, 1)
+        };
+        assert!(
+            small(Collection::Greedy)
+                .theory()
+                .unwrap_err()
+                .contains("8 pages")
+        );
+        assert!(small(Collection::Fifo).theory().is_ok());
+        let zipf = Setting {
+            pattern: Pattern::Zipf { exponent: 1.0 },
+            ..setting(PowerOn::Filled, WARM_UP_PASSES, 64)
+        };
+        assert!(zipf.theory().unwrap_err().starts_with("no closed form"));
+    }
+
+    #[test]
+    fn long_runs_are_told_often() {
+        let setting = Setting {
+            geometry: Geometry::new(4096, 0.28, 64, 4096).unwrap(),
+            counted_pages: 4 * TOLD_PAGES * POINTS,
+            ..setting(PowerOn::Filled, 0.0, 64)
+        };
+        let told = std::cell::Cell::new(0);
+        let answer = setting
+            .simulate(&|done, total| {
+                assert!(done <= total);
+                told.set(told.get() + 1);
+            })
+            .unwrap();
+        assert!(told.get() >= 4 * POINTS, "{}", told.get());
+        assert!(answer.series.len() as u64 <= POINTS + 2);
     }
 }

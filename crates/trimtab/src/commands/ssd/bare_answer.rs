@@ -4,8 +4,9 @@ use super::bare::Setting;
 use super::chart::{Chart, Curve};
 use super::html::{self, Part};
 use super::numbers::{amplification, digits, grouped, percent};
+use super::spec::spare_words;
 use super::{blockmap, table};
-use crate::commands::trim::words::Page;
+use crate::commands::trim::words::{Page, count};
 use flash::ftl::{Counters, Ftl, Timeless};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,8 +20,10 @@ pub struct Answer {
     pub kind: &'static str,
     /// Pages programmed by page written, after the warm-up; null where nothing was written.
     pub write_amplification: Option<f64>,
-    /// What a closed form says; null where there is none.
+    /// What a closed form says; null where there is none, or where it does not hold.
     pub theory: Option<Theory>,
+    /// Why there is no theory; null where there is one.
+    pub no_theory: Option<&'static str>,
     /// The drive as built.
     pub drive: DriveRow,
     /// What was asked of it.
@@ -171,10 +174,10 @@ fn sentence(answer: &Answer) -> String {
         String::new()
     };
     format!(
-        "Write amplification of a bare drive with {} spare, {} pages a block, {} collection, {} \
-         writes{trims}: {found}.",
-        percent(drive.over_provisioning),
-        grouped(drive.pages_per_block.into()),
+        "Write amplification of a bare drive with {}, {} a block, {} collection, {} writes{trims}: \
+         {found}.",
+        spare_words(asked.over_provisioning, drive.over_provisioning),
+        count(drive.pages_per_block.into(), "page"),
         asked.policy,
         asked.workload
     )
@@ -182,7 +185,7 @@ fn sentence(answer: &Answer) -> String {
 
 fn theory_words(answer: &Answer) -> String {
     match &answer.theory {
-        None => "no closed form for this combination".to_owned(),
+        None => answer.no_theory.unwrap_or_default().to_owned(),
         Some(theory) => {
             let difference = theory.difference.map_or(String::new(), |difference| {
                 format!("; simulated {:+.2} %", 100.0 * difference)
@@ -231,8 +234,7 @@ pub fn text(answer: &Answer, columns: usize, unicode: bool) -> String {
     page.row(
         "counted",
         &format!(
-            "{} pages written, {} moved, {} trimmed, {} blocks erased, after {} drive writes of \
-             warm-up",
+            "{} pages written, {} moved, {} trimmed, {} blocks erased, after {} of warm-up",
             grouped(counters.host_pages),
             grouped(counters.moved_pages),
             grouped(counters.trimmed_pages),
@@ -255,7 +257,9 @@ pub fn text(answer: &Answer, columns: usize, unicode: bool) -> String {
 
 #[allow(clippy::cast_precision_loss)] // a ratio
 fn warm_up_passes(answer: &Answer) -> String {
-    digits(answer.asked.warm_up_pages as f64 / answer.drive.logical_pages as f64)
+    let passes = digits(answer.asked.warm_up_pages as f64 / answer.drive.logical_pages as f64);
+    let plural = if passes == "1" { "" } else { "s" };
+    format!("{passes} drive write{plural}")
 }
 
 fn drive_words(answer: &Answer) -> String {

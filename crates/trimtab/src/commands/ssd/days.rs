@@ -2,9 +2,9 @@
 
 use super::args::Scene;
 use super::bare::refuse;
-use super::from_host::Found;
+use super::from_host::{Fact, Found};
 use super::load::{self, Mix, TrimWhen, What};
-use super::spec::Basis;
+use super::spec::{Basis, require_chunk};
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use flash::ftl::Collection;
@@ -52,6 +52,8 @@ pub struct Plan {
     pub drive_name: Option<String>,
     /// `tlc`, or the file's.
     pub preset: String,
+    /// What a host's facts were not asked for: flags or the drive's file say it.
+    pub outranked: Vec<Fact>,
 }
 
 /// What differs from run to run of a grid.
@@ -109,6 +111,11 @@ impl Plan {
             }
         };
         let timing = basis.timing(capacity_bytes)?;
+        let chunk_bytes = days
+            .chunk
+            .or(found.and_then(|found| found.chunk_bytes))
+            .unwrap_or(CHUNK_BYTES);
+        require_chunk(chunk_bytes, drives, basis.page_bytes)?;
         let drive = DriveSpec {
             capacity_bytes,
             over_provisioning: basis.over_provisioning,
@@ -121,10 +128,7 @@ impl Plan {
             separate_moved: basis.moved_apart.unwrap_or(true),
             timing,
             drives,
-            chunk_bytes: days
-                .chunk
-                .or(found.and_then(|found| found.chunk_bytes))
-                .unwrap_or(CHUNK_BYTES),
+            chunk_bytes,
         };
         let shown_days = days.days.unwrap_or(DAYS);
         let simulated = days.simulated_pages.unwrap_or(SIMULATED_PAGES.into());
@@ -157,10 +161,12 @@ impl Plan {
             ..Scenario::default()
         };
         // A scale that cannot be is found before anything runs.
-        scenario.scale().map_err(refused)?;
+        let scale = scenario.scale().map_err(refused)?;
+        scale.geometry(&scenario.drive).map_err(refused)?;
         Ok(Self {
             scenario,
             when,
+            outranked: outranked(scene, axes, basis.file.capacity.is_some()),
             workload: mix.to_string(),
             preset: basis.preset,
             drive_name: basis.file.name,
@@ -269,6 +275,21 @@ impl Simulated {
     }
 }
 
+/// What a host's facts were not asked for, since flags say it or the drive's file does.
+fn outranked(scene: &Scene, axes: Axes, has_capacity: bool) -> Vec<Fact> {
+    let days = &scene.days;
+    let given = [
+        (Fact::Capacity, has_capacity || days.capacity.is_some()),
+        (Fact::Writes, days.writes_per_day.is_some()),
+        (Fact::Fill, axes.fill.is_some()),
+        (Fact::Trims, axes.trim.is_some()),
+        (Fact::Workload, scene.workload.is_some()),
+        (Fact::Media, days.host_written.is_some()),
+    ];
+    let given = given.into_iter().filter(|(_, given)| *given);
+    given.map(|(fact, _)| fact).collect()
+}
+
 /// What the model refuses, in the command line's words.
 #[allow(clippy::needless_pass_by_value)] // for map_err
 pub fn refused(error: ScenarioError) -> CommandError {
@@ -294,7 +315,7 @@ pub fn refused(error: ScenarioError) -> CommandError {
 fn missing(flag: &str, what: &str, found: Option<&Found>) -> CommandError {
     let error = CommandError::new(Kind::Usage, format!("expected {flag}: nothing says {what}"));
     match found {
-        Some(found) => found.skipped.iter().fold(error, |error, skipped| {
+        Some(found) => found.skipped(&[]).iter().fold(error, |error, skipped| {
             error.hint(format!("{}: {}", skipped.what, skipped.why))
         }),
         None => error.hint(

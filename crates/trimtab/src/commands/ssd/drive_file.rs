@@ -172,13 +172,32 @@ pub fn read(path: &Path) -> Result<Described, CommandError> {
     parse(&text, &path.display().to_string())
 }
 
+/// Complaints quote a line or a value: up to here.
+const COLUMNS_MAX: usize = 300;
+
+/// What is wrong with the TOML, with its line as long as that can be read.
+fn told(error: &toml::de::Error, text: &str) -> String {
+    let whole = error.to_string();
+    if whole.lines().all(|line| line.len() <= COLUMNS_MAX) {
+        return whole;
+    }
+    let message = report::cut(error.message(), COLUMNS_MAX);
+    let start = error.span().map_or(0, |span| span.start);
+    let before = text.get(..start).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+    format!("TOML parse error at line {line}, column {column}: {message}")
+}
+
 fn parse(text: &str, name: &str) -> Result<Described, CommandError> {
     let error = |message: String| {
         CommandError::new(Kind::Input, format!("drive {name}: {message}"))
             .hint("`docs/ssd.md` lists the keys with an example")
     };
-    let file: DriveFile = toml::from_str(text).map_err(|found| error(found.to_string()))?;
-    let key = |key: &'static str| move |message: String| error(format!("{key}: {message}"));
+    let file: DriveFile = toml::from_str(text).map_err(|found| error(told(&found, text)))?;
+    let key = |key: &'static str| {
+        move |message: String| error(format!("{key}: {}", report::cut(&message, COLUMNS_MAX)))
+    };
     let described = Described {
         name: file.name,
         capacity: file
@@ -220,6 +239,17 @@ fn parse(text: &str, name: &str) -> Result<Described, CommandError> {
         .is_some_and(|pages| !(1..=65_535).contains(&pages))
     {
         return Err(error("pages_per_block: expected 1 to 65535".to_owned()));
+    }
+    for (key, bytes) in [
+        ("program_bytes", described.table.program_bytes),
+        ("erase_bytes", described.table.erase_bytes),
+    ] {
+        if bytes == Some(0) {
+            return Err(error(format!(
+                "[timing]: {key} is 0, expected the bytes that a die takes at once; left out, it is \
+                 the preset's"
+            )));
+        }
     }
     // A number that no drive has is found here, not after the first minute.
     let preset = described.preset.as_deref().and_then(Timing::preset);
@@ -327,6 +357,27 @@ mod tests {
     }
 
     #[test]
+    fn a_long_line_is_not_told_whole() {
+        let long = "x".repeat(100_000);
+        for text in [
+            format!("name = \"{long}\" y"),
+            format!("\n{long} = 3\n"),
+            format!("preset = \"tlc\"\nname = {long}\n"),
+            format!("preset = \"{long}\"\n"),
+        ] {
+            let error = parse(&text, "x.toml").unwrap_err();
+            assert!(error.message.len() < 400, "{}", error.message.len());
+            let named = ["error at line", "preset: expected"];
+            assert!(
+                named.iter().any(|named| error.message.contains(named)),
+                "{error}"
+            );
+        }
+        let error = parse("\ndice = 8\n", "x.toml").unwrap_err();
+        assert!(error.message.contains("2 | dice = 8"), "{error}");
+    }
+
+    #[test]
     fn an_empty_file_is_the_preset() {
         let drive = parse("", "x.toml").unwrap();
         assert_eq!(drive.timing(Timing::QLC).unwrap(), Timing::QLC);
@@ -344,6 +395,8 @@ mod tests {
             ("[timing]\ndies = 4\nchannels = 8\n", "channels"),
             ("[timing]\nprogram_us = -3\n", "program_us"),
             ("[timing]\ndies = 0\n", "dies is 0"),
+            ("[timing]\nprogram_bytes = 0\n", "program_bytes is 0"),
+            ("[timing]\nerase_bytes = 0\n", "erase_bytes is 0"),
             (
                 "[timing]\nwrite_cache_bytes = 9223372036854775807\n",
                 "write_cache_bytes",

@@ -17,6 +17,23 @@ const MEDIA_WRITES: &str = "media writes";
 /// What to do where it does not tell.
 const MEDIA_FLAGS: &str = "--host-written and --media-written";
 
+/// What a host may be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fact {
+    /// The size of the drives.
+    Capacity,
+    /// What is written a day.
+    Writes,
+    /// Live data.
+    Fill,
+    /// The trim schedule.
+    Trims,
+    /// What the store does.
+    Workload,
+    /// What the drives wrote to their flash.
+    Media,
+}
+
 /// What was found; what was not is `None`, and its reason stands in `skipped`.
 #[derive(Debug, Clone)]
 pub struct Found {
@@ -40,9 +57,9 @@ pub struct Found {
     /// were new, by their own account.
     pub measured: Option<(u64, u64)>,
     /// Where that stands.
-    pub evidence: Vec<Evidence>,
+    evidence: Vec<(Fact, Evidence)>,
     /// What could not be told.
-    pub skipped: Vec<Skipped>,
+    skipped: Vec<(Fact, Skipped)>,
 }
 
 /// Reads the host that was named.
@@ -134,6 +151,11 @@ fn choose<'a>(host: &'a Host, mount_point: &str) -> Result<&'a Mount, CommandErr
     })
 }
 
+fn of_others<T: Clone>(all: &[(Fact, T)], outranked: &[Fact]) -> Vec<T> {
+    let others = all.iter().filter(|(fact, _)| !outranked.contains(fact));
+    others.map(|(_, one)| one.clone()).collect()
+}
+
 /// What the facts say of a mount.
 fn of_mount(host: &Host, mount: &Mount, source: String, ask_drives: bool) -> Found {
     let mut found = Found {
@@ -153,6 +175,7 @@ fn of_mount(host: &Host, mount: &Mount, source: String, ask_drives: bool) -> Fou
         found.drives_below(host, &stack)
     } else {
         found.skip(
+            Fact::Capacity,
             "the drives",
             "no block device is known below the mount",
             "sys/block",
@@ -169,8 +192,19 @@ fn of_mount(host: &Host, mount: &Mount, source: String, ask_drives: bool) -> Fou
 }
 
 impl Found {
-    fn skip(&mut self, what: &str, why: impl Into<String>, needs: &str) {
-        self.skipped.push(Skipped::new(what, why, Some(needs)));
+    /// Where that stands which nothing outranks.
+    pub fn evidence(&self, outranked: &[Fact]) -> Vec<Evidence> {
+        of_others(&self.evidence, outranked)
+    }
+
+    /// What could not be told, and nothing else says.
+    pub fn skipped(&self, outranked: &[Fact]) -> Vec<Skipped> {
+        of_others(&self.skipped, outranked)
+    }
+
+    fn skip(&mut self, fact: Fact, what: &str, why: impl Into<String>, needs: &str) {
+        let skipped = Skipped::new(what, why, Some(needs));
+        self.skipped.push((fact, skipped));
     }
 
     /// What is found out of the drives that are looked at, which are returned.
@@ -206,10 +240,13 @@ impl Found {
                     .iter()
                     .map(|drive| drive.sysfs_path.as_str())
                     .collect();
-                self.evidence
-                    .push(Evidence::new(format!("{}/size", paths.join(", ")), bytes));
+                self.evidence.push((
+                    Fact::Capacity,
+                    Evidence::new(format!("{}/size", paths.join(", ")), bytes),
+                ));
             }
             None => self.skip(
+                Fact::Capacity,
                 "the capacity",
                 "the size of a drive is unknown",
                 "sys/block/*/size",
@@ -229,6 +266,7 @@ impl Found {
                 Some((writes, Some(bytes))) => accounts.push((writes, bytes)),
                 Some((writes, None)) => self.unmeasured(writes),
                 None => self.skip(
+                    Fact::Media,
                     MEDIA_WRITES,
                     format!(
                         "{} was not asked: it is neither an NVMe drive nor a SATA drive of flash",
@@ -248,7 +286,9 @@ impl Found {
         };
         self.measured = Some((sum(|bytes| bytes.0), sum(|bytes| bytes.1)));
         for (writes, _) in accounts {
-            self.evidence.extend(writes.evidence.iter().cloned());
+            let evidence = writes.evidence.iter().cloned();
+            self.evidence
+                .extend(evidence.map(|evidence| (Fact::Media, evidence)));
         }
     }
 
@@ -259,10 +299,11 @@ impl Found {
                 Some(needs) => format!("{needs}; or {MEDIA_FLAGS}"),
                 None => MEDIA_FLAGS.to_owned(),
             };
-            self.skip(MEDIA_WRITES, skipped.why.clone(), &needs);
+            self.skip(Fact::Media, MEDIA_WRITES, skipped.why.clone(), &needs);
         }
         if writes.skipped.is_empty() {
             self.skip(
+                Fact::Media,
                 MEDIA_WRITES,
                 format!("{} counted none, or more than it can have", writes.drive),
                 MEDIA_FLAGS,
@@ -278,12 +319,11 @@ impl Found {
     fn written(&mut self, host: &Host, drives: &[&BlockDevice]) {
         let what = "writes per day";
         let Some(uptime_s) = host.platform.uptime_s else {
-            self.skip(what, "the uptime is unknown", "proc/uptime");
+            self.skip(Fact::Writes, what, "the uptime is unknown", "proc/uptime");
             return;
         };
         if uptime_s < DAY_S {
-            self.skip(
-                what,
+            self.skip(Fact::Writes, what,
                 "the host was booted less than a day ago: its counters say nothing of a day's writes",
                 "a day of uptime, or --writes-per-day",
             );
@@ -293,6 +333,7 @@ impl Found {
         for drive in drives {
             let Some(counters) = drive.counters else {
                 self.skip(
+                    Fact::Writes,
                     what,
                     "the counters of a drive are unknown",
                     "sys/block/*/stat",
@@ -301,6 +342,7 @@ impl Found {
             };
             if counters.discards.is_none() {
                 self.skip(
+                    Fact::Writes,
                     what,
                     "this kernel counts discards as writes",
                     "Linux 4.18 or later, or --writes-per-day",
@@ -308,18 +350,28 @@ impl Found {
                 return;
             }
             bytes += counters.written_bytes as f64;
-            self.evidence.push(Evidence::new(
-                format!("{}/stat: bytes written", drive.sysfs_path),
-                counters.written_bytes,
+            self.evidence.push((
+                Fact::Writes,
+                Evidence::new(
+                    format!("{}/stat: bytes written", drive.sysfs_path),
+                    counters.written_bytes,
+                ),
             ));
         }
-        self.evidence
-            .push(Evidence::new("proc/uptime", format!("{uptime_s:.0} s")));
+        self.evidence.push((
+            Fact::Writes,
+            Evidence::new("proc/uptime", format!("{uptime_s:.0} s")),
+        ));
         let per_day = bytes / uptime_s * DAY_S;
         if per_day >= 1.0 {
             self.writes_per_day = Some(per_day as u64);
         } else {
-            self.skip(what, "nothing was written since boot", "--writes-per-day");
+            self.skip(
+                Fact::Writes,
+                what,
+                "nothing was written since boot",
+                "--writes-per-day",
+            );
         }
     }
 
@@ -331,12 +383,16 @@ impl Found {
                 let share = used as f64 / usage.size_bytes as f64;
                 // An empty or a full filesystem still has to be simulated.
                 self.fill = Some(share.clamp(0.01, 0.97));
-                self.evidence.push(Evidence::new(
-                    format!("statfs {}: used of size", mount.mount_point),
-                    format!("{used} of {}", usage.size_bytes),
+                self.evidence.push((
+                    Fact::Fill,
+                    Evidence::new(
+                        format!("statfs {}: used of size", mount.mount_point),
+                        format!("{used} of {}", usage.size_bytes),
+                    ),
                 ));
             }
             _ => self.skip(
+                Fact::Fill,
                 "the fill",
                 "the free space is unknown",
                 "statfs on the mount, or --fill",
@@ -350,9 +406,12 @@ impl Found {
         };
         let when = self.when_of(&trimming);
         if trimming.reaches_drives == Some(false) {
-            self.evidence.push(Evidence::new(
-                "sys/block/*/queue/discard_max_bytes",
-                "a layer below loses discards: see `trimtab check --select TRIM`",
+            self.evidence.push((
+                Fact::Trims,
+                Evidence::new(
+                    "sys/block/*/queue/discard_max_bytes",
+                    "a layer below loses discards: see `trimtab check --select TRIM`",
+                ),
             ));
         }
         self.when = when.map(|when| {
@@ -366,12 +425,15 @@ impl Found {
 
     fn when_of(&mut self, trimming: &Trimming) -> Option<TrimWhen> {
         if trimming.online {
-            self.evidence
-                .push(Evidence::new("proc/self/mountinfo", "mounted with discard"));
+            self.evidence.push((
+                Fact::Trims,
+                Evidence::new("proc/self/mountinfo", "mounted with discard"),
+            ));
             return Some(TrimWhen::ONLINE);
         }
         let Some(jobs) = &trimming.jobs else {
             self.skip(
+                Fact::Trims,
                 "the trim schedule",
                 "the jobs of this host are not known; weekly is assumed",
                 "/etc/crontab, /etc/cron.*, systemd's units, or --trim",
@@ -380,7 +442,7 @@ impl Found {
         };
         let Some(first) = jobs.first() else {
             self.evidence
-                .push(Evidence::new("jobs", "none trims this mount"));
+                .push((Fact::Trims, Evidence::new("jobs", "none trims this mount")));
             return Some(TrimWhen::NEVER);
         };
         // The most frequent counts.
@@ -390,6 +452,7 @@ impl Found {
             period(a).total_cmp(&period(b))
         }) else {
             self.skip(
+                Fact::Trims,
                 "the trim schedule",
                 format!(
                     "how often {} runs cannot be told; weekly is assumed",
@@ -403,9 +466,12 @@ impl Found {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped
         let every_days = (period_s / DAY_S).round().clamp(1.0, 3660.0) as u32;
         let (day, hour) = job.next.unwrap_or((6, 6));
-        self.evidence.push(Evidence::new(
-            job.defined_in.clone(),
-            format!("{} trims every {every_days} d", job.job),
+        self.evidence.push((
+            Fact::Trims,
+            Evidence::new(
+                job.defined_in.clone(),
+                format!("{} trims every {every_days} d", job.job),
+            ),
         ));
         Some(TrimWhen {
             trims: Trims::Periodic(Schedule {
@@ -429,9 +495,12 @@ impl Found {
             StoreEngine::Other(_) | StoreEngine::DataPath => "files",
         };
         self.workload = load::mix(name).ok();
-        self.evidence.push(Evidence::new(
-            format!("store on the mount: {}", store.engine.label()),
-            format!("workload {name}"),
+        self.evidence.push((
+            Fact::Workload,
+            Evidence::new(
+                format!("store on the mount: {}", store.engine.label()),
+                format!("workload {name}"),
+            ),
         ));
     }
 }

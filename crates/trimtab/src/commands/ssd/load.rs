@@ -11,9 +11,9 @@ use std::fmt;
 pub struct Part {
     /// What.
     pub what: What,
-    /// Its share of the writes, by weight.
+    /// Its share of the writes, in percent.
     pub weight: f64,
-    /// Its share of the data, by weight.
+    /// Its share of the data, in percent.
     pub space: f64,
 }
 
@@ -99,24 +99,85 @@ impl fmt::Display for Mix {
     }
 }
 
-/// `lucene`, `uniform`, `lucene@80,circular-log@20/5`.
+/// `lucene`, `uniform`, `lucene@80,circular-log@20/5`. Without any number all parts are equal; else the
+/// shares of the writes come to 100, and where a share of the data is left out, it is its part of what the
+/// others leave, by the writes.
 ///
 /// # Errors
 /// A sentence that says what was expected.
 pub fn mix(text: &str) -> Result<Mix, String> {
     let store = STORES.iter().find(|(known, _)| *known == text.trim());
-    let parts = store
+    let named = store
         .map_or(text, |(_, parts)| parts)
         .split(',')
-        .map(mix_part)
+        .map(named_part)
         .collect::<Result<Vec<_>, _>>()?;
     Ok(Mix {
-        parts,
+        parts: shared(&named)?,
         store: store.map(|(name, _)| *name),
     })
 }
 
-fn mix_part(text: &str) -> Result<Part, String> {
+/// Parts by their numbers in percent.
+#[allow(clippy::cast_precision_loss)] // a handful of parts
+fn shared(named: &[Named]) -> Result<Vec<Part>, String> {
+    let count = named.len() as f64;
+    if named.iter().all(|part| part.writes.is_none()) {
+        let equal = 100.0 / count;
+        let part = |part: &Named| Part {
+            what: part.what,
+            weight: equal,
+            space: equal,
+        };
+        return Ok(named.iter().map(part).collect());
+    }
+    // Each may be rounded to a whole number.
+    let is_whole = |sum: f64| (sum - 100.0).abs() <= 0.5 * count;
+    let writes: f64 = named.iter().filter_map(|part| part.writes).sum();
+    if !is_whole(writes) || named.iter().any(|part| part.writes.is_none()) {
+        return Err(format!(
+            "expected the shares of the writes to come to 100 %, found {} %: give each of the \
+             workloads its number, or none of them (lucene@80,log@20)",
+            tenth(writes)
+        ));
+    }
+    let data: f64 = named.iter().filter_map(|part| part.data).sum();
+    let open = named.iter().filter(|part| part.data.is_none());
+    let open: f64 = open.filter_map(|part| part.writes).sum();
+    let left = 100.0 - data;
+    if open > 0.0 && left <= 0.0 || open == 0.0 && !is_whole(data) {
+        return Err(format!(
+            "expected the shares of the data, behind the slash, to {} 100 %, found {} %: leave one \
+             out, and it is what the others leave (lucene@80,log@20/5)",
+            if open > 0.0 {
+                "leave some of"
+            } else {
+                "come to"
+            },
+            tenth(data)
+        ));
+    }
+    let part = |part: &Named| {
+        let weight = part.writes.unwrap_or(0.0);
+        Part {
+            what: part.what,
+            weight,
+            space: part.data.unwrap_or(left * weight / open),
+        }
+    };
+    Ok(named.iter().map(part).collect())
+}
+
+/// A part as it is written.
+struct Named {
+    what: What,
+    /// Of the writes, in percent.
+    writes: Option<f64>,
+    /// Of the data, in percent.
+    data: Option<f64>,
+}
+
+fn named_part(text: &str) -> Result<Named, String> {
     let text = text.trim();
     let (name, shares) = match text.rsplit_once('@') {
         Some((name, shares)) => (name, Some(shares)),
@@ -131,29 +192,22 @@ fn mix_part(text: &str) -> Result<Part, String> {
             )
         })?),
     };
-    let Some(shares) = shares else {
-        return Ok(Part {
-            what,
-            weight: 1.0,
-            space: 1.0,
-        });
+    let percent = |number: &str| {
+        let value: Option<f64> = number.trim().trim_end_matches('%').parse().ok();
+        let value = value.filter(|value| *value > 0.0 && *value <= 1e6);
+        value.ok_or_else(|| {
+            format!(
+                "expected NAME@WRITES or NAME@WRITES/DATA in percent (lucene@80, log@20/5), found \
+                 {text:?}"
+            )
+        })
     };
-    let (weight, space) = shares.split_once('/').unwrap_or((shares, shares));
-    let percent = |text: &str| {
-        let value: f64 = text.trim().trim_end_matches('%').parse().ok()?;
-        (value > 0.0 && value <= 1e6).then_some(value)
+    let (writes, data) = match shares.map(|shares| shares.split_once('/').ok_or(shares)) {
+        None => (None, None),
+        Some(Ok((writes, data))) => (Some(percent(writes)?), Some(percent(data)?)),
+        Some(Err(writes)) => (Some(percent(writes)?), None),
     };
-    match (percent(weight), percent(space)) {
-        (Some(weight), Some(space)) => Ok(Part {
-            what,
-            weight,
-            space,
-        }),
-        _ => Err(format!(
-            "expected NAME@WRITES or NAME@WRITES/DATA in percent (lucene@80, log@20/5), found \
-             {text:?}"
-        )),
-    }
+    Ok(Named { what, writes, data })
 }
 
 /// A trim schedule with the word for it.
@@ -322,7 +376,7 @@ mod tests {
     #[test]
     fn mixes() {
         let found = mix("lucene@80,circular-log@20/5").unwrap();
-        assert_eq!(found.to_string(), "lucene@80/80,circular-log@20/5");
+        assert_eq!(found.to_string(), "lucene@80/95,circular-log@20/5");
         assert_eq!(found.single_pattern(), None);
         let found = mix("hot-cold:20/80@70,log@30").unwrap();
         assert_eq!(found.parts.len(), 2);
@@ -339,6 +393,48 @@ mod tests {
             "lucene@10/",
         ] {
             assert!(mix(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn shares_come_to_a_hundred() {
+        for (text, expected) in [
+            ("lucene,log", "lucene@50/50,log@50/50"),
+            ("lucene@80,log@20", "lucene@80/80,log@20/20"),
+            (
+                "lucene@60,lsm@20,log@20/5",
+                "lucene@60/71.25,lsm@20/23.75,log@20/5",
+            ),
+            (
+                "lucene@33,lsm@33,log@33",
+                "lucene@33/33.333333,lsm@33/33.333333,log@33/33.333333",
+            ),
+            ("lucene@75/90,log@25/10", "lucene@75/90,log@25/10"),
+            ("uniform@80/98%,log@20%/2", "uniform@80/98,log@20/2"),
+            ("lucene@100", "lucene"),
+        ] {
+            assert_eq!(mix(text).unwrap().to_string(), expected);
+        }
+        for (text, named) in [
+            (
+                "lucene@80,log@30",
+                "of the writes to come to 100 %, found 110 %",
+            ),
+            (
+                "lucene@80,log",
+                "of the writes to come to 100 %, found 80 %",
+            ),
+            ("lucene@100,log", "each of the workloads"),
+            ("lucene@50", "found 50 %"),
+            (
+                "lucene@80/90,log@20/20",
+                "of the data, behind the slash, to come to 100 %, found 110 %",
+            ),
+            ("lucene@80/90,log@20/5", "found 95 %"),
+            ("lucene@80/100,log@20", "leave some of 100 %, found 100 %"),
+        ] {
+            let error = mix(text).unwrap_err();
+            assert!(error.contains(named), "{text}: {error}");
         }
     }
 

@@ -3,10 +3,10 @@
 use super::args::{Beyond, Replay as Arguments, SsdFormat};
 use super::document::{self, Document};
 use super::memory;
-use super::numbers::grouped;
 use super::progress::Meter;
 use super::replay_answer::{Answer, csv, page, text};
-use super::spec::{Basis, PAGES_PER_BLOCK, shown};
+use super::spec::{Basis, PAGES_PER_BLOCK, require_chunk, shown};
+use crate::commands::trim::words::count;
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use crate::output;
@@ -97,6 +97,7 @@ pub fn run(arguments: &Arguments, config: &SsdConfig, quiet: bool) -> Result<(),
     } else {
         Vec::new()
     };
+    require_devices(&arguments.devices, &summaries)?;
     let span_bytes = summaries
         .iter()
         .map(|summary| span(summary, &arguments.devices))
@@ -184,13 +185,44 @@ fn open(arguments: &Arguments, path: &Path, read: &Rc<Cell<u64>>) -> Result<Open
 
 /// A line that cannot be read, with the ways out.
 fn bad(path: &Path, error: &TraceError) -> CommandError {
-    CommandError::new(Kind::Input, format!("{}: {error}", shown(path)))
-        .hint("name the format with --trace-format: `trimtab ssd replay --help` lists them")
-        .hint("--skip-bad-lines N leaves such lines out and counts them")
-        .hint(
-            "compressed traces are read from standard input: zcat TRACE.gz | trimtab ssd replay - \
-             --capacity SIZE",
+    let refusal = CommandError::new(Kind::Input, format!("{}: {error}", shown(path)));
+    let format = "name the format with --trace-format: `trimtab ssd replay --help` lists them";
+    let skip = "--skip-bad-lines N leaves such lines out and counts them";
+    let from_stdin = |tool: &str, name: &str| {
+        format!(
+            "compressed traces are read from standard input: {tool} {name} | trimtab ssd replay - \
+             --capacity SIZE"
         )
+    };
+    match decompressor(path) {
+        Some(tool) => refusal.hint(from_stdin(tool, &shown(path))),
+        None => (refusal.hint(format).hint(skip)).hint(from_stdin("zcat", "TRACE.gz")),
+    }
+}
+
+/// First bytes of compressed files, and what unpacks them.
+const COMPRESSED: [(&[u8], &str); 4] = [
+    (&[0x1f, 0x8b], "zcat"),
+    (&[0x28, 0xb5, 0x2f, 0xfd], "zstdcat"),
+    (&[0xfd, b'7', b'z', b'X', b'Z', 0], "xzcat"),
+    (b"BZh", "bzcat"),
+];
+
+/// What unpacks a file that is compressed, by its first bytes.
+fn decompressor(path: &Path) -> Option<&'static str> {
+    // What is read once only is gone by now, and may wait for ever.
+    if !std::fs::metadata(path).is_ok_and(|data| data.is_file()) {
+        return None;
+    }
+    let mut first = Vec::new();
+    File::open(path)
+        .ok()?
+        .take(8)
+        .read_to_end(&mut first)
+        .ok()?;
+    let mut known = COMPRESSED.iter();
+    let (_, tool) = known.find(|(magic, _)| first.starts_with(magic))?;
+    Some(tool)
 }
 
 /// Bytes of all traces; 0 where one has no length.
@@ -231,6 +263,60 @@ fn span(summary: &Summary, wanted: &[String]) -> u64 {
         .unwrap_or(0)
 }
 
+/// Devices of a trace that are listed.
+const DEVICES_SHOWN: usize = 12;
+/// And so much of each.
+const NAME_COLUMNS: usize = 40;
+
+/// Names that were asked for and are in no trace; `known` are those of the traces.
+fn unknown_devices(missing: &[String], known: &[String]) -> CommandError {
+    let mut names: Vec<&String> = Vec::new();
+    for name in known {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let more = names.len().saturating_sub(DEVICES_SHOWN);
+    names.truncate(DEVICES_SHOWN);
+    let shown = |name: &&String| report::cut(&report::escape(name), NAME_COLUMNS).into_owned();
+    let names: Vec<String> = names.iter().map(shown).collect();
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    CommandError::new(
+        Kind::Usage,
+        format!(
+            "--devices {}: the traces have none of this name",
+            report::escape(&missing.join(","))
+        ),
+    )
+    .hint(format!(
+        "they have {}{more}; `--devices all` takes every device",
+        names.join(", ")
+    ))
+}
+
+/// Refuses names that are in none of the traces, before anything is replayed.
+fn require_devices(wanted: &[String], summaries: &[Summary]) -> Result<(), CommandError> {
+    let Devices::Named(wanted) = devices(wanted) else {
+        return Ok(());
+    };
+    let known: Vec<String> = summaries
+        .iter()
+        .flat_map(|summary| summary.devices.iter().map(|device| device.name.clone()))
+        .collect();
+    let missing: Vec<String> = (wanted.into_iter())
+        .filter(|name| !known.contains(name))
+        .collect();
+    if missing.is_empty() || known.is_empty() {
+        Ok(())
+    } else {
+        Err(unknown_devices(&missing, &known))
+    }
+}
+
 fn devices(wanted: &[String]) -> Devices {
     match wanted {
         [] => Devices::First,
@@ -267,6 +353,7 @@ impl Plan {
         let usage = |message: String| CommandError::new(Kind::Usage, message);
         let drives = arguments.drives.unwrap_or(1);
         let chunk_bytes = arguments.chunk.unwrap_or(CHUNK_BYTES);
+        require_chunk(chunk_bytes, drives, basis.page_bytes)?;
         let page = u64::from(basis.page_bytes);
         let capacity_bytes = given.unwrap_or_else(|| {
             // Whole chunks on each drive, and no less than what a model is good for.
@@ -305,7 +392,8 @@ impl Plan {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // at most 1e18
             Some(seconds) => (seconds * 1e9) as u64,
             None if summaries.is_empty() => INTERVAL_NS_UNKNOWN,
-            None => (duration_ns / POINTS).max(INTERVAL_NS_MIN),
+            // The end inclusive: the last request arrives in the last of them.
+            None => (duration_ns / POINTS + 1).max(INTERVAL_NS_MIN),
         };
         Ok(Self {
             capacity_bytes,
@@ -369,11 +457,12 @@ fn replay(
             .map_or(Pace::Recorded, Pace::QueueDepth),
         start_ns: 0,
     };
+    let is_named = matches!(settings.devices, Devices::Named(_));
     let meter = Meter::new("replaying", 1, quiet);
     let total = length(&arguments.traces).saturating_mul(arguments.rounds.into());
     let read = Rc::new(Cell::new(0));
     let mut replay = Replay::new(settings, device);
-    let mut stats = Vec::new();
+    let (mut stats, mut known) = (Vec::new(), Vec::new());
     for round in 0..arguments.rounds {
         for path in &arguments.traces {
             let mut reader = open(arguments, path, &read)?;
@@ -385,20 +474,16 @@ fn replay(
             }
             if round == 0 {
                 stats.push(reader.stats().clone());
+                if is_named {
+                    known.extend((0..).map_while(|number| reader.device_name(number)));
+                }
             }
         }
     }
     drop(meter);
     let replayed = replay.replayed(device);
     if !replayed.missing_devices.is_empty() {
-        return Err(CommandError::new(
-            Kind::Usage,
-            format!(
-                "--devices {}: the traces have none of this name",
-                replayed.missing_devices.join(",")
-            ),
-        )
-        .hint("`--devices all` takes every device"));
+        return Err(unknown_devices(&replayed.missing_devices, &known));
     }
     Ok((replayed, stats))
 }
@@ -425,17 +510,17 @@ fn warnings(
     let beyond = &replayed.out_of_range;
     if beyond.records > 0 {
         warnings.push(format!(
-            "{} requests reach beyond the drive and were left out, the first in line {}: a larger \
-             --capacity, or --beyond wrap or scale",
-            grouped(beyond.records),
+            "left out, since beyond the drive: {}, the first in line {}: a larger --capacity, or \
+             --beyond wrap or scale",
+            count(beyond.records, "request"),
             replayed.out_of_range_line.unwrap_or(0)
         ));
     }
     let other = &replayed.other_devices;
     if other.records > 0 {
         warnings.push(format!(
-            "{} requests are of other devices: --devices all takes them too",
-            grouped(other.records)
+            "left out, since of other devices: {}: --devices all takes them too",
+            count(other.records, "request")
         ));
     }
     for stats in stats {
@@ -444,13 +529,13 @@ fn warnings(
         }
         let more = stats.bad_lines.saturating_sub(stats.errors.len() as u64);
         if more > 0 {
-            warnings.push(format!("left out: {} more lines", grouped(more)));
+            warnings.push(format!("left out, too: {}", count(more, "line")));
         }
         if let Some(line) = stats.backwards_line {
             warnings.push(format!(
-                "{} requests have a time before that of the one before, the first in line {line}; \
-                 they were given the latter",
-                grouped(stats.backwards)
+                "given the time of the one before, since theirs was earlier: {}, the first in line \
+                 {line}",
+                count(stats.backwards, "request")
             ));
         }
         if stats.unterminated {

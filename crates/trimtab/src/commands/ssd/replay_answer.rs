@@ -4,11 +4,11 @@ use super::args::Replay as Arguments;
 use super::bare_answer::CountersRow;
 use super::chart::{Chart, Curve};
 use super::html::{self, Part};
-use super::numbers::{bytes, fine, grouped, micros, percent};
+use super::numbers::{bytes, fine, grouped, micros, with_article};
 use super::replay::Plan;
-use super::spec::Basis;
+use super::spec::{Basis, spare_words};
 use super::{table, values};
-use crate::commands::trim::words::Page;
+use crate::commands::trim::words::{Page, count};
 use crate::output;
 use flash::drive::Device;
 use flash::ftl::Counters;
@@ -70,6 +70,8 @@ struct DriveRow {
     drives: u32,
     /// Spare area as built.
     over_provisioning: f64,
+    /// Spare area as asked.
+    over_provisioning_asked: f64,
     /// Bytes of a page.
     page_bytes: u32,
     /// Pages of a block.
@@ -217,6 +219,7 @@ impl Answer {
                 capacity_bytes: plan.capacity_bytes,
                 drives: plan.drives,
                 over_provisioning: plan.geometry.over_provisioning(),
+                over_provisioning_asked: basis.over_provisioning,
                 page_bytes: plan.geometry.page_bytes,
                 pages_per_block: plan.geometry.pages_per_block,
                 policy: values::policy_word(basis.collection),
@@ -300,18 +303,24 @@ pub fn csv(answer: &Answer) -> String {
 fn sentence(answer: &Answer) -> String {
     let drive = &answer.drive;
     let drives = match drive.drives {
-        1 => format!("a {} drive", bytes(drive.capacity_bytes as f64)),
+        1 => format!(
+            "{} drive",
+            with_article(&bytes(drive.capacity_bytes as f64))
+        ),
         count => format!(
             "{count} striped {} drives",
             bytes(drive.capacity_bytes as f64)
         ),
     };
     format!(
-        "{} requests on {drives} with {} spare, in {} of the drive's time: write amplification {}.",
-        grouped(answer.records),
-        percent(drive.over_provisioning),
+        "{} on {drives} with {}, in {} of the drive's time: {}.",
+        count(answer.records, "request"),
+        spare_words(drive.over_provisioning_asked, drive.over_provisioning),
         duration(answer.duration_s),
-        fine(answer.write_amplification)
+        match answer.write_amplification {
+            Some(_) => format!("write amplification {}", fine(answer.write_amplification)),
+            None => "nothing was written".to_owned(),
+        }
     )
 }
 
@@ -329,20 +338,21 @@ fn duration(seconds: f64) -> String {
 #[allow(clippy::cast_precision_loss)] // three digits are shown
 fn rows(answer: &Answer, traces: &str) -> Vec<(&'static str, String)> {
     let tallies = [
-        ("reads", answer.reads),
-        ("writes", answer.writes),
-        ("discards", answer.discards),
+        ("read", answer.reads),
+        ("write", answer.writes),
+        ("discard", answer.discards),
     ];
     let mut requests: Vec<String> = tallies
         .into_iter()
         .filter(|(_, tally)| tally.requests > 0)
         .map(|(name, tally)| {
-            let count = grouped(tally.requests);
-            format!("{count} {name} ({})", bytes(tally.bytes as f64))
+            let requests = count(tally.requests, name);
+            format!("{requests} ({})", bytes(tally.bytes as f64))
         })
         .collect();
     if answer.flushes > 0 {
-        requests.push(format!("{} flushes", grouped(answer.flushes)));
+        let plural = if answer.flushes == 1 { "" } else { "es" };
+        requests.push(format!("{} flush{plural}", grouped(answer.flushes)));
     }
     if requests.is_empty() {
         requests.push("none".to_owned());

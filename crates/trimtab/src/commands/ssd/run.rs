@@ -11,6 +11,7 @@ use super::story::Story;
 use crate::config::Config;
 use crate::error::{CommandError, Kind};
 use crate::output;
+use facts::Skipped;
 use rayon::prelude::*;
 
 /// Runs it.
@@ -52,7 +53,7 @@ pub fn run(arguments: &Run, config: &Config, quiet: bool) -> Result<(), CommandE
     };
     let plan = Plan::new(&arguments.scene, axes, found.as_ref(), &config.ssd)?;
     let story = tell(arguments, plan, found.as_ref(), quiet)?;
-    print(&story, format, found)
+    print(&story, format, found.as_ref())
 }
 
 fn found(
@@ -105,11 +106,11 @@ fn tell(
         .collect();
     let days = &arguments.scene.days;
     Ok(Story {
+        evidence: found.map_or_else(Vec::new, |found| found.evidence(&plan.outranked)),
         plan,
         simulated,
         variants,
         from_host: found.is_some(),
-        evidence: found.map_or_else(Vec::new, |found| found.evidence.clone()),
         measured: days
             .host_written
             .zip(days.media_written)
@@ -117,35 +118,34 @@ fn tell(
     })
 }
 
-fn print(story: &Story, format: SsdFormat, found: Option<Found>) -> Result<(), CommandError> {
+fn print(story: &Story, format: SsdFormat, found: Option<&Found>) -> Result<(), CommandError> {
     match format {
         SsdFormat::Text => {
             let columns = usize::from(output::terminal_columns());
             let mut text = story.text(columns, output::use_unicode());
             if let Some(found) = found {
-                text += &skipped(&found, columns);
+                text += &skipped(&found.skipped(&story.plan.outranked), columns);
             }
             output::print(&text)
         }
         SsdFormat::Csv => output::print(&story.csv()),
         SsdFormat::Html => output::print(&story.html()),
         SsdFormat::Json => {
-            let source = found
-                .as_ref()
-                .map_or("arguments", |found| found.source.as_str());
+            let source = found.map_or("arguments", |found| found.source.as_str());
             let answer = document::Answer::Scenario(Box::new(story.answer()));
             let mut document = Document::new(source, answer)?;
             document.warnings = story.warnings();
-            document.skipped = found.map_or_else(Vec::new, |found| found.skipped);
+            document.skipped =
+                found.map_or_else(Vec::new, |found| found.skipped(&story.plan.outranked));
             output::print(&document.json())
         }
     }
 }
 
 /// What the host did not tell.
-fn skipped(found: &Found, columns: usize) -> String {
+fn skipped(all: &[Skipped], columns: usize) -> String {
     let mut page = crate::commands::trim::words::Page::new(columns);
-    for skipped in &found.skipped {
+    for skipped in all {
         let needs = skipped
             .needs
             .as_deref()

@@ -128,6 +128,8 @@ pub struct Summary {
     pub throughput_fall: Option<f64>,
     /// The last quarter of the series.
     pub long_run: PointRow,
+    /// Latency of reads over the series; null without any.
+    pub read_latency: Option<LatencyRow>,
 }
 
 impl Summary {
@@ -140,7 +142,13 @@ impl Summary {
             before_next_trim: cycle.map(|cycle| PointRow::of(&cycle.before)),
             throughput_fall: cycle.and_then(flash::scenario::Cycle::throughput_fall),
             long_run: PointRow::of(&simulated.long_run),
+            read_latency: simulated.outcome.reads.as_ref().map(LatencyRow::of),
         }
+    }
+
+    /// 99 % of reads took at most so long.
+    pub fn read_p99_us(&self) -> Option<f64> {
+        self.read_latency.as_ref().map(|latency| latency.p99_us)
     }
 }
 

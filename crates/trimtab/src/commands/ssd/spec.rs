@@ -2,6 +2,7 @@
 
 use super::args::{DriveArgs, Moved};
 use super::drive_file::{self, Described};
+use super::numbers::{digits, percent};
 use super::values;
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
@@ -134,6 +135,47 @@ fn sized(preset: Timing, capacity_bytes: u64) -> Timing {
     }
 }
 
+/// Whole blocks may have so much more spare area than was asked without a word of it.
+const SPARE_EXCESS: f64 = 0.01;
+
+/// `7 % spare`, `7.5 % spare (7 % asked: whole blocks)`.
+pub fn spare_words(asked: f64, built: f64) -> String {
+    if (built / asked - 1.0).abs() <= SPARE_EXCESS {
+        return format!("{} spare", small_percent(asked));
+    }
+    format!(
+        "{} spare ({} asked: whole blocks)",
+        small_percent(built),
+        small_percent(asked)
+    )
+}
+
+/// As [`percent`], and below a tenth of a percent not 0.
+fn small_percent(share: f64) -> String {
+    if share < 0.001 {
+        format!("{} %", digits(share * 100.0))
+    } else {
+        percent(share)
+    }
+}
+
+/// Refuses a chunk of a RAID-0 that is no whole number of pages: it would be cut without a word.
+///
+/// # Errors
+/// If it is none.
+pub fn require_chunk(bytes: u64, drives: u32, page_bytes: u32) -> Result<(), CommandError> {
+    if drives == 1 || bytes.is_multiple_of(page_bytes.into()) {
+        return Ok(());
+    }
+    Err(CommandError::new(
+        Kind::Usage,
+        format!(
+            "--chunk: expected a page or more, each of {page_bytes} bytes, found {bytes} bytes"
+        ),
+    )
+    .hint("choose a multiple of it for --chunk, or smaller pages with --page-bytes"))
+}
+
 /// Where a path is shown.
 pub fn shown(path: &Path) -> String {
     report::escape(&path.display().to_string()).into_owned()
@@ -142,6 +184,19 @@ pub fn shown(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_whole_blocks_make_of_the_spare_is_said() {
+        assert_eq!(spare_words(0.07, 0.0705), "7 % spare");
+        assert_eq!(
+            spare_words(0.07, 0.075),
+            "7.5 % spare (7 % asked: whole blocks)"
+        );
+        assert_eq!(
+            spare_words(0.0001, 0.00015),
+            "0.015 % spare (0.01 % asked: whole blocks)"
+        );
+    }
 
     #[test]
     fn larger_drives_have_more_dies() {

@@ -3,9 +3,10 @@
 use super::chart::{Chart, Curve};
 use super::days::{Plan, Simulated};
 use super::html::{self, Part};
-use super::numbers::{amplification, bytes, digits, micros, percent};
+use super::numbers::{amplification, bytes, digits, grouped, micros, percent, with_article};
+use super::spec::spare_words;
 use super::{blockmap, table, values};
-use crate::commands::trim::words::Page;
+use crate::commands::trim::words::{Page, count};
 use facts::Evidence;
 use flash::filesystem::Reach;
 use flash::scenario::{Interval, Latency, Trims};
@@ -61,9 +62,12 @@ impl Story {
             _ => format!("trimmed {}", self.plan.when),
         };
         let mut text = format!(
-            "{} with {} spare, {} full, {trimmed}. ",
+            "{} with {}, {} full, {trimmed}. ",
             load_words(&self.plan, self.from_host),
-            percent(drive.over_provisioning),
+            spare_words(
+                drive.over_provisioning,
+                self.simulated.outcome.over_provisioning
+            ),
             percent(scenario.fill),
         );
         text += &self.course();
@@ -167,7 +171,7 @@ impl Story {
             page.row("note", &warning);
         }
         out.push('\n');
-        out += &table::text(&TABLE_HEAD, &self.table(), 1);
+        out += &table::text(table_head(self.has_reads()), &self.table(), 1);
         out.push('\n');
         out + &page.finish()
     }
@@ -184,10 +188,11 @@ impl Story {
         let mut rows = vec![(
             "model",
             format!(
-                "{name}{} with {} dies, pages of {}, {} collection, workload {}, seed {}",
+                "{name}{} with {} dies, pages of {}, {} to a block, {} collection, workload {}, seed {}",
                 self.plan.preset,
                 scenario.drive.timing.dies,
                 report::human_bytes(scenario.drive.page_bytes.into()),
+                grouped(scenario.drive.pages_per_block.into()),
                 values::policy_word(scenario.drive.collection),
                 self.plan.workload,
                 scenario.seed
@@ -197,10 +202,11 @@ impl Story {
             rows.push((
                 "scale",
                 format!(
-                    "{} pages of a drive stand for {} times as many; {} days of warm-up",
-                    super::numbers::grouped(outcome.scale.pages.into()),
+                    "{} pages of a drive, {} to a block, stand for {} times as many; {} of warm-up",
+                    grouped(outcome.scale.pages.into()),
+                    grouped(outcome.scale.pages_per_block.into()),
                     digits(outcome.scale.factor),
-                    scenario.warm_up_days
+                    count(scenario.warm_up_days.into(), "day")
                 ),
             ));
         }
@@ -227,13 +233,18 @@ impl Story {
         rows
     }
 
+    /// Whether reads were asked for, beside those that merges make.
+    fn has_reads(&self) -> bool {
+        self.plan.scenario.reads > 0.0
+    }
+
     fn table(&self) -> Vec<Vec<String>> {
         let own = std::iter::once(("as asked".to_owned(), &self.simulated));
         let others = self.variants.iter();
         own.chain(others.map(|(name, _, simulated)| (name.clone(), simulated)))
             .map(|(name, simulated)| {
                 let mut row = vec![name];
-                row.extend(cells(simulated));
+                row.extend(cells(simulated, self.has_reads()));
                 row
             })
             .collect()
@@ -287,6 +298,10 @@ impl Story {
             "write_p50_us",
             "write_p99_us",
             "write_p999_us",
+            "read_mean_us",
+            "read_p50_us",
+            "read_p99_us",
+            "read_p999_us",
             "live_share",
             "free_untrimmed_share",
             "trimmed",
@@ -300,6 +315,8 @@ impl Story {
                 let latency = |of: fn(&Latency) -> f64| {
                     table::csv_number(interval.point.writes.as_ref().map(of))
                 };
+                let read =
+                    |of: fn(&Latency) -> f64| table::csv_number(interval.reads.as_ref().map(of));
                 out += &table::csv_line(&[
                     name.to_owned(),
                     interval.hour.to_string(),
@@ -311,6 +328,10 @@ impl Story {
                     latency(|latency| latency.p50_us),
                     latency(|latency| latency.p99_us),
                     latency(|latency| latency.p999_us),
+                    read(|latency| latency.mean_us),
+                    read(|latency| latency.p50_us),
+                    read(|latency| latency.p99_us),
+                    read(|latency| latency.p999_us),
                     interval.live_share.to_string(),
                     interval.free_untrimmed_share.to_string(),
                     interval.trimmed.to_string(),
@@ -342,10 +363,12 @@ impl Story {
             chart
         };
         let table = Part::Table(
-            TABLE_HEAD.map(|name| name.replace('\n', " ")).to_vec(),
+            (table_head(self.has_reads()).iter())
+                .map(|name| name.replace('\n', " "))
+                .collect(),
             self.table(),
         );
-        let parts = vec![
+        let mut parts = vec![
             Part::Chart(self.chart()),
             table,
             Part::Chart(over_time("sustained write throughput, MB/s", |interval| {
@@ -355,12 +378,20 @@ impl Story {
                 "99th percentile of write latency, ms",
                 |interval| Some(interval.point.writes?.p99_us / 1e3),
             )),
+        ];
+        if self.has_reads() {
+            parts.push(Part::Chart(over_time(
+                "99th percentile of read latency, ms",
+                |interval| Some(interval.reads?.p99_us / 1e3),
+            )));
+        }
+        parts.extend([
             Part::Chart(over_time(
                 "deleted, and not known to the drive: percent of the drive",
                 |interval| Some(interval.free_untrimmed_share * 100.0),
             )),
             Part::Film(blockmap::of_plan(&self.plan)),
-        ];
+        ]);
         let rows = self.rows();
         html::page(&html::Content {
             title: "What the drive will do".to_owned(),
@@ -381,7 +412,7 @@ pub fn load_words(plan: &Plan, from_host: bool) -> String {
     let drive = &plan.scenario.drive;
     let host = if from_host { "This host" } else { "A host" };
     let drives = match drive.drives {
-        1 => format!("a {} drive", bytes_of(drive.capacity_bytes)),
+        1 => format!("{} drive", with_article(&bytes_of(drive.capacity_bytes))),
         count => format!("{count} striped {} drives", bytes_of(drive.capacity_bytes)),
     };
     let per_day = bytes_of(plan.scenario.bytes_per_day);
@@ -434,7 +465,7 @@ fn is_daily(plan: &Plan) -> bool {
 }
 
 /// Columns of a table of scenarios.
-pub const TABLE_HEAD: [&str; 7] = [
+const TABLE_HEAD: [&str; 8] = [
     "scenario",
     "write\nampl.",
     "after\ntrim",
@@ -442,10 +473,16 @@ pub const TABLE_HEAD: [&str; 7] = [
     "sustained\nMB/s",
     "at worst\nMB/s",
     "write\np99",
+    "read\np99",
 ];
 
+/// The columns, the last only where reads were asked for.
+pub fn table_head(reads: bool) -> &'static [&'static str] {
+    &TABLE_HEAD[..TABLE_HEAD.len() - usize::from(!reads)]
+}
+
 /// Its cells, the name left out.
-pub fn cells(simulated: &Simulated) -> Vec<String> {
+pub fn cells(simulated: &Simulated, reads: bool) -> Vec<String> {
     let total = &simulated.outcome.total;
     let rate =
         |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.0}"));
@@ -454,16 +491,21 @@ pub fn cells(simulated: &Simulated) -> Vec<String> {
     let worst = intervals
         .filter_map(|interval| interval.point.sustained_mb_s)
         .reduce(f64::min);
-    vec![
+    let p99 = |latency: Option<Latency>| {
+        latency.map_or_else(|| "-".to_owned(), |latency| micros(latency.p99_us))
+    };
+    let mut cells = vec![
         super::numbers::fine(total.write_amplification),
         super::numbers::fine(cycle.and_then(|cycle| cycle.after.write_amplification)),
         super::numbers::fine(cycle.and_then(|cycle| cycle.before.write_amplification)),
         rate(total.sustained_mb_s),
         rate(worst),
-        total
-            .writes
-            .map_or_else(|| "-".to_owned(), |latency| micros(latency.p99_us)),
-    ]
+        p99(total.writes),
+    ];
+    if reads {
+        cells.push(p99(simulated.outcome.reads));
+    }
+    cells
 }
 
 #[allow(clippy::cast_precision_loss)] // three digits are shown

@@ -4,11 +4,11 @@ use super::args::{SsdFormat, Sweep};
 use super::bare::Setting;
 use super::days::{Axes, Plan, Simulated};
 use super::document::{self, Document};
-use super::from_host::Found;
+use super::from_host::{Fact, Found};
 use super::numbers::grouped;
 use super::progress::Meter;
 use super::scenario_answer::Summary;
-use super::story::{TABLE_HEAD, cells, load_words};
+use super::story::{cells, load_words, table_head};
 use super::sweep_answer::{Answer, Row};
 use super::{memory, values};
 use crate::config::SsdConfig;
@@ -45,7 +45,7 @@ pub fn run(
         )],
         "what a drive wrote stands beside a single run, not beside a grid",
     )?;
-    let threads = usize::from(arguments.jobs.unwrap_or(0));
+    let threads = arguments.jobs.unwrap_or(0) as usize;
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()
@@ -83,7 +83,8 @@ pub fn run(
     let common = jobs
         .first()
         .map_or_else(String::new, |job| job.common(found.is_some()));
-    let answer = Answer::new(&common, rows, is_bare);
+    let reads = arguments.scene.days.reads.unwrap_or(0.0) > 0.0;
+    let answer = Answer::new(&common, rows, is_bare, reads);
     match arguments.format.or(config.format).unwrap_or_default() {
         SsdFormat::Text => {
             output::print(&answer.text(usize::from(output::terminal_columns())))?;
@@ -93,7 +94,8 @@ pub fn run(
         SsdFormat::Json => {
             let source = found.map_or("arguments", |found| found.source.as_str());
             let mut document = Document::new(source, document::Answer::Sweep(Box::new(answer)))?;
-            document.skipped = found.map_or_else(Vec::new, |found| found.skipped.clone());
+            let outranked = jobs.first().map_or(&[][..], Job::outranked);
+            document.skipped = found.map_or_else(Vec::new, |found| found.skipped(outranked));
             output::print(&document.json())?;
         }
     }
@@ -111,6 +113,14 @@ impl Job {
         match self {
             Self::Bare(setting) => setting.table_bytes(),
             Self::Days(plan, _) => plan.table_bytes(),
+        }
+    }
+
+    /// What a host's facts were not asked for.
+    fn outranked(&self) -> &[Fact] {
+        match self {
+            Self::Bare(_) => &[],
+            Self::Days(plan, _) => &plan.outranked,
         }
     }
 
@@ -140,7 +150,7 @@ impl Job {
 }
 
 fn bare_row(setting: &Setting, watch: &(dyn Fn(u64, u64) + Sync)) -> Row {
-    let theory = setting.theory().map(|(expected, _)| expected);
+    let theory = setting.theory().ok().map(|(expected, _)| expected);
     let (found, error) = match setting.simulate(&|done, total| watch(done, total)) {
         Ok(answer) => (answer.write_amplification, None),
         Err(error) => (None, Some(error.message)),
@@ -150,6 +160,7 @@ fn bare_row(setting: &Setting, watch: &(dyn Fn(u64, u64) + Sync)) -> Row {
         .map(|(found, theory)| 100.0 * (found / theory - 1.0));
     Row {
         over_provisioning: setting.over_provisioning,
+        over_provisioning_built: Some(setting.geometry.over_provisioning()),
         policy: values::policy_word(setting.collection),
         fill: None,
         trim: None,
@@ -170,9 +181,14 @@ fn days_row(plan: &Plan, fill: f64, watch: &(dyn Fn(u64, u64) + Sync)) -> Row {
     let drive = &plan.scenario.drive;
     let simulated = plan.simulate(&|done, total| watch(done, total));
     let ok: Option<&Simulated> = simulated.as_ref().ok();
-    let shown = ok.map_or_else(|| vec!["-".to_owned(); TABLE_HEAD.len() - 1], cells);
+    let reads = plan.scenario.reads > 0.0;
+    let shown = ok.map_or_else(
+        || vec!["-".to_owned(); table_head(reads).len() - 1],
+        |ok| cells(ok, reads),
+    );
     Row {
         over_provisioning: drive.over_provisioning,
+        over_provisioning_built: ok.map(|ok| ok.outcome.over_provisioning),
         policy: values::policy_word(drive.collection),
         fill: Some(fill),
         trim: Some(plan.when.to_string()),

@@ -4,7 +4,8 @@ use super::grid::{Cell, Grid, GridPanel};
 use super::html::{self, Part};
 use super::numbers::{amplification, digits};
 use super::scenario_answer::{PointRow, Summary};
-use super::story::{LABEL, TABLE_HEAD};
+use super::spec::spare_words;
+use super::story::{LABEL, table_head};
 use super::table;
 use crate::commands::trim::words::Page;
 use schemars::JsonSchema;
@@ -31,14 +32,19 @@ pub struct Answer {
     pub rows: Vec<Row>,
     #[serde(skip)]
     is_bare: bool,
+    /// Reads were asked for.
+    #[serde(skip)]
+    reads: bool,
 }
 
 /// One setting.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "SweepRow")]
 pub struct Row {
-    /// Spare area.
+    /// Spare area as asked.
     pub over_provisioning: f64,
+    /// Spare area as built, of whole blocks; null where it could not be.
+    pub over_provisioning_built: Option<f64>,
     /// Victims.
     pub policy: String,
     /// Live data; null for a bare drive.
@@ -148,7 +154,7 @@ fn words(row: &Row, axes: &[Axis]) -> String {
 
 impl Answer {
     /// `load` says who writes to what.
-    pub fn new(load: &str, rows: Vec<Row>, is_bare: bool) -> Self {
+    pub fn new(load: &str, rows: Vec<Row>, is_bare: bool, reads: bool) -> Self {
         let (axes, common) = axes(&rows);
         let mut told = vec![load.to_owned()];
         told.extend(common);
@@ -158,6 +164,7 @@ impl Answer {
             sentence: format!("{}. {}", told.join(", "), extremes(&rows, &axes)),
             rows,
             is_bare,
+            reads,
         }
     }
 
@@ -170,11 +177,11 @@ impl Answer {
             axes.iter().map(|axis| axis.setting).collect()
         };
         let mut head: Vec<&'static str> = settings.iter().map(|setting| setting.name).collect();
-        head.extend(if self.is_bare {
-            &BARE_HEAD[..]
+        if self.is_bare {
+            head.extend(BARE_HEAD);
         } else {
-            &TABLE_HEAD[1..]
-        });
+            head.extend(&table_head(self.reads)[1..]);
+        }
         let rows = self.rows.iter().map(|row| {
             let values = settings.iter().map(|setting| (setting.of)(row));
             values.chain(row.cells.iter().cloned()).collect()
@@ -202,11 +209,23 @@ impl Answer {
         reasons.into_iter().map(told).collect()
     }
 
+    /// What whole blocks made of spare areas, each once.
+    fn rounded(&self) -> Vec<String> {
+        let mut seen = HashSet::new();
+        let words = self.rows.iter().filter_map(|row| {
+            let words = spare_words(row.over_provisioning, row.over_provisioning_built?);
+            words.contains("asked").then_some(words)
+        });
+        words.filter(|words| seen.insert(words.clone())).collect()
+    }
+
     /// Text for a terminal; what it has no room for is left out, the last columns first.
     pub fn text(&self, columns: usize) -> String {
         let mut page = Page::new(columns);
         page.head(&self.sentence);
-        page.head(&format!("({}.)", self.label));
+        if !self.is_bare {
+            page.head(&format!("({}.)", self.label));
+        }
         page.blank();
         let (left, mut head, mut rows) = self.table();
         let is_wide = |text: &str| text.lines().any(|line| line.chars().count() > columns);
@@ -223,6 +242,9 @@ impl Answer {
         let mut page = Page::new(columns);
         for error in self.errors() {
             page.row("left out", &error);
+        }
+        for words in self.rounded() {
+            page.row("note", &words);
         }
         if head.len() < all {
             page.row("note", "no room for all columns: --format csv has them");
@@ -248,6 +270,7 @@ impl Answer {
             "throughput_fall",
             "sustained_mb_s",
             "write_p99_us",
+            "read_p99_us",
             "error",
         ]);
         for row in &self.rows {
@@ -269,6 +292,7 @@ impl Answer {
                 number(summary.and_then(|summary| summary.throughput_fall)),
                 number(summary.and_then(|summary| summary.mean.sustained_mb_s)),
                 number(summary.and_then(|summary| summary.mean.write_p99_us())),
+                number(summary.and_then(Summary::read_p99_us)),
                 row.error.clone().unwrap_or_default(),
             ]);
         }
@@ -278,6 +302,7 @@ impl Answer {
     /// A page that loads nothing.
     pub fn page(&self) -> String {
         let mut notes = self.errors();
+        notes.extend(self.rounded());
         notes.truncate(SHOWN_MAX);
         let mut parts = Vec::new();
         if self.rows.len() <= SHOWN_MAX {
@@ -403,6 +428,7 @@ mod tests {
     fn row(op: f64, fill: f64, trim: &str, value: Option<f64>) -> Row {
         Row {
             over_provisioning: op,
+            over_provisioning_built: None,
             policy: "greedy".to_owned(),
             fill: Some(fill),
             trim: Some(trim.to_owned()),
@@ -411,7 +437,7 @@ mod tests {
             theory: None,
             summary: None,
             error: value.is_none().then(|| "does not fit".to_owned()),
-            cells: vec!["12345".to_owned(); TABLE_HEAD.len() - 1],
+            cells: vec!["12345".to_owned(); table_head(false).len() - 1],
         }
     }
 
@@ -426,7 +452,7 @@ mod tests {
                 }
             }
         }
-        let answer = Answer::new("A host", rows, false);
+        let answer = Answer::new("A host", rows, false, false);
         let grid = answer.grid();
         assert_eq!(grid.columns, ["7 %", "28 %"]);
         assert_eq!(grid.rows, ["50 %", "80 %"]);
@@ -465,19 +491,25 @@ mod tests {
             policy: policy.to_owned(),
             ..row(op, fill, trim, Some(2.0))
         });
-        let text = Answer::new("A host", rows.into(), false).text(80);
+        let text = Answer::new("A host", rows.into(), false, false).text(80);
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"
         );
         assert!(text.contains("--format csv has them"), "{text}");
-        let few = Answer::new("A host", vec![row(0.07, 0.5, "weekly", None)], false).text(80);
+        let few =
+            Answer::new("A host", vec![row(0.07, 0.5, "weekly", None)], false, false).text(80);
         assert!(!few.contains("csv"), "{few}");
     }
 
     #[test]
     fn one_setting_is_one_square() {
-        let answer = Answer::new("A host", vec![row(0.07, 0.5, "weekly", Some(2.0))], false);
+        let answer = Answer::new(
+            "A host",
+            vec![row(0.07, 0.5, "weekly", Some(2.0))],
+            false,
+            false,
+        );
         let grid = answer.grid();
         assert_eq!(grid.panels.len(), 1);
         assert_eq!(grid.panels[0].cells.len(), 1);
@@ -491,7 +523,7 @@ mod tests {
                 row(f64::from(index) / 1e5, 0.5, "weekly", value)
             })
             .collect();
-        let text = Answer::new("A host", rows, false).page();
+        let text = Answer::new("A host", rows, false, false).page();
         assert!(text.len() < 1_000_000, "{}", text.len());
         assert!(text.contains("--format csv has all"));
     }

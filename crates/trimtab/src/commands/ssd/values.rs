@@ -96,6 +96,46 @@ pub fn pages(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("expected a number of pages such as 1000000 or 16M, found {text:?}"))
 }
 
+/// Pages of a block: what the counts of valid pages can hold.
+const PAGES_PER_BLOCK: std::ops::RangeInclusive<u64> = 1..=65_535;
+
+/// Pages of a block: `256`, `16K`.
+///
+/// # Errors
+/// A sentence that says what was expected.
+pub fn pages_per_block(text: &str) -> Result<u32, String> {
+    let pages = pages(text).ok();
+    pages
+        .filter(|pages| PAGES_PER_BLOCK.contains(pages))
+        .and_then(|pages| u32::try_from(pages).ok())
+        .ok_or_else(|| format!("expected 1 to 65535 pages such as 256 or 16K, found {text:?}"))
+}
+
+/// A whole number of `LOW` to `HIGH`: days, drives, hours.
+///
+/// # Errors
+/// A sentence that says what was expected.
+pub fn whole<const LOW: u32, const HIGH: u32>(text: &str) -> Result<u32, String> {
+    let number = text.trim().parse().ok();
+    number
+        .filter(|number| (LOW..=HIGH).contains(number))
+        .ok_or_else(|| format!("expected a whole number of {LOW} to {HIGH}, found {text:?}"))
+}
+
+/// A seed, or another number of 64 bits.
+///
+/// # Errors
+/// A sentence that says what was expected.
+pub fn number(text: &str) -> Result<u64, String> {
+    let number = text.trim().parse();
+    number.map_err(|_| {
+        format!(
+            "expected a whole number of 0 to {}, found {text:?}",
+            u64::MAX
+        )
+    })
+}
+
 /// Bytes of a page: a sector at least, and no more than what a model counts by the page.
 const PAGE_BYTES: std::ops::RangeInclusive<u64> = 512..=1 << 30;
 
@@ -413,6 +453,23 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn whole_numbers() {
+        assert_eq!(pages_per_block("16K"), Ok(16_384));
+        for text in ["0", "1M", "-1", "65536", "abc"] {
+            let error = pages_per_block(text).unwrap_err();
+            assert!(error.contains("1 to 65535"), "{error}");
+        }
+        assert_eq!(whole::<1, 168>("6"), Ok(6));
+        for text in ["0", "0.0001", "169", "-3", "x"] {
+            let error = whole::<1, 168>(text).unwrap_err();
+            assert!(error.contains("of 1 to 168, found"), "{error}");
+        }
+        assert_eq!(number("7"), Ok(7));
+        assert!(number("abc").unwrap_err().contains("found \"abc\""));
+        assert!(number("-1").is_err());
     }
 
     #[test]

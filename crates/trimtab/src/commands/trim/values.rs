@@ -55,7 +55,12 @@ const FRACTION_DIGITS_MAX: usize = 15;
 /// # Errors
 /// A sentence that says what was expected.
 pub fn size(text: &str) -> Result<u64, String> {
-    let expected = || format!("expected a size such as 16MiB, 500MB or 4096, found {text:?}");
+    let expected = || {
+        format!(
+            "expected a size such as 16MiB, 500MB or 4096, found {text:?}: K, M, G and T, alone or \
+             with iB, are powers of 1024, KB, MB, GB and TB powers of 1000"
+        )
+    };
     let trimmed = text.trim();
     let end = trimmed
         .find(|c: char| !c.is_ascii_digit() && c != '.')
