@@ -13,10 +13,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("http", &["facts"]),
     ("trim", &["facts"]),
     ("flash", &[]),
+    ("shards", &[]),
     (
         "trimtab",
         &[
-            "facts", "host", "schedule", "rules", "report", "http", "trim", "flash",
+            "facts", "host", "schedule", "rules", "report", "http", "trim", "flash", "shards",
         ],
     ),
     (
