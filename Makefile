@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo test deps lint unit fuzz-smoke guest lab docs bench bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers
+.PHONY: demo test deps lint unit fuzz-smoke guest lab docs bench bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards
 
 demo: release
 	@./lab/demo.sh
@@ -73,6 +73,12 @@ test-servers:
 # The part of it that `make test` has time for.
 servers:
 	@./lab/servers/test-trim.sh opensearch-2.19.1
+
+# The shard scheduler beside the real allocation service of Elasticsearch 7.4.0, on random clusters: 2,000, or
+# COUNT, from SEED on. The first 60 are part of `make unit`. The jars come through Maven.
+test-shards:
+	@COUNT=$(if $(filter file,$(origin COUNT)),2000,$(COUNT)) SEED=$(SEED) cargo test --locked -p shards --test it -- \
+	    --ignored --nocapture --test-threads 1 $(if $(SEED),clusters_agree)
 
 # Coverage-guided, as long as you like: make fuzz TARGET=crontab
 fuzz:

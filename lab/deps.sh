@@ -28,8 +28,9 @@ blkid:util-linux the guest
 run-parts:debianutils the guest
 fio:fio latencies, in the guest and in make bench-trim
 nbdkit:nbdkit the disk models of make bench-trim
-mvn:maven the real servers
+mvn:maven the real servers, and the real scheduler beside which ours is put
 java:default-jre-headless the real servers
+javac:default-jdk-headless the driver of the real scheduler
 curl:curl the real servers
 ps:procps the real servers
 /usr/lib/x86_64-linux-gnu/nbdkit/plugins/nbdkit-python-plugin.so:nbdkit-plugin-python the disk models

@@ -2,6 +2,7 @@
 //! that must hold for any input: what the filter keeps, it keeps again; what is written back reads
 //! the same.
 
+mod cluster;
 mod trace;
 
 use host::source::{Limits, read_bytes};
@@ -237,6 +238,16 @@ pub const TARGETS: &[Target] = &[
         name: "trace-replay",
         run: trace::replay,
         seeds: trace::SEEDS,
+    },
+    Target {
+        name: "cluster-state",
+        run: cluster::state,
+        seeds: cluster::STATES,
+    },
+    Target {
+        name: "cluster-answers",
+        run: cluster::answers,
+        seeds: cluster::ANSWERS,
     },
 ];
 
@@ -546,6 +557,8 @@ mod tests {
             }),
             ("trace", trace::reaches),
             ("trace-replay", trace::reaches),
+            ("cluster-state", cluster::reaches),
+            ("cluster-answers", cluster::reaches),
         ] {
             let target = TARGETS.iter().find(|target| target.name == name);
             let seeds = target.expect(name).seeds;

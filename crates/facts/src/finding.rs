@@ -29,8 +29,9 @@ impl Severity {
 /// Where a fact was read and what stood there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
-    /// A path without leading slash (`sys/block/dm-0/queue/discard_max_bytes`), or a command with
-    /// its field (`systemctl show fstrim.timer: UnitFileState`).
+    /// A path without leading slash (`sys/block/dm-0/queue/discard_max_bytes`), a command with its
+    /// field (`systemctl show fstrim.timer: UnitFileState`), or a cluster's answer with its field
+    /// (`GET /_cluster/settings: cluster.max_shards_per_node`).
     pub source: String,
     /// The value as it was read.
     pub value: String,
@@ -100,10 +101,14 @@ pub struct Finding {
     pub rule: String,
     /// How much it hurts here.
     pub severity: Severity,
-    /// What it is about: a mount point, a device (`/dev/dm-0`), a unit or a file.
+    /// What it is about: a mount point, a device (`/dev/dm-0`), a unit or a file; of a cluster
+    /// `cluster logs`, `node es-1` or `setting index.codec`.
     pub subject: String,
     /// Mount point of the stack this belongs to, so that reports can group; `None` for the host.
     pub mount_point: Option<String>,
+    /// Name of the cluster that this is about; left out where it is about a host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// Kernel name of the layer at fault (`dm-0`), so that a drawing can mark it.
     pub device: Option<String>,
     /// One line, without a full stop.

@@ -4,12 +4,14 @@
 //! This crate reads nothing and judges nothing. Units are part of a field's name (`_bytes`, `_s`),
 //! what is unknown is `None` and never 0, and a missing fact leaves a [`Skipped`] that says why.
 
+pub mod cluster;
 mod error;
 mod finding;
 pub mod host;
 mod skipped;
 mod stack;
 
+pub use cluster::Cluster;
 pub use error::InputError;
 pub use finding::{Evidence, Finding, Remedy, Severity};
 pub use host::Host;

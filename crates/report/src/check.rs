@@ -1,17 +1,24 @@
+use crate::cluster;
 use crate::units::{count, listed};
 use facts::host::{DeviceKind, Platform};
-use facts::{Finding, Host, Severity, Skipped};
+use facts::{Cluster, Finding, Host, Severity, Skipped};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::sync::LazyLock;
+
+/// Stands in where no host was checked: it has no mounts, and so nothing is shown of it.
+static NO_HOST: LazyLock<Host> = LazyLock::new(Host::default);
 
 /// Everything that a rendering of `trimtab check` is made of.
 #[derive(Debug, Clone)]
 pub struct CheckReport<'a> {
-    /// The host that was checked.
-    pub host: &'a Host,
+    /// The host that was checked; `None` where a cluster alone was.
+    pub host: Option<&'a Host>,
+    /// The cluster that was checked, if one was.
+    pub cluster: Option<&'a Cluster>,
     /// What was found, without what is suppressed.
     pub findings: &'a [Finding],
     /// What was found and is accepted, with the reason given.
@@ -63,7 +70,12 @@ pub struct Counts {
     pub info: u64,
 }
 
-impl CheckReport<'_> {
+impl<'a> CheckReport<'a> {
+    /// The host; an empty one where none was checked.
+    pub(crate) fn host_or_none(&self) -> &'a Host {
+        self.host.unwrap_or(&NO_HOST)
+    }
+
     /// Findings by severity; suppressed ones do not count.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
@@ -105,7 +117,13 @@ impl CheckReport<'_> {
         } else {
             found.join(", ")
         };
-        let mut verdict = format!("{found} on {}", self.host_words());
+        let on: Vec<String> = self
+            .host
+            .map(|host| self.host_words(host))
+            .into_iter()
+            .chain(self.cluster.map(cluster::words))
+            .collect();
+        let mut verdict = format!("{found} on {}", listed(&on));
         let mut aside = Vec::new();
         if !self.skipped.is_empty() {
             aside.push(format!("{} skipped", count(self.skipped.len(), "check")));
@@ -123,9 +141,19 @@ impl CheckReport<'_> {
         verdict
     }
 
+    /// What was checked, for a heading: the host's name, else the cluster's.
+    pub(crate) fn name(&self) -> String {
+        match (self.host, self.cluster) {
+            (None, Some(cluster)) => format!("cluster {}", cluster::name(cluster)),
+            (host, _) => host
+                .and_then(|host| host.platform.host_name.clone())
+                .unwrap_or_else(|| "this host".to_owned()),
+        }
+    }
+
     /// `db1 (Debian 12, kernel 6.1.0-13-amd64, 4 drives)`.
-    fn host_words(&self) -> String {
-        let platform = &self.host.platform;
+    fn host_words(&self, host: &Host) -> String {
+        let platform = &host.platform;
         let mut words = Vec::new();
         words.extend(distribution(platform));
         if let Some(release) = &platform.kernel_release {
@@ -139,17 +167,24 @@ impl CheckReport<'_> {
 
     /// What was looked at: `27 rules on 4 drives, 6 mounts, 1 store and 12 jobs`.
     pub(crate) fn scope(&self) -> String {
-        let host = self.host;
-        let mut seen = vec![
-            count(self.drives(), "drive"),
-            count(host.mounts.len(), "mount"),
-            count(host.stores.len(), "store"),
-        ];
-        if let Some(jobs) = &host.jobs {
-            seen.push(count(jobs.len(), "job"));
+        let mut seen = Vec::new();
+        if let Some(host) = self.host {
+            seen.push(count(self.drives(), "drive"));
+            seen.push(count(host.mounts.len(), "mount"));
+            seen.push(count(host.stores.len(), "store"));
+            if let Some(jobs) = &host.jobs {
+                seen.push(count(jobs.len(), "job"));
+            }
         }
-        let mut scope = format!("{} on {}", self.rules_words(), listed(&seen));
-        if host.jobs.is_none() {
+        if let Some(cluster) = self.cluster {
+            seen.extend(cluster::scope(cluster));
+        }
+        let mut scope = self.rules_words();
+        if !seen.is_empty() {
+            scope.push_str(" on ");
+            scope.push_str(&listed(&seen));
+        }
+        if self.host.is_some_and(|host| host.jobs.is_none()) {
             scope.push_str("; jobs are not known");
         }
         scope
@@ -173,7 +208,7 @@ impl CheckReport<'_> {
 
     /// Number of drives that this kernel sees; loop devices and zram are none.
     fn drives(&self) -> usize {
-        let drives = self.host.devices.iter().filter(|device| {
+        let drives = self.host_or_none().devices.iter().filter(|device| {
             matches!(
                 device.kind,
                 DeviceKind::Nvme { .. }
@@ -245,10 +280,10 @@ pub(crate) fn severity_word(severity: Severity) -> &'static str {
     }
 }
 
-/// Whether an undo is a bare command, which must not be broken: prose starts with a capital letter
-/// or ends with a full stop.
+/// Whether an undo is a bare command, of one line or several, which must not be broken: prose starts
+/// with a capital letter or ends with a full stop.
 pub(crate) fn is_command(undo: &str) -> bool {
-    !undo.contains('\n') && !undo.ends_with('.') && !undo.starts_with(char::is_uppercase)
+    !undo.ends_with('.') && !undo.starts_with(char::is_uppercase)
 }
 
 #[cfg(test)]
@@ -261,7 +296,8 @@ mod tests {
         rules_run: &'a [&'a str],
     ) -> CheckReport<'a> {
         CheckReport {
-            host,
+            host: Some(host),
+            cluster: None,
             findings: &[],
             suppressed: &[],
             skipped,
@@ -315,6 +351,7 @@ mod tests {
     fn prose_and_commands_are_told_apart() {
         assert!(is_command("cryptsetup refresh --persistent c0"));
         assert!(is_command("/sbin/fstrim -v /"));
+        assert!(is_command("mv a b &&\nmv c d"));
         assert!(!is_command("Remove the line again"));
         assert!(!is_command("remove the line again."));
     }

@@ -5,8 +5,9 @@ use crate::check::{CheckReport, Counts, by_severity};
 use crate::escape::escape_json;
 use crate::groups::{Filesystems, Key};
 use crate::tree::dm_types;
+use facts::cluster::Flavour;
 use facts::host::{BlockDevice, DeviceKind, Mount, Platform, Store, StoreEngine, StoreState};
-use facts::{Finding, Host, Layer, Skipped};
+use facts::{Cluster, Finding, Host, Layer, Skipped};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -52,10 +53,14 @@ pub struct CheckResult<'a> {
     pub counts: Counts,
     /// Ids of the rules that ran.
     pub rules_run: &'a [&'a str],
-    /// What the host runs on.
-    pub platform: &'a Platform,
-    /// When the facts were read, RFC 3339 in UTC.
+    /// What the host runs on; null where a cluster alone was checked.
+    pub platform: Option<&'a Platform>,
+    /// When the facts were read, RFC 3339 in UTC: the host's, or the cluster's where it alone was
+    /// checked.
     pub read_at: Timestamp,
+    /// The cluster; left out where none was checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterRow<'a>>,
     /// Stores found on the host, and data paths given by hand.
     pub stores: Vec<StoreRow<'a>>,
     /// Mounts, pseudo filesystems left out, each with its stack.
@@ -69,6 +74,39 @@ pub struct SuppressedRow<'a> {
     pub finding: &'a Finding,
     /// Why that is accepted.
     pub reason: &'a str,
+}
+
+/// A cluster.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ClusterRow<'a> {
+    /// Its name; null where it did not tell one.
+    pub name: Option<&'a str>,
+    /// The URL that was asked.
+    pub endpoint: &'a str,
+    /// `elasticsearch` or `opensearch`.
+    pub engine: &'static str,
+    /// Version of the master.
+    pub version: String,
+    /// When it was asked, RFC 3339 in UTC.
+    pub read_at: Timestamp,
+    /// Number of nodes; null where they were not told, as all counts below.
+    pub nodes: Option<u64>,
+    /// Nodes that hold shards.
+    pub data_nodes: Option<u64>,
+    /// Nodes that may be elected master.
+    pub master_eligible_nodes: Option<u64>,
+    /// Name of the elected master (OpenSearch: cluster manager).
+    pub master: Option<&'a str>,
+    /// Open indices.
+    pub indices_open: Option<u64>,
+    /// Closed indices.
+    pub indices_closed: Option<u64>,
+    /// Copies of shards in the routing table.
+    pub shards: Option<u64>,
+    /// Copies of them on no node.
+    pub shards_unassigned: Option<u64>,
+    /// Copies of them that belong to closed indices.
+    pub shards_of_closed_indices: Option<u64>,
 }
 
 /// A store.
@@ -183,7 +221,7 @@ pub(crate) fn to_json(document: &impl Serialize) -> String {
 impl<'a> CheckDocument<'a> {
     /// Arranges a report as a document.
     pub fn of(report: &'a CheckReport<'a>) -> Self {
-        let host = report.host;
+        let host = report.host_or_none();
         let mut findings: Vec<&Finding> = report.findings.iter().collect();
         findings.sort_by(|a, b| by_severity(a, b));
         let (mounts, without_stack) = mounts(host, &findings);
@@ -210,13 +248,45 @@ impl<'a> CheckDocument<'a> {
                     .collect(),
                 counts: report.counts(),
                 rules_run: report.rules_run,
-                platform: &host.platform,
-                read_at: host.read_at,
+                platform: report.host.map(|host| &host.platform),
+                read_at: match (report.host, report.cluster) {
+                    (None, Some(cluster)) => cluster.read_at,
+                    _ => host.read_at,
+                },
+                cluster: report.cluster.map(ClusterRow::of),
                 stores: host.stores.iter().map(StoreRow::of).collect(),
                 mounts,
             },
             skipped: report.skipped,
             warnings,
+        }
+    }
+}
+
+impl<'a> ClusterRow<'a> {
+    fn of(cluster: &'a Cluster) -> Self {
+        let is_known = cluster.nodes.is_some();
+        let number = |nodes: usize| is_known.then_some(nodes as u64);
+        let indices = cluster.indices.as_ref();
+        let shards = cluster.shards.as_ref();
+        Self {
+            name: cluster.name.as_deref(),
+            endpoint: &cluster.endpoint,
+            engine: match cluster.flavour {
+                Flavour::Elasticsearch => "elasticsearch",
+                Flavour::Opensearch => "opensearch",
+            },
+            version: cluster.version.to_string(),
+            read_at: cluster.read_at,
+            nodes: cluster.nodes.as_ref().map(|nodes| nodes.len() as u64),
+            data_nodes: number(cluster.data_nodes().count()),
+            master_eligible_nodes: number(cluster.master_eligible_nodes().count()),
+            master: cluster.master_node().map(|node| node.name.as_str()),
+            indices_open: indices.map(|indices| indices.open),
+            indices_closed: indices.map(|indices| indices.closed),
+            shards: shards.map(|shards| shards.total),
+            shards_unassigned: shards.map(|shards| shards.unassigned),
+            shards_of_closed_indices: shards.and_then(|shards| shards.of_closed_indices),
         }
     }
 }

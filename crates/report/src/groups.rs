@@ -30,6 +30,8 @@ pub(crate) struct Groups<'a> {
     pub troubled: Vec<Group<'a>>,
     /// Findings that concern no mount.
     pub host_wide: Vec<&'a Finding>,
+    /// Findings about a cluster, most severe first.
+    pub cluster_wide: Vec<&'a Finding>,
     /// Filesystems below stores without findings; with `all`, every other filesystem, too.
     pub clean: Vec<Group<'a>>,
     /// Stores that belong to none of the groups: their data lies on no mount that is known.
@@ -41,14 +43,19 @@ pub(crate) struct Groups<'a> {
 impl<'a> Groups<'a> {
     /// Sorts the findings of a report; `all` asks for groups of the other mounts as well.
     pub fn of(report: &CheckReport<'a>, all: bool) -> Self {
-        let host = report.host;
+        let host = report.host_or_none();
         let filesystems = Filesystems::of(host);
         let stores = host.stores_by_mount();
         let mut groups: BTreeMap<Key<'a>, Group<'a>> = BTreeMap::new();
         let mut host_wide: Vec<&Finding> = Vec::new();
+        let mut cluster_wide: Vec<&Finding> = Vec::new();
         let mut named: HashSet<u64> = stores.keys().copied().collect();
 
         for finding in report.findings {
+            if finding.cluster.is_some() {
+                cluster_wide.push(finding);
+                continue;
+            }
             let Some(mount_point) = finding.mount_point.as_deref() else {
                 host_wide.push(finding);
                 continue;
@@ -100,11 +107,13 @@ impl<'a> Groups<'a> {
             group.findings.sort_by(|a, b| by_severity(a, b));
         }
         host_wide.sort_by(|a, b| by_severity(a, b));
+        cluster_wide.sort_by(|a, b| by_severity(a, b));
         troubled.sort_by(|a, b| a.order().cmp(&b.order()));
         clean.sort_by(|a, b| a.order().cmp(&b.order()));
         Self {
             troubled,
             host_wide,
+            cluster_wide,
             clean,
             unplaced: unplaced.map(|(_, store)| store).collect(),
             others,

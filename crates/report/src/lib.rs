@@ -10,6 +10,7 @@
 //! them as `\u001b`, which means the same string.
 
 mod check;
+mod cluster;
 mod document;
 mod escape;
 mod groups;
@@ -23,8 +24,8 @@ mod wrap;
 
 pub use check::{CheckReport, Counts, RuleInfo, Suppressed};
 pub use document::{
-    CheckDocument, CheckResult, DiscardRow, LayerRow, MountRow, SCHEMA, StoreRow, SuppressedRow,
-    json, json_schema,
+    CheckDocument, CheckResult, ClusterRow, DiscardRow, LayerRow, MountRow, SCHEMA, StoreRow,
+    SuppressedRow, json, json_schema,
 };
 pub use escape::{cut, escape, escape_json};
 pub use markdown::markdown;

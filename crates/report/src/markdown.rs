@@ -1,6 +1,7 @@
 //! The report for a ticket: GitHub-flavoured Markdown that stays readable as plain text.
 
 use crate::check::{CheckReport, is_command, severity_word};
+use crate::cluster;
 use crate::escape::escape;
 use crate::groups::{Group, Groups, store_words};
 use crate::tree;
@@ -13,20 +14,15 @@ const TREE_COLUMNS: usize = 100;
 /// Renders a report as Markdown.
 pub fn markdown(report: &CheckReport<'_>) -> String {
     let groups = Groups::of(report, false);
-    let name = report
-        .host
-        .platform
-        .host_name
-        .as_deref()
-        .unwrap_or("this host");
     let mut page = Page { out: String::new() };
-    page.block(&format!("# trimtab check: {}", inline(name)));
+    page.block(&format!("# trimtab check: {}", inline(&report.name())));
     page.block(&format!("**{}**", inline(&report.verdict())));
     page.block(&inline(&report.origin()));
     for warning in report.warnings {
         page.block(&format!("> Caution: {}", inline(warning)));
     }
     page.summary(&groups);
+    page.clusters(report, &groups);
     for group in &groups.troubled {
         page.group(group, &groups.host_wide);
     }
@@ -79,6 +75,7 @@ impl Page {
             .iter()
             .flat_map(|group| &group.findings)
             .chain(&groups.host_wide)
+            .chain(&groups.cluster_wide)
             .copied()
             .collect();
         if findings.is_empty() {
@@ -94,6 +91,21 @@ impl Page {
             ]
         });
         self.table(["Severity", "Rule", "Subject", "Finding"], rows);
+    }
+
+    fn clusters(&mut self, report: &CheckReport<'_>, groups: &Groups<'_>) {
+        for (name, about, findings) in cluster::sections(report.cluster, &groups.cluster_wide) {
+            self.block(&format!("## Cluster {}", code(&name)));
+            if !about.is_empty() {
+                self.block(&inline(&about));
+            }
+            if findings.is_empty() {
+                self.block("Nothing found here.");
+            }
+            for finding in findings {
+                self.finding(finding);
+            }
+        }
     }
 
     fn group(&mut self, group: &Group<'_>, host_wide: &[&Finding]) {
@@ -156,7 +168,11 @@ impl Page {
             self.prose("**Risk:** ", risk);
         }
         if let Some(undo) = &remedy.undo {
-            if is_command(undo) {
+            if is_command(undo) && undo.contains('\n') {
+                self.block("**Undo:**");
+                let lines: Vec<_> = undo.lines().map(escape).collect();
+                self.fenced("sh", &lines.join("\n"));
+            } else if is_command(undo) {
                 self.block(&format!("**Undo:** {}", code(undo)));
             } else {
                 self.prose("**Undo:** ", undo);

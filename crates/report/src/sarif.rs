@@ -141,6 +141,9 @@ fn result(finding: &Finding, accepted: Option<&str>, rules: &Rules) -> Value {
             "remedy": finding.remedy,
         },
     });
+    if let Some(cluster) = &finding.cluster {
+        result["properties"]["cluster"] = json!(cluster);
+    }
     if let Some(index) = rules.index.get(&finding.rule) {
         result["ruleIndex"] = json!(index);
     }
@@ -158,7 +161,7 @@ fn literal(text: &str) -> String {
         .replace("](", "] (")
 }
 
-/// The subject, and the mount point and device where they are something else.
+/// The subject, and the mount point, device and cluster where they are something else.
 fn logical_locations(finding: &Finding) -> Value {
     let mut names = vec![(finding.subject.clone(), "subject")];
     if let Some(mount_point) = &finding.mount_point
@@ -171,6 +174,9 @@ fn logical_locations(finding: &Finding) -> Value {
         if path != finding.subject {
             names.push((path, "device"));
         }
+    }
+    if let Some(cluster) = &finding.cluster {
+        names.push((cluster.clone(), "cluster"));
     }
     names
         .into_iter()
@@ -226,13 +232,16 @@ fn percent_encoded(path: &str) -> String {
 }
 
 /// The same for the same rule and subject in every run and every version: FNV-1a, 64 bits, of the
-/// rule's id, a NUL, and the subject, in 16 hexadecimal digits (Fowler, Noll, Vo; RFC 9923).
+/// rule's id, a NUL, and the subject, in 16 hexadecimal digits (Fowler, Noll, Vo; RFC 9923). Nodes
+/// of two clusters may have the same name: there a NUL and the cluster's name follow.
 fn fingerprint(finding: &Finding) -> String {
+    let cluster = finding.cluster.iter();
     let bytes = finding
         .rule
         .bytes()
         .chain([0])
-        .chain(finding.subject.bytes());
+        .chain(finding.subject.bytes())
+        .chain(cluster.flat_map(|name| [0].into_iter().chain(name.bytes())));
     format!("{:016x}", fnv1a_64(bytes))
 }
 
@@ -289,6 +298,8 @@ mod tests {
             ),
             ("etc/crontab:18: command", Some(("etc/crontab", Some(18)))),
             ("systemctl show fstrim.timer: UnitFileState", None),
+            ("GET /_cluster/settings: cluster.max_shards_per_node", None),
+            ("host es-1: sys/block/sda/queue/rotational", None),
             ("dmsetup table /dev/mapper/c0", None),
             ("etc/../../secret", None),
             ("etc//passwd", None),

@@ -2,6 +2,7 @@
 //! what was skipped. Three columns, at 0, 9 and 18, carry severity, rule and everything else.
 
 use crate::check::{CheckReport, is_command, severity_word};
+use crate::cluster;
 use crate::escape::{cut, display_width, escape};
 use crate::groups::{Group, Groups, store_words};
 use crate::tree;
@@ -77,6 +78,7 @@ pub fn text(report: &CheckReport<'_>, options: &TextOptions) -> String {
     };
     let groups = Groups::of(report, options.verbose);
     page.verdict(report);
+    page.clusters(report, &groups);
     for group in &groups.troubled {
         page.group(group, &groups.host_wide);
     }
@@ -132,7 +134,7 @@ impl<'a> Page<'a> {
         self.paragraph(0, &report.verdict(), style);
         let mut origin = report.origin();
         if self.options.verbose
-            && let Some(uptime_s) = report.host.platform.uptime_s
+            && let Some(uptime_s) = report.host_or_none().platform.uptime_s
         {
             // A bundle may hold any number here; one that is no duration counts as 0.
             let seconds = std::time::Duration::try_from_secs_f64(uptime_s).unwrap_or_default();
@@ -141,6 +143,30 @@ impl<'a> Page<'a> {
         self.paragraph(0, &origin, Style::Dim);
         for warning in report.warnings {
             self.labelled(0, "caution", warning, Style::Bold);
+        }
+    }
+
+    fn clusters(&mut self, report: &CheckReport<'a>, groups: &Groups<'a>) {
+        for (name, about, findings) in cluster::sections(report.cluster, &groups.cluster_wide) {
+            let title = format!("cluster {name}");
+            self.heading(&title, &about);
+            let is_checked = report
+                .cluster
+                .is_some_and(|known| cluster::name(known) == name);
+            if let Some(nodes) = report
+                .cluster
+                .filter(|_| is_checked)
+                .and_then(cluster::node_names)
+            {
+                self.labelled(0, "nodes", &escape(&nodes), Style::Dim);
+            }
+            for finding in &findings {
+                self.blank();
+                self.finding(finding, &[&title]);
+            }
+            if findings.is_empty() {
+                self.paragraph(MIDDLE, "nothing found here", Style::Plain);
+            }
         }
     }
 
@@ -270,7 +296,11 @@ impl<'a> Page<'a> {
             self.field("risk", risk);
         }
         if let Some(undo) = &remedy.undo {
-            if is_command(undo) {
+            if is_command(undo) && undo.contains('\n') {
+                let label = self.label("undo", RIGHT - MIDDLE, Style::Dim);
+                self.line(&format!("{}{label}", " ".repeat(MIDDLE)));
+                self.command(undo);
+            } else if is_command(undo) {
                 let label = self.label("undo", RIGHT - MIDDLE, Style::Dim);
                 self.line(&format!("{}{label}{}", " ".repeat(MIDDLE), escape(undo)));
             } else {
@@ -312,7 +342,14 @@ impl<'a> Page<'a> {
             self.line(&format!("{head}{source} = {value}"));
             return;
         }
-        self.line(&format!("{head}{source}"));
+        match source.split_once(": ") {
+            // A command or a cluster's answer and its field; a path is never broken.
+            Some((answer, field)) if RIGHT + display_width(&source) > self.width => {
+                self.line(&format!("{head}{answer}:"));
+                self.line(&format!("{}{field}", " ".repeat(RIGHT + 2)));
+            }
+            _ => self.line(&format!("{head}{source}")),
+        }
         let room = self.width - RIGHT - 4;
         for (index, piece) in wrap_value(&value, room).iter().enumerate() {
             let sign = if index == 0 { "= " } else { "  " };

@@ -50,11 +50,24 @@ pub fn human_duration(seconds: u64) -> String {
     }
 }
 
+/// A number with a comma before each three digits: `999`, `25,000`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 /// A number with its noun, which takes an `s` unless there is exactly one.
 pub(crate) fn count(number: impl TryInto<u64>, noun: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
     let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
+    format!("{} {noun}{plural}", grouped(number))
 }
 
 /// `a`, `a and b`, `a, b and c`.
@@ -111,6 +124,8 @@ mod tests {
     fn nouns_and_lists() {
         assert_eq!(count(1_usize, "error"), "1 error");
         assert_eq!(count(0_usize, "error"), "0 errors");
+        assert_eq!(count(999_u64, "shard"), "999 shards");
+        assert_eq!(count(1_234_567_u64, "shard"), "1,234,567 shards");
         let parts = ["a", "b", "c"].map(str::to_owned);
         assert_eq!(listed(&parts), "a, b and c");
         assert_eq!(listed(&parts[..2]), "a and b");

@@ -1,3 +1,4 @@
+use crate::cluster::ClusterContext;
 use crate::context::{Context, Outcome};
 use crate::rules;
 
@@ -9,11 +10,25 @@ pub struct Rule {
     pub title: &'static str,
     /// The text of its own source file, for [`Rule::documentation`].
     pub source: &'static str,
-    /// Looks at the facts and adds to the outcome.
-    pub check: fn(&Context<'_>, &mut Outcome),
+    /// What it looks at, and how.
+    pub check: Check,
+}
+
+/// Looks at the facts and adds to the outcome.
+#[derive(Clone, Copy)]
+pub enum Check {
+    /// A rule about a host.
+    Host(fn(&Context<'_>, &mut Outcome)),
+    /// A rule about a cluster, and the hosts of its nodes as far as they are known.
+    Cluster(fn(&ClusterContext<'_>, &mut Outcome)),
 }
 
 impl Rule {
+    /// Whether it is about a cluster, not a host.
+    pub fn is_about_cluster(&self) -> bool {
+        matches!(self.check, Check::Cluster(_))
+    }
+
     /// The rule's documentation in Markdown: the `//!` lines at the top of its file.
     pub fn documentation(&self) -> String {
         let lines = self
@@ -32,6 +47,16 @@ impl Rule {
 
 /// Every rule, sorted by id.
 static RULES: &[Rule] = &[
+    rules::es001::RULE,
+    rules::es002::RULE,
+    rules::es003::RULE,
+    rules::es004::RULE,
+    rules::es005::RULE,
+    rules::es006::RULE,
+    rules::es007::RULE,
+    rules::es008::RULE,
+    rules::es009::RULE,
+    rules::es010::RULE,
     rules::fs001::RULE,
     rules::fs002::RULE,
     rules::fs003::RULE,

@@ -1,11 +1,14 @@
 //! Facts in, findings out; one file per rule. A rule never reads the host.
 
 mod catalogue;
+mod cluster;
 mod context;
 mod discard_path;
 mod discard_remedy;
 mod disk_jobs;
 mod fstab_edit;
+#[cfg(test)]
+mod hostile_clusters;
 #[cfg(test)]
 mod hostile_hosts;
 mod medium;
@@ -16,6 +19,8 @@ mod pace;
 mod quiet_hosts;
 mod rules;
 pub mod shell;
+#[cfg(test)]
+mod test_cluster;
 #[cfg(test)]
 mod test_host;
 #[cfg(test)]
@@ -28,11 +33,12 @@ mod trimming;
 mod volumes;
 mod wording;
 
-pub use catalogue::{Rule, all, find};
+pub use catalogue::{Check, Rule, all, find};
+pub use cluster::{ClusterContext, NodeHost};
 pub use context::{Context, Outcome};
 pub use trimming::{TrimSchedule, Trimming, trimming};
 
-use facts::{Host, Skipped};
+use facts::{Cluster, Host, Skipped};
 
 /// Which rules run.
 #[derive(Debug, Clone, Default)]
@@ -55,24 +61,134 @@ impl Selection {
     }
 }
 
+/// What a check looks at: a host, a cluster, or both.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Subject<'a> {
+    /// The host.
+    pub host: Option<&'a Host>,
+    /// The cluster.
+    pub cluster: Option<&'a Cluster>,
+    /// Hosts of the cluster's nodes, each read on its own (from its bundle); rules that compare
+    /// nodes need several.
+    pub node_hosts: &'a [&'a Host],
+}
+
 /// Runs the selected rules over a host. Findings come most severe first, then by rule and subject.
+///
+/// Rules about clusters run, and are skipped, where the selection names them.
 pub fn run(host: &Host, selection: &Selection) -> Outcome {
-    let context = Context::new(host);
+    run_on(
+        Subject {
+            host: Some(host),
+            ..Subject::default()
+        },
+        selection,
+    )
+}
+
+/// Runs the selected rules over a host, a cluster, or both, as [`run`]. Rules about what was not
+/// handed in do not run, unless the selection names them: then they are skipped.
+pub fn run_on(subject: Subject<'_>, selection: &Selection) -> Outcome {
+    let host = subject.host.map(Context::new);
+    let cluster = subject
+        .cluster
+        .map(|cluster| ClusterContext::new(cluster, subject.node_hosts));
+    let is_named = !selection.select.is_empty();
     let mut outcome = Outcome::default();
     for rule in all().iter().filter(|rule| selection.includes(rule.id)) {
-        outcome.rules_run.push(rule.id);
-        // Without mounts, silence of a rule about mounts would look like health.
-        if host.mounts.is_empty() && !rule.id.starts_with("SCHED") {
-            let needs = "proc/self/mountinfo and sys/block";
+        let mut skip = |why: &str, needs: &str| {
             outcome
                 .skipped
-                .push(Skipped::new(rule.id, "no mounts are known", Some(needs)));
-            continue;
+                .push(Skipped::new(rule.id, why, Some(needs)));
+        };
+        match (rule.check, &host, &cluster) {
+            (Check::Host(check), Some(context), _) => {
+                // Without mounts, silence of a rule about mounts would look like health.
+                if context.host.mounts.is_empty() && !rule.id.starts_with("SCHED") {
+                    skip("no mounts are known", "proc/self/mountinfo and sys/block");
+                } else {
+                    check(context, &mut outcome);
+                }
+            }
+            (Check::Cluster(check), _, Some(context)) => check(context, &mut outcome),
+            (Check::Host(_), None, _) if is_named => {
+                skip("no host was looked at", "a host, its tree or its bundle");
+            }
+            (Check::Cluster(_), _, None) if is_named => {
+                skip("no cluster was asked", "the address of a cluster");
+            }
+            _ => continue,
         }
-        (rule.check)(&context, &mut outcome);
+        outcome.rules_run.push(rule.id);
     }
     outcome
         .findings
         .sort_by(|a, b| (b.severity, &a.rule, &a.subject).cmp(&(a.severity, &b.rule, &b.subject)));
     outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_cluster::TestCluster;
+    use crate::test_host::{TestHost, nvme};
+
+    fn selection(ids: &[&str]) -> Selection {
+        Selection {
+            select: ids.iter().map(|&id| id.to_owned()).collect(),
+            ignore: Vec::new(),
+        }
+    }
+
+    fn host() -> Host {
+        TestHost::new()
+            .device(nvme("nvme0n1"))
+            .mount("/data", "nvme0n1", "xfs", "rw")
+            .build()
+    }
+
+    #[test]
+    fn rules_run_on_what_is_handed_in() {
+        let cluster = TestCluster::new().build();
+        let host = host();
+        let ids = |host: Option<&Host>, cluster: Option<&Cluster>| {
+            let subject = Subject {
+                host,
+                cluster,
+                node_hosts: &[],
+            };
+            let outcome = run_on(subject, &Selection::default());
+            let about_clusters = outcome
+                .rules_run
+                .iter()
+                .filter(|id| id.starts_with("ES"))
+                .count();
+            (about_clusters, outcome.rules_run.len() - about_clusters)
+        };
+        let (clusters, hosts): (Vec<&Rule>, Vec<&Rule>) =
+            all().iter().partition(|rule| rule.is_about_cluster());
+        assert_eq!(ids(Some(&host), None), (0, hosts.len()));
+        assert_eq!(ids(None, Some(&cluster)), (clusters.len(), 0));
+        assert_eq!(
+            ids(Some(&host), Some(&cluster)),
+            (clusters.len(), hosts.len())
+        );
+        assert_eq!(ids(None, None), (0, 0));
+    }
+
+    #[test]
+    fn what_is_asked_for_by_name_and_not_there_is_skipped() {
+        let outcome = run(&host(), &selection(&["ES"]));
+        assert_eq!(outcome.rules_run.len(), 10);
+        assert_eq!(outcome.skipped.len(), 10);
+        assert!(outcome.findings.is_empty());
+        let cluster = TestCluster::new().build();
+        let subject = Subject {
+            cluster: Some(&cluster),
+            ..Subject::default()
+        };
+        let outcome = run_on(subject, &selection(&["TRIM001"]));
+        assert_eq!(outcome.skipped.len(), 1);
+        assert_eq!(outcome.skipped[0].why, "no host was looked at");
+    }
 }

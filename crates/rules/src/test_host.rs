@@ -3,7 +3,7 @@
 //! Devices come with the limits that a 6.1 kernel shows for them when all is well; a test changes
 //! what it is about. Device numbers follow from the name, so that dm tables can refer to them.
 
-use crate::{Context, Outcome, Rule};
+use crate::{Check, Context, Outcome, Rule};
 use facts::host::{
     AtaTrim, BlockDevice, DeviceKind, DeviceNumber, DiscardLimits, DmTarget, FsUsage, IoLimits,
     Mount, ProvisioningMode, ScsiTransport, Store, StoreEngine, StoreState,
@@ -396,7 +396,10 @@ impl TestHost {
     /// What one rule says of this host.
     pub fn check(self, rule: &Rule) -> Outcome {
         let mut outcome = Outcome::default();
-        (rule.check)(&Context::new(&self.host), &mut outcome);
+        let Check::Host(check) = rule.check else {
+            panic!("{} is about a cluster", rule.id);
+        };
+        check(&Context::new(&self.host), &mut outcome);
         outcome
     }
 }

@@ -1,5 +1,6 @@
 //! The command line: one definition gives parsing, help, man pages and completions.
 
+use crate::commands::shards::args::Shards;
 use crate::commands::ssd::args::Ssd;
 use crate::commands::trim::values::{self, BytesPerSecond};
 use crate::commands::trim::window::Window;
@@ -61,6 +62,8 @@ pub enum Command {
     Trim(Box<Trim>),
     /// Simulate a solid-state drive: what will it do under this load, what would a change bring
     Ssd(Ssd),
+    /// What a cluster's master decides about shards, and what that costs it
+    Shards(Box<Shards>),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -86,10 +89,32 @@ pub struct SourceArgs {
     pub data_path: Vec<String>,
 }
 
+/// Which cluster to ask, and how.
+#[derive(Debug, Args)]
+pub struct ClusterArgs {
+    /// Ask the Elasticsearch or OpenSearch at URL about itself; nothing on it is changed
+    #[arg(long, value_name = "URL")]
+    pub cluster: Option<String>,
+
+    /// The longest time for one answer of the cluster [default: 30s]
+    #[arg(long, value_name = "TIME", requires = "cluster", value_parser = values::duration)]
+    pub timeout: Option<Duration>,
+
+    /// File with the credentials for the cluster (otherwise from the environment)
+    #[arg(long, value_name = "FILE", requires = "cluster")]
+    pub credentials_file: Option<PathBuf>,
+
+    /// Certificates to trust beside the system's, in PEM as well
+    #[arg(long, value_name = "FILE", requires = "cluster")]
+    pub ca_file: Option<PathBuf>,
+}
+
 /// `trimtab check`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  trimtab check --data-path /srv/kafka\n  \
     trimtab check --bundle host.tar.zst --format json\n  \
+    trimtab check --cluster http://localhost:9200      a cluster instead of this host\n  \
+    trimtab check --cluster https://es1:9200 --bundle es1.tar.zst --bundle es2.tar.zst\n  \
     trimtab check --select TRIM --fail-on error --format sarif > trimtab.sarif\n  \
     trimtab check --format nagios     as a monitoring plugin\n\n\
     Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 could not run (also when every rule\n\
@@ -98,9 +123,18 @@ pub struct Check {
     #[command(flatten)]
     pub source: SourceArgs,
 
-    /// Check a bundle (made by `trimtab collect`) instead of this host
+    /// Check a bundle (made by `trimtab collect`) instead of this host; several are the hosts of one
+    /// cluster, and compared
     #[arg(long, value_name = "FILE", conflicts_with = "root")]
-    pub bundle: Option<PathBuf>,
+    pub bundle: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+
+    /// Threads of the master from FILE (a jstack, or the answer to hot threads) instead of its own
+    /// answer
+    #[arg(long, value_name = "FILE")]
+    pub hot_threads: Option<PathBuf>,
 
     /// Run only these rules: ids or beginnings of ids, separated by commas (TRIM,FS003)
     #[arg(
@@ -148,7 +182,8 @@ pub struct Check {
 /// `trimtab collect`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  sudo trimtab collect -o host.tar.zst\n  \
-    trimtab collect --anonymise -o - | ssh desk 'cat > host.tar.zst'\n\n\
+    trimtab collect --anonymise -o - | ssh desk 'cat > host.tar.zst'\n  \
+    trimtab collect --cluster http://localhost:9200 -o host.tar.zst\n\n\
     A bundle holds what `trimtab check` reads, after the filter for secrets: no passwords, no\n\
     Environment= of units, no key material, no script beyond the programs that it runs. Run by\n\
     root, it holds what drives count of their own writes, where smartctl or nvme-cli is installed:\n\
@@ -157,11 +192,15 @@ pub struct Collect {
     #[command(flatten)]
     pub source: SourceArgs,
 
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+
     /// The bundle to write (.tar.zst); `-` writes to stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 
-    /// Replace host names, addresses, serials and user names, the same one always by the same word
+    /// Replace names (of hosts, users, nodes, indices), addresses and serials, the same one always
+    /// by the same word
     #[arg(long, visible_alias = "anonymize")]
     pub anonymise: bool,
 

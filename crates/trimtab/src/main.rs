@@ -87,6 +87,7 @@ fn run(cli: Cli) -> Result<ExitCode, CommandError> {
             let config = Config::load(cli.config.as_deref())?;
             commands::ssd::run(&arguments, &config, cli.quiet)
         }
+        Command::Shards(arguments) => commands::shards::run(&arguments),
         Command::Completions { shell } => commands::manual::completions(shell),
         Command::Man { directory } => commands::manual::pages(&directory),
     }

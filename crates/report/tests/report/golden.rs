@@ -38,11 +38,13 @@ fn text_in_full() {
 #[test]
 fn json_document() {
     insta::assert_snapshot!("json_crypt", json(&hosts::crypt().report()));
+    insta::assert_snapshot!("json_cluster", json(&hosts::cluster().report()));
 }
 
 #[test]
 fn markdown_for_a_ticket() {
     insta::assert_snapshot!("markdown_crypt", markdown(&hosts::crypt().report()));
+    insta::assert_snapshot!("markdown_cluster", markdown(&hosts::cluster().report()));
     insta::assert_snapshot!(
         "markdown_many_mounts",
         markdown(&hosts::many_mounts().report())
@@ -52,10 +54,12 @@ fn markdown_for_a_ticket() {
 #[test]
 fn sarif_log() {
     insta::assert_snapshot!("sarif_crypt", sarif(&hosts::crypt().report()));
+    insta::assert_snapshot!("sarif_cluster", sarif(&hosts::cluster().report()));
 }
 
 #[test]
 fn nagios_plugin_output() {
     insta::assert_snapshot!("nagios_crypt", nagios(&hosts::crypt().report()));
+    insta::assert_snapshot!("nagios_cluster", nagios(&hosts::cluster().report()));
     insta::assert_snapshot!("nagios_healthy", nagios(&hosts::healthy().report()));
 }

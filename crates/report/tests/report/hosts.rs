@@ -1,10 +1,10 @@
-//! Hosts with their findings, built by hand.
+//! Hosts and clusters with their findings, built by hand.
 
 use facts::host::{
     BlockDevice, DeviceKind, DeviceNumber, DiscardLimits, DmTarget, FsUsage, Mount, Platform,
     Store, StoreEngine, StoreState,
 };
-use facts::{Evidence, Finding, Host, Remedy, Severity, Skipped};
+use facts::{Cluster, Evidence, Finding, Host, Remedy, Severity, Skipped};
 use jiff::Timestamp;
 use report::{CheckReport, RuleInfo, Suppressed};
 
@@ -12,6 +12,9 @@ use report::{CheckReport, RuleInfo, Suppressed};
 #[derive(Debug)]
 pub struct Case {
     pub host: Host,
+    pub cluster: Option<Cluster>,
+    /// The cluster alone was checked.
+    pub without_host: bool,
     pub findings: Vec<Finding>,
     pub suppressed: Vec<Suppressed>,
     pub skipped: Vec<Skipped>,
@@ -23,7 +26,8 @@ pub struct Case {
 impl Case {
     pub fn report(&self) -> CheckReport<'_> {
         CheckReport {
-            host: &self.host,
+            host: (!self.without_host).then_some(&self.host),
+            cluster: self.cluster.as_ref(),
             findings: &self.findings,
             suppressed: &self.suppressed,
             skipped: &self.skipped,
@@ -61,6 +65,8 @@ impl Case {
                 jobs: Some(Vec::new()),
                 ..Host::default()
             },
+            cluster: None,
+            without_host: false,
             findings: Vec::new(),
             suppressed: Vec::new(),
             skipped: Vec::new(),
@@ -180,6 +186,7 @@ pub fn finding(rule: &str, severity: Severity, subject: &str, title: &str, why: 
         severity,
         subject: subject.to_owned(),
         mount_point: None,
+        cluster: None,
         device: None,
         title: title.to_owned(),
         why: why.to_owned(),
@@ -460,6 +467,120 @@ pub fn many_mounts() -> Case {
     case
 }
 
+/// A node as the facts are written.
+fn node(name: &str, available_bytes: u64) -> serde_json::Value {
+    serde_json::json!({
+        "id": format!("id-{name}"),
+        "name": name,
+        "roles": ["data", "ingest", "master"],
+        "master_eligible": true,
+        "voting_only": false,
+        "data": true,
+        "attributes": {},
+        "shards": 12_500,
+        "disk_total_bytes": TIB,
+        "disk_available_bytes": available_bytes,
+        "data_paths": [],
+    })
+}
+
+/// Two nodes of Elasticsearch 7.4.0 with 25,000 shards, of which es-2 is nearly full.
+pub fn es740() -> Cluster {
+    serde_json::from_value(serde_json::json!({
+        "read_at": "2026-11-03T07:11:59Z",
+        "endpoint": "http://es-1:9200",
+        "flavour": "elasticsearch",
+        "version": "7.4.0",
+        "name": "logs",
+        "master": "id-es-1",
+        "nodes": [node("es-1", TIB / 2), node("es-2", TIB / 20)],
+        "indices": {
+            "open": 1_000, "closed": 4_000,
+            "closed_in_routing_table": 4_000, "closed_shards_configured": 20_000,
+        },
+        "shards": {
+            "total": 25_000, "primaries": 25_000, "started": 24_990, "relocating": 0,
+            "initializing": 0, "unassigned": 10, "unassigned_reasons": {"NODE_LEFT": 10},
+            "of_closed_indices": 20_000,
+        },
+        "skipped": [],
+    }))
+    .expect("a cluster")
+}
+
+/// A finding about that cluster.
+pub fn about_cluster(rule: &str, severity: Severity, subject: &str, title: &str) -> Finding {
+    Finding {
+        cluster: Some("logs".to_owned()),
+        evidence: vec![
+            Evidence::new("GET /: version.number", "7.4.0"),
+            Evidence::new(
+                "GET /_cluster/settings: cluster.routing.allocation.disk.include_relocations",
+                "true (not set)",
+            ),
+        ],
+        remedy: vec![
+            Remedy::command(
+                "Switch it off until the upgrade.",
+                "curl -X PUT http://es-1:9200/_cluster/settings \\\n  \
+                 -H 'Content-Type: application/json' -d '{\"persistent\": {\n  \
+                 \"cluster.routing.allocation.disk.include_relocations\": false}}'",
+            )
+            .risk("Relocations may repeat.")
+            .undo(
+                "curl -X PUT http://es-1:9200/_cluster/settings \\\n  \
+                 -H 'Content-Type: application/json' -d '{\"persistent\": {\n  \
+                 \"cluster.routing.allocation.disk.include_relocations\": null}}'",
+            ),
+        ],
+        ..finding(
+            rule,
+            severity,
+            subject,
+            title,
+            "The master asks for each shard its node for all of its shards.",
+        )
+    }
+}
+
+/// A cluster alone: no host was looked at.
+pub fn cluster() -> Case {
+    Case {
+        cluster: Some(es740()),
+        without_host: true,
+        findings: vec![
+            about_cluster(
+                "ES001",
+                Severity::Error,
+                "cluster logs",
+                "every reroute scans all shards: about 7.2 s of the master's time",
+            ),
+            about_cluster(
+                "ES006",
+                Severity::Warning,
+                "node es-2",
+                "above the high watermark: 51.2 GiB of 1.0 TiB left",
+            ),
+        ],
+        skipped: vec![Skipped::new(
+            "ES010",
+            "no host of the cluster was read: trims of several are compared",
+            Some("bundles of the nodes' hosts"),
+        )],
+        rules_run: vec!["ES001", "ES006", "ES010"],
+        ..Case::of("unused", Vec::new(), Vec::new(), Vec::new())
+    }
+}
+
+/// A host and the cluster that its node belongs to.
+pub fn host_and_cluster() -> Case {
+    let mut case = crypt();
+    case.cluster = Some(es740());
+    case.findings.extend(cluster().findings);
+    case.rules_run.extend(["ES001", "ES006"]);
+    case
+}
+
 pub fn all() -> Vec<(&'static str, Case)> {
     vec![
         ("healthy", healthy()),
@@ -467,5 +588,7 @@ pub fn all() -> Vec<(&'static str, Case)> {
         ("md8", md8()),
         ("thin_pool", thin_pool()),
         ("many_mounts", many_mounts()),
+        ("cluster", cluster()),
+        ("host_and_cluster", host_and_cluster()),
     ]
 }

@@ -190,3 +190,61 @@ fn a_layer_is_blamed_in_its_own_stacks_only() {
     case.findings[0].mount_point = None;
     assert_eq!(blamed(&case), 30);
 }
+
+#[test]
+fn a_cluster_has_a_section_of_its_own() {
+    let shown = shown(&hosts::host_and_cluster());
+    assert!(
+        shown.contains("and cluster logs (Elasticsearch 7.4.0, 2 nodes, 25,000 shards)"),
+        "{shown}"
+    );
+    // The cluster first, since it is what all nodes share; its own name is not repeated.
+    let places = [
+        "cluster logs ──",
+        "ES001",
+        "ES006",
+        "/mnt/data ──",
+        "TRIM001",
+    ];
+    let places: Vec<usize> = places.map(|word| shown.find(word).expect(word)).to_vec();
+    assert!(places.is_sorted(), "{shown}");
+    assert!(!shown.contains("(cluster logs)"), "{shown}");
+    assert!(shown.contains("node es-2"), "{shown}");
+}
+
+#[test]
+fn a_healthy_cluster_is_named_all_the_same() {
+    let mut case = hosts::cluster();
+    case.findings.clear();
+    let shown = shown(&case);
+    assert!(
+        shown.starts_with("Nothing found on cluster logs (Elasticsearch 7.4.0, 2 nodes"),
+        "{shown}"
+    );
+    assert!(shown.contains("nothing found here"), "{shown}");
+    // Nothing is said of a host that was not looked at.
+    for word in ["this host", "drive", "mount", "jobs are not known"] {
+        assert!(!shown.contains(word), "{word} in {shown}");
+    }
+}
+
+#[test]
+fn lines_of_a_cluster_fit_80_columns() {
+    let shown = shown(&hosts::cluster());
+    for line in shown.lines() {
+        assert!(line.chars().count() <= 80, "{line:?}");
+    }
+}
+
+#[test]
+fn the_document_has_the_cluster_and_no_platform() {
+    let document: Value = serde_json::from_str(&json(&hosts::cluster().report())).unwrap();
+    let result = &document["result"];
+    assert!(result["platform"].is_null());
+    assert_eq!(result["cluster"]["master"], "es-1");
+    assert_eq!(result["cluster"]["data_nodes"], 2);
+    assert_eq!(result["cluster"]["shards_of_closed_indices"], 20_000);
+    assert_eq!(result["findings"][0]["cluster"], "logs");
+    let document: Value = serde_json::from_str(&json(&hosts::crypt().report())).unwrap();
+    assert!(document["result"].get("cluster").is_none());
+}

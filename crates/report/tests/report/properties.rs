@@ -39,6 +39,9 @@ prop_compose! {
         mount_point in prop_oneof![
             Just(None), Just(Some("/mnt/data".to_owned())), hostile().prop_map(Some)
         ],
+        cluster in prop_oneof![
+            3 => Just(None), 1 => Just(Some("logs".to_owned())), 1 => hostile().prop_map(Some)
+        ],
         device in prop_oneof![Just(None), Just(Some("dm-0".to_owned())), hostile().prop_map(Some)],
         title in hostile(),
         why in hostile(),
@@ -50,6 +53,7 @@ prop_compose! {
             severity,
             subject,
             mount_point,
+            cluster,
             device,
             title,
             why,
@@ -67,7 +71,8 @@ prop_compose! {
     fn case()(
         findings in proptest::collection::vec(finding(), 0..4),
         accepted in proptest::option::of((finding(), hostile())),
-        words in proptest::collection::vec(hostile(), 16),
+        words in proptest::collection::vec(hostile(), 20),
+        kind in 0..3_u8,
         skipped in proptest::collection::vec((hostile(), hostile(), proptest::option::of(hostile())), 0..9),
     ) -> hosts::Case {
         let mut case = hosts::crypt();
@@ -105,6 +110,16 @@ prop_compose! {
             paths_from: word(),
             settings: vec![(word(), String::new())],
         });
+        if kind > 0 {
+            let mut cluster = hosts::es740();
+            cluster.name = (kind == 1).then(&mut word);
+            cluster.endpoint = word();
+            for node in cluster.nodes.iter_mut().flatten() {
+                node.name = word();
+            }
+            case.cluster = Some(cluster);
+            case.without_host = kind == 2;
+        }
         case.warnings = vec!["caution".to_owned()];
         case
     }
@@ -176,14 +191,18 @@ proptest! {
         second in "[a-z0-9 /=-]{1,150}",
         width in 40_usize..100,
     ) {
-        let mut case = hosts::crypt();
-        case.findings[0].remedy[0].command = Some(format!("x{command}x\nx{second}x"));
-        let options = TextOptions { width, ..TextOptions::default() };
-        let output = text(&case.report(), &options);
-        for expected in [command, second] {
-            let expected = format!("x{expected}x");
-            let found = output.lines().any(|line| line.trim_start() == expected);
-            prop_assert!(found, "{expected:?} in\n{output}");
+        let lines = format!("x{command}x\nx{second}x");
+        for is_undo in [false, true] {
+            let mut case = hosts::crypt();
+            let remedy = &mut case.findings[0].remedy[0];
+            remedy.command = (!is_undo).then(|| lines.clone());
+            remedy.undo = is_undo.then(|| lines.clone());
+            let options = TextOptions { width, ..TextOptions::default() };
+            let output = text(&case.report(), &options);
+            for expected in lines.lines() {
+                let found = output.lines().any(|line| line.trim_start() == expected);
+                prop_assert!(found, "{expected:?} in\n{output}");
+            }
         }
     }
 

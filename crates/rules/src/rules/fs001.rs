@@ -46,7 +46,7 @@
 //! - bees, "Recommended Kernel Version", with its table of faults and fixes
 //! - linux-btrfs, August 2018: "corrupted data reads when reading a mix of compressed extents and holes"
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
 use crate::shell::{operand, printable};
 use crate::wording;
@@ -57,7 +57,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "FS001",
     title: "Btrfs under a store: what compression brings",
     source: include_str!("fs001.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 /// How Btrfs compresses here.

@@ -32,7 +32,7 @@
 //! - btrfs(5), autodefrag and nodatacow; chattr(1), attribute C
 //! - MongoDB manual: Production Notes, Kernel and File Systems
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
 use crate::shell::{operand, quote};
 use crate::wording;
@@ -43,7 +43,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "FS002",
     title: "Btrfs options that hurt a database",
     source: include_str!("fs002.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {

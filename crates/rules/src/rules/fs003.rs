@@ -26,7 +26,7 @@
 //! - mount(8), strictatime, relatime, noatime and lazytime
 //! - MongoDB manual: Production Notes, on noatime
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome};
 use crate::fstab_edit;
 use crate::shell::{operand, printable};
@@ -37,7 +37,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "FS003",
     title: "every read writes an access time",
     source: include_str!("fs003.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
@@ -94,6 +94,7 @@ fn finding(cx: &Context<'_>, mount: &Mount, device: &str, store: &Store) -> Find
         severity: Severity::Warning,
         subject: printable(&mount.mount_point),
         mount_point: Some(mount.mount_point.clone()),
+        cluster: None,
         device: Some(device.to_owned()),
         title: match store.engine {
             StoreEngine::DataPath => {

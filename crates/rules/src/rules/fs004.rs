@@ -33,7 +33,7 @@
 //! - xfs(5), sunit and swidth; mkfs.xfs(8); tune2fs(8); ext4(5), stripe
 //! - Linux kernel: Documentation/admin-guide/md.rst, Documentation/ABI/stable/sysfs-block
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
 use crate::shell::{operand, printable, quote};
 use crate::{discard_remedy, wording};
@@ -44,7 +44,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "FS004",
     title: "RAID stripes and filesystem geometry disagree",
     source: include_str!("fs004.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 /// Unit of XFS' `sunit` and `swidth` mount options, xfs(5).

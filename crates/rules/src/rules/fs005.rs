@@ -28,7 +28,7 @@
 //! - ext4(5), barrier; btrfs(5), barrier; xfs(5), removed mount options
 //! - MongoDB article on iostat, whose hosts had `nobarrier`
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
 use crate::shell::{operand, printable};
 use crate::{fstab_edit, wording};
@@ -39,7 +39,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "FS005",
     title: "write barriers are switched off",
     source: include_str!("fs005.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 /// Where XFS no longer knows `barrier` and `nobarrier`.

@@ -1,5 +1,15 @@
 //! The rules, one file each.
 
+pub(crate) mod es001;
+pub(crate) mod es002;
+pub(crate) mod es003;
+pub(crate) mod es004;
+pub(crate) mod es005;
+pub(crate) mod es006;
+pub(crate) mod es007;
+pub(crate) mod es008;
+pub(crate) mod es009;
+pub(crate) mod es010;
 pub(crate) mod fs001;
 pub(crate) mod fs002;
 pub(crate) mod fs003;

@@ -31,7 +31,7 @@
 //! ## References
 //! cron(8), run-parts(8), systemd.timer(5) (`RandomizedDelaySec=`, `AccuracySec=`).
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome};
 use crate::disk_jobs::{self, DiskJob};
 use crate::times::{self, HostClock};
@@ -46,7 +46,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "SCHED001",
     title: "jobs that touch every disk start at the same moment",
     source: include_str!("sched001.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 /// How far it is looked ahead: every weekday meets every first of a month or first Sunday once.

@@ -31,7 +31,7 @@
 //! ## References
 //! cron(8), anacron(8), anacrontab(5), run-parts(8), systemd.timer(5).
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome};
 use crate::disk_jobs::{self, DiskJob, DiskWork};
 use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN, TrimJob, TrimJobs};
@@ -43,7 +43,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "SCHED002",
     title: "cron.weekly and anacron or a timer both run the same job",
     source: include_str!("sched002.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {

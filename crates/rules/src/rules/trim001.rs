@@ -49,7 +49,7 @@
 //! - Linux kernel: `Documentation/ABI/stable/sysfs-block`, `drivers/md/raid5.c`, `drivers/scsi/sd.c`
 //! - Arch Linux wiki: Solid state drive; dm-crypt/Specialties, discard/TRIM support
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
 use crate::discard_path::{self, Cause, DiscardPath, Fault};
 use crate::discard_remedy::{self, Site};
@@ -63,7 +63,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM001",
     title: "discards are lost in the stack",
     source: include_str!("trim001.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 /// More layers at fault below one mount than this are counted, not listed.

@@ -36,7 +36,7 @@
 //! ## References
 //! fstrim(8); Elastic, "Is your Elasticsearch trimmed?" (2016).
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
 use crate::trim_jobs::{Reach, TrimJobs};
 use crate::{trim_remedy, trim_state, wording};
@@ -46,7 +46,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM002",
     title: "a store's data on flash that nothing ever trims",
     source: include_str!("trim002.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {

@@ -33,7 +33,7 @@
 //! ## References
 //! fstrim(8), systemd.timer(5), systemd.unit(5); scylladb#14249 (enabled but not started).
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
 use crate::trim_jobs::{Reach, TrimJob, TrimJobs};
 use crate::{shell, trim_remedy, trim_state, wording};
@@ -44,7 +44,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM003",
     title: "a trim timer that is installed but not enabled, or enabled but not started",
     source: include_str!("trim003.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 /// What is wrong with a timer.

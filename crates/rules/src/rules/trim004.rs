@@ -29,7 +29,7 @@
 //! ## References
 //! fstrim(8), ext4(5), xfs(5), btrfs(5); nixos-hardware#1199, scylla-machine-image#341.
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
 use crate::trim_jobs::{TrimJob, TrimJobs};
 use crate::trim_state::{OnlineDiscard, online_discard};
@@ -40,7 +40,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM004",
     title: "mounted with `discard` and trimmed periodically as well",
     source: include_str!("trim004.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {

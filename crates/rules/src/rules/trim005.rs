@@ -30,7 +30,7 @@
 //! ext4(5), xfs(5), btrfs(5); Linux, drivers/ata/libata-core.c (`ATA_QUIRK_NO_NCQ_TRIM`);
 //! Documentation/ABI/testing/sysfs-ata (`trim`).
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
 use crate::trim_jobs::TrimJobs;
 use crate::trim_state::{OnlineDiscard, online_discard};
@@ -42,7 +42,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM005",
     title: "trimmed by online discard only",
     source: include_str!("trim005.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {

@@ -34,7 +34,7 @@
 //! fstrim(8) and util-linux, sys-utils/fstrim.c (`fstrim_all`, `is_unwanted_fs`); `X-fstrim.notrim`
 //! since 2.38.
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome};
 use crate::trim_jobs::{Miss, Reach, TrimJob, TrimJobs};
 use crate::volumes::{self, Group};
@@ -45,7 +45,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM006",
     title: "a data mount that the trim job does not reach",
     source: include_str!("trim006.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {

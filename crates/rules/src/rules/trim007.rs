@@ -38,7 +38,7 @@
 //! fstrim(8), systemd.timer(5); util-linux#1929 (weekly freezes), util-linux#2211, MongoDB
 //! SERVER-26131, scylla-operator#3013; Elastic: "in a quiet period or not at all" (2018).
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::{TrimJob, TrimJobs};
@@ -50,7 +50,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM007",
     title: "an unpaced trim on a store's data at a busy or unknown time",
     source: include_str!("trim007.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 /// Runs that are listed.

@@ -31,7 +31,7 @@
 //! - lvmthin(7), section Discard; lvchange(8)
 //! - Linux kernel: Documentation/admin-guide/device-mapper/thin-provisioning.rst, drivers/md/dm-thin.c
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome};
 use crate::discard_path::{self, Cause, Fault};
 use crate::discard_remedy::{self, Site};
@@ -44,7 +44,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM008",
     title: "discards are accepted above and dropped below",
     source: include_str!("trim008.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 /// More layers at fault below one mount than this are counted, not listed.

@@ -29,7 +29,7 @@
 //! ## References
 //! - Linux kernel: `Documentation/ABI/stable/sysfs-block`, `discard_max_bytes` and `discard_max_hw_bytes`
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome};
 use crate::discard_path::{self, Cause, Fault};
 use crate::medium;
@@ -41,7 +41,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM009",
     title: "discards are switched off by hand",
     source: include_str!("trim009.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {

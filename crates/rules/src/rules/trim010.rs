@@ -32,7 +32,7 @@
 //! - Linux kernel: `drivers/ata/libata-core.c`, `Documentation/ABI/testing/sysfs-ata`
 //! - lvmthin(7), section "Using fstrim to increase free space in a thin pool LV"; lvmvdo(7)
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
 use crate::discard_path::{self, Cause};
 use crate::discard_remedy::name_of;
@@ -45,7 +45,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM010",
     title: "do not trim here by hand, or do it gently",
     source: include_str!("trim010.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {

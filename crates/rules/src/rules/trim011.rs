@@ -31,7 +31,7 @@
 //! - lvm.conf(5) and the comment on `devices/issue_discards` in /etc/lvm/lvm.conf; lvmconfig(8)
 //! - Elastic blog: `Is your Elasticsearch TRIMmed?`
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
 use crate::{discard_path, volumes, wording};
 use facts::host::{BlockDevice, DiscardLimits};
@@ -41,7 +41,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM011",
     title: "LVM issues no discards when volumes are removed or reduced",
     source: include_str!("trim011.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {

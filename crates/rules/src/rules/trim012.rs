@@ -28,7 +28,7 @@
 //! - QEMU block drivers: the `discard` option; Documentation/ABI/stable/sysfs-block, `stat`
 //! - util-linux issue "fstrim: does it reach the disk?"
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome};
 use crate::medium::{self, Place};
 use crate::shell::{operand, quote};
@@ -41,7 +41,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM012",
     title: "discards are accepted, and nothing here proves that they arrive",
     source: include_str!("trim012.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {

@@ -34,7 +34,7 @@
 //! ## References
 //! Linux, Documentation/block/stat.rst; Elastic, "Is your Elasticsearch trimmed?" (2016).
 
-use crate::catalogue::Rule;
+use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::{TrimJob, TrimJobs};
@@ -46,7 +46,7 @@ pub(crate) const RULE: Rule = Rule {
     id: "TRIM013",
     title: "a trim that comes too rarely for the write rate",
     source: include_str!("trim013.rs"),
-    check,
+    check: Check::Host(check),
 };
 
 const DAY_S: f64 = 86_400.0;

@@ -1,12 +1,12 @@
 use crate::cli::{Check, Format, SeverityArg};
-use crate::commands::source;
+use crate::commands::{cluster, source};
 use crate::config::{CheckConfig, Config, Suppress};
 use crate::error::{CommandError, Kind};
 use crate::output;
-use facts::{Finding, Severity, Skipped};
+use facts::{Cluster, Finding, Host, Severity, Skipped};
 use jiff::Timestamp;
 use report::{CheckReport, NagiosStatus, RuleInfo, Suppressed, TextOptions};
-use rules::Selection;
+use rules::{Selection, Subject};
 use std::process::ExitCode;
 
 /// Runs `trimtab check`.
@@ -56,18 +56,21 @@ fn check(
             .hint("`trimtab rule` lists them all"));
         }
     }
-    let opened = match (&arguments.bundle, &arguments.source.root) {
-        (Some(bundle), _) => source::stored(bundle, "bundle")?,
-        (None, Some(root)) => source::stored(root, "directory")?,
-        (None, None) => source::live(),
+    let looked = Looked::at(arguments, config)?;
+    let node_hosts: Vec<&Host> = looked.hosts.iter().collect();
+    let subject = Subject {
+        host: looked.host(),
+        cluster: looked.cluster.as_ref(),
+        node_hosts: &node_hosts,
     };
-    let (host, _) = source::read(&opened, &arguments.source, &config.data_paths)?;
-    let outcome = rules::run(&host, &selection);
+    let outcome = rules::run_on(subject, &selection);
     let (suppressed, findings) = suppress(outcome.findings, &config.suppress);
-    let skipped: Vec<Skipped> = host
-        .skipped
-        .iter()
-        .chain(&outcome.skipped)
+    let of_host = subject.host.map(|host| &host.skipped);
+    let of_cluster = subject.cluster.map(|cluster| &cluster.skipped);
+    let skipped: Vec<Skipped> = [of_host, of_cluster, Some(&outcome.skipped)]
+        .into_iter()
+        .flatten()
+        .flatten()
         .cloned()
         .collect();
     let rule_docs: Vec<RuleInfo> = rules::all()
@@ -78,7 +81,7 @@ fn check(
             help_markdown: rule.documentation(),
         })
         .collect();
-    let mut warnings = opened.source.remarks();
+    let mut warnings = looked.remarks.clone();
     warnings.extend(unused_suppressions(
         config
             .suppress
@@ -87,13 +90,14 @@ fn check(
         &suppressed,
     ));
     let report = CheckReport {
-        host: &host,
+        host: subject.host,
+        cluster: subject.cluster,
         findings: &findings,
         suppressed: &suppressed,
         skipped: &skipped,
         rules_run: &outcome.rules_run,
         rule_docs: &rule_docs,
-        source: opened.label.clone(),
+        source: looked.label.clone(),
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         generated_at: generated_at()?,
         warnings: &warnings,
@@ -105,6 +109,92 @@ fn check(
         .unwrap_or(SeverityArg::Warning)
         .into();
     exit_code(&report, format, fail_on, arguments.exit_zero)
+}
+
+/// What a check looks at.
+struct Looked {
+    /// This host, that of `--root`, or those of bundles.
+    hosts: Vec<Host>,
+    /// The cluster.
+    cluster: Option<Cluster>,
+    /// For people: where all this comes from.
+    label: String,
+    /// What the user should know of these sources.
+    remarks: Vec<String>,
+}
+
+impl Looked {
+    fn at(arguments: &Check, config: &CheckConfig) -> Result<Self, CommandError> {
+        // A cluster that cannot be asked is known before a host is read.
+        let mut answers = cluster::ask(&arguments.cluster)?;
+        let mut opened = match &arguments.source.root {
+            Some(root) => vec![source::stored(root, "directory")?],
+            None => Vec::new(),
+        };
+        for bundle in &arguments.bundle {
+            opened.push(source::stored(bundle, "bundle")?);
+        }
+        if opened.is_empty() && answers.is_none() {
+            opened.push(source::live());
+        } else if answers.is_none() {
+            // Of several bundles the first that holds a cluster counts.
+            for opened in &opened {
+                answers = cluster::stored(opened.source.as_ref())?;
+                if answers.is_some() {
+                    break;
+                }
+            }
+        }
+        let hot_threads = arguments.hot_threads.as_deref();
+        let cluster = match &answers {
+            Some(answers) => Some(cluster::facts(answers, hot_threads)?),
+            None if hot_threads.is_some() => {
+                let message = "--hot-threads: there is no cluster that the threads belong to";
+                return Err(CommandError::new(Kind::Usage, message).hint(
+                    "name it with --cluster URL, or a bundle that was collected with --cluster",
+                ));
+            }
+            None => None,
+        };
+        let mut labels: Vec<String> = Vec::new();
+        let mut remarks = Vec::new();
+        let mut hosts = Vec::new();
+        for opened in &opened {
+            let (host, _) = source::read(opened, &arguments.source, &config.data_paths)?;
+            hosts.push(host);
+            labels.push(opened.label.clone());
+            remarks.extend(opened.source.remarks());
+        }
+        if let (Some(cluster), true) = (&cluster, arguments.cluster.cluster.is_some()) {
+            labels.push(format!("cluster {}", cluster.endpoint));
+        }
+        if hosts.len() > 1 {
+            if cluster.is_none() {
+                let message = "several bundles, and none of them holds a cluster";
+                return Err(CommandError::new(Kind::Usage, message)
+                    .hint("name their cluster with --cluster URL, or check one bundle at a time"));
+            }
+            remarks.push(format!(
+                "of the {} hosts only what concerns their cluster was checked; check each bundle by \
+                 itself for the rest",
+                hosts.len()
+            ));
+        }
+        Ok(Self {
+            hosts,
+            cluster,
+            label: labels.join(", "),
+            remarks,
+        })
+    }
+
+    /// The host whose own rules run: the only one.
+    fn host(&self) -> Option<&Host> {
+        match self.hosts.as_slice() {
+            [host] => Some(host),
+            _ => None,
+        }
+    }
 }
 
 fn selection(arguments: &Check, config: &CheckConfig) -> Result<Selection, CommandError> {
@@ -230,9 +320,12 @@ fn exit_code(
                 report.source
             ),
         )
-        .hint(
-            "see what is skipped and why; a tree needs at least proc/self/mountinfo and sys/block",
-        ));
+        .hint(if report.host.is_some() {
+            "see what is skipped and why; a tree needs at least proc/self/mountinfo and sys/block"
+        } else {
+            "see what is skipped and why; a cluster wants the privileges monitor and \
+             view_index_metadata"
+        }));
     }
     let failed = report
         .findings

@@ -1,9 +1,11 @@
 use crate::cli::Collect;
-use crate::commands::source;
+use crate::commands::{cluster, source};
 use crate::config::CheckConfig;
 use crate::error::{CommandError, Kind};
 use crate::output;
-use host::bundle::{self, Info};
+use ::cluster::Answers;
+use host::Recording;
+use host::bundle::{self, Anonymiser, Info};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -20,6 +22,7 @@ pub fn run(
         Some(root) => source::stored(root, "directory")?,
         None => source::live(),
     };
+    let mut answers = cluster::ask(&arguments.cluster)?;
     let (host, mut recording) =
         source::read_with_drive_writes(&opened, &arguments.source, &config.data_paths)?;
     if arguments.anonymise {
@@ -29,7 +32,12 @@ pub fn run(
             .map_err(|error| {
                 CommandError::new(Kind::Environment, format!("/dev/urandom: {error}"))
             })?;
-        recording = bundle::anonymise(recording, &salt);
+        (recording, answers) = anonymise(recording, answers, &salt)?;
+    }
+    if let Some(answers) = &answers {
+        recording
+            .files
+            .insert(cluster::BUNDLE_PATH.to_owned(), Ok(json(answers)?));
     }
     let info = Info {
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -76,4 +84,32 @@ pub fn run(
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Both without names, the same name replaced alike in both.
+fn anonymise(
+    mut recording: Recording,
+    answers: Option<Answers>,
+    salt: &[u8; 16],
+) -> Result<(Recording, Option<Answers>), CommandError> {
+    let Some(answers) = answers else {
+        return Ok((bundle::anonymise(recording, salt), None));
+    };
+    // The answers are among the texts that addresses are gathered from, but their keys must stay,
+    // whatever the host is called: they are replaced value by value.
+    let path = cluster::BUNDLE_PATH;
+    recording.files.insert(path.to_owned(), Ok(json(&answers)?));
+    let anonymiser = Anonymiser::new(&recording, salt);
+    recording.files.remove(path);
+    let answers = answers.anonymise(&|text| anonymiser.text(text), salt);
+    Ok((anonymiser.recording(recording), Some(answers)))
+}
+
+fn json(answers: &Answers) -> Result<Vec<u8>, CommandError> {
+    answers.to_json().map_err(|error| {
+        CommandError::new(
+            Kind::Environment,
+            format!("{}: {error}", cluster::BUNDLE_PATH),
+        )
+    })
 }

@@ -13,16 +13,20 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("http", &["facts"]),
     ("trim", &["facts"]),
     ("flash", &[]),
+    ("cluster", &["facts", "http"]),
     ("shards", &[]),
     (
         "trimtab",
         &[
-            "facts", "host", "schedule", "rules", "report", "http", "trim", "flash", "shards",
+            "facts", "host", "schedule", "rules", "report", "http", "cluster", "trim", "flash",
+            "shards",
         ],
     ),
     (
         "fuzz-targets",
-        &["facts", "flash", "host", "schedule", "http", "trim"],
+        &[
+            "facts", "flash", "host", "schedule", "http", "trim", "shards",
+        ],
     ),
 ];
 

@@ -1,6 +1,7 @@
 //! The binary as its users meet it, and the house's own rules.
 
 mod articles;
+mod cluster;
 mod command_line;
 mod disk;
 mod docs;
@@ -9,6 +10,7 @@ mod hostile;
 mod house;
 mod live;
 mod recorded;
+mod shards;
 mod ssd;
 mod ssd_output;
 mod ssd_refusals;

@@ -17,7 +17,7 @@ mod grid;
 mod html;
 mod load;
 mod memory;
-mod numbers;
+pub mod numbers;
 mod pages;
 mod progress;
 mod ranges;
@@ -30,7 +30,7 @@ mod story;
 mod svg;
 mod sweep;
 mod sweep_answer;
-mod table;
+pub mod table;
 pub mod values;
 
 use crate::config::Config;

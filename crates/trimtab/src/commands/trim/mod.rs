@@ -15,7 +15,7 @@ mod plan;
 mod signals;
 mod sitting;
 mod status;
-mod store_probe;
+pub mod store_probe;
 mod summary;
 mod tell;
 pub mod values;

@@ -1,0 +1,263 @@
+//! `GET /_nodes` and `GET /_nodes/stats`.
+
+use super::settings::SettingsByKey;
+use facts::cluster::ServerVersion;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+/// More nodes than any cluster has.
+const NODES_MAX: usize = 10_000;
+/// Attributes that servers set by themselves: they say what is installed, not where a node is.
+const OWN_ATTRIBUTES: &[&str] = &[
+    "ml.",
+    "shard_indexing_pressure_enabled",
+    "transform.",
+    "xpack.",
+    "remote_store.",
+];
+
+/// How many nodes answered: the head `_nodes`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Responses {
+    /// Asked.
+    #[serde(default)]
+    pub total: u64,
+    /// Of them, those that gave no answer.
+    #[serde(default)]
+    pub failed: u64,
+}
+
+/// `_nodes`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nodes {
+    /// How many answered.
+    #[serde(default, rename = "_nodes")]
+    pub responses: Responses,
+    /// `cluster.name`.
+    #[serde(default)]
+    pub cluster_name: Option<String>,
+    /// By id.
+    #[serde(deserialize_with = "bounded")]
+    pub nodes: BTreeMap<String, Node>,
+}
+
+/// One node of `_nodes`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// `node.name`.
+    pub name: String,
+    /// Host name or address.
+    #[serde(default)]
+    pub host: Option<String>,
+    /// Address.
+    #[serde(default)]
+    pub ip: Option<String>,
+    /// Version.
+    #[serde(default)]
+    pub version: Option<ServerVersion>,
+    /// Roles.
+    #[serde(default)]
+    pub roles: Vec<String>,
+    /// `node.attr.*`, those of the server itself left out.
+    #[serde(default, deserialize_with = "attributes")]
+    pub attributes: BTreeMap<String, String>,
+    /// The JVM.
+    #[serde(default)]
+    pub jvm: Jvm,
+    /// Settings of its configuration file, after the filter.
+    #[serde(default)]
+    pub settings: SettingsByKey,
+}
+
+/// A node's JVM.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Jvm {
+    /// Version.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// Memory.
+    #[serde(default)]
+    pub mem: JvmMemory,
+}
+
+/// Sizes of a JVM's heap.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct JvmMemory {
+    /// Its limit.
+    #[serde(default)]
+    pub heap_max_in_bytes: Option<u64>,
+    /// What is in use.
+    #[serde(default)]
+    pub heap_used_in_bytes: Option<u64>,
+}
+
+/// `_nodes/stats`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodesStats {
+    /// How many answered.
+    #[serde(default, rename = "_nodes")]
+    pub responses: Responses,
+    /// By id.
+    #[serde(deserialize_with = "bounded")]
+    pub nodes: BTreeMap<String, NodeStats>,
+}
+
+/// One node of `_nodes/stats`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct NodeStats {
+    /// The JVM.
+    #[serde(default)]
+    pub jvm: Jvm,
+    /// Filesystems.
+    #[serde(default)]
+    pub fs: FsStats,
+    /// Shards' files.
+    #[serde(default)]
+    pub indices: IndicesStats,
+}
+
+/// A node's filesystems.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FsStats {
+    /// All data paths together.
+    #[serde(default)]
+    pub total: FsSizes,
+    /// Each of them.
+    #[serde(default)]
+    pub data: Vec<FsPath>,
+}
+
+/// Sizes of filesystems. A filesystem that cannot be read has negative ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FsSizes {
+    /// Size.
+    #[serde(default)]
+    pub total_in_bytes: Option<i64>,
+    /// What is left for the server.
+    #[serde(default)]
+    pub available_in_bytes: Option<i64>,
+}
+
+/// A data path.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FsPath {
+    /// Directory.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// Mount and device.
+    #[serde(default)]
+    pub mount: Option<String>,
+    /// Type of the filesystem.
+    #[serde(default, rename = "type")]
+    pub fs_type: Option<String>,
+    /// Size.
+    #[serde(default)]
+    pub total_in_bytes: Option<i64>,
+    /// What is left for the server.
+    #[serde(default)]
+    pub available_in_bytes: Option<i64>,
+}
+
+/// A node's shards.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct IndicesStats {
+    /// Their files.
+    #[serde(default)]
+    pub store: StoreStats,
+}
+
+/// Size of shards' files.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct StoreStats {
+    /// All files together.
+    #[serde(default)]
+    pub size_in_bytes: Option<u64>,
+}
+
+impl Nodes {
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(body)
+    }
+}
+
+impl NodesStats {
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(body)
+    }
+}
+
+/// A map of at most [`NODES_MAX`] entries.
+fn bounded<'de, D, T>(deserializer: D) -> Result<BTreeMap<String, T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct Bounded<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Bounded<T> {
+        type Value = BTreeMap<String, T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("nodes by id")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut nodes = BTreeMap::new();
+            while let Some((id, node)) = map.next_entry()? {
+                nodes.insert(id, node);
+                if nodes.len() > NODES_MAX {
+                    return Err(A::Error::custom(format!("more than {NODES_MAX} nodes")));
+                }
+            }
+            Ok(nodes)
+        }
+    }
+
+    deserializer.deserialize_map(Bounded(PhantomData))
+}
+
+fn attributes<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, String>, D::Error> {
+    let mut attributes = BTreeMap::<String, String>::deserialize(deserializer)?;
+    attributes.retain(|key, _| !OWN_ATTRIBUTES.iter().any(|own| key.starts_with(own)));
+    Ok(attributes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_needs_a_name_only() {
+        let nodes = Nodes::parse(br#"{"nodes":{"a":{"name":"n1"}}}"#).unwrap();
+        assert_eq!(nodes.nodes["a"].name, "n1");
+        assert_eq!(nodes.responses, Responses::default());
+        assert!(Nodes::parse(br#"{"nodes":{"a":{}}}"#).is_err());
+        assert!(Nodes::parse(b"{}").is_err());
+    }
+
+    #[test]
+    fn what_servers_set_by_themselves_is_no_attribute() {
+        let nodes = Nodes::parse(
+            br#"{"nodes":{"a":{"name":"n1","attributes":
+            {"xpack.installed":"true","ml.enabled":"true","rack":"r1"}}}}"#,
+        )
+        .unwrap();
+        let keys: Vec<&String> = nodes.nodes["a"].attributes.keys().collect();
+        assert_eq!(keys, ["rack"]);
+    }
+
+    #[test]
+    fn a_hostile_list_of_nodes_ends() {
+        let nodes: Vec<String> = (0..=NODES_MAX)
+            .map(|n| format!(r#""{n}":{{"name":"n"}}"#))
+            .collect();
+        let body = format!(r#"{{"nodes":{{{}}}}}"#, nodes.join(","));
+        let error = Nodes::parse(body.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("more than 10000 nodes"), "{error}");
+    }
+}

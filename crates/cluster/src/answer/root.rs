@@ -1,0 +1,78 @@
+//! `GET /`.
+
+use facts::cluster::{Flavour, ServerVersion};
+use serde::{Deserialize, Serialize};
+
+/// What the node that answers says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Root {
+    /// Which server.
+    pub flavour: Flavour,
+    /// Version of the node that answered.
+    pub version: ServerVersion,
+    /// `cluster.name`.
+    pub cluster_name: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Raw {
+    cluster_name: Option<String>,
+    version: RawVersion,
+    tagline: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct RawVersion {
+    number: ServerVersion,
+    distribution: Option<String>,
+}
+
+impl Root {
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, serde_json::Error> {
+        let raw: Raw = serde_json::from_slice(body)?;
+        // Elasticsearch names no distribution. OpenSearch 1 can be told to give 7.10.2 for its
+        // version (compatibility.override_main_response_version); `_nodes` tells the true one.
+        let is_opensearch = raw
+            .version
+            .distribution
+            .is_some_and(|name| name.eq_ignore_ascii_case("opensearch"))
+            || raw.tagline.is_some_and(|line| line.contains("OpenSearch"));
+        Ok(Self {
+            flavour: if is_opensearch {
+                Flavour::Opensearch
+            } else {
+                Flavour::Elasticsearch
+            },
+            version: raw.version.number,
+            cluster_name: raw.cluster_name,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_two_servers_are_told_apart() {
+        let root = |text: &str| Root::parse(text.as_bytes());
+        let elastic = root(r#"{"cluster_name":"a","version":{"number":"7.4.2"}}"#).unwrap();
+        assert_eq!(elastic.flavour, Flavour::Elasticsearch);
+        assert_eq!(elastic.version, ServerVersion::new(7, 4, 2));
+        let open = root(r#"{"version":{"number":"2.19.1","distribution":"opensearch"}}"#).unwrap();
+        assert_eq!(open.flavour, Flavour::Opensearch);
+        let disguised = root(
+            r#"{"version":{"number":"7.10.2"},
+            "tagline":"The OpenSearch Project: https://opensearch.org/"}"#,
+        );
+        assert_eq!(disguised.unwrap().flavour, Flavour::Opensearch);
+        for other in [
+            "{}",
+            "[]",
+            r#"{"version":"1"}"#,
+            r#"{"version":{"number":"x"}}"#,
+        ] {
+            assert!(root(other).is_err(), "{other}");
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! `GET /_cluster/state/master_node,routing_table`, without any mapping. A large cluster has a
+//! hundred thousand copies: they are counted while they are parsed.
+
+use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+
+/// Names that are told apart in the counts: more nodes or reasons than there are.
+const NAMES_MAX: usize = 10_000;
+
+/// Master and copies.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Routing {
+    /// Id of the elected master.
+    pub master: Option<String>,
+    /// All copies.
+    pub total: u64,
+    /// Primaries of them.
+    pub primaries: u64,
+    /// In state `STARTED`.
+    pub started: u64,
+    /// In state `RELOCATING`.
+    pub relocating: u64,
+    /// In state `INITIALIZING`.
+    pub initializing: u64,
+    /// In state `UNASSIGNED`.
+    pub unassigned: u64,
+    /// Unassigned copies by reason.
+    pub unassigned_reasons: BTreeMap<String, u64>,
+    /// Copies by the id of the node that they lie on.
+    pub by_node: BTreeMap<String, u64>,
+    /// Those of closed indices, where it was known which are closed.
+    pub closed: Option<ClosedRouting>,
+}
+
+/// What of the routing table belongs to closed indices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ClosedRouting {
+    /// Closed indices in the routing table.
+    pub indices: u64,
+    /// Their copies.
+    pub copies: u64,
+}
+
+impl Routing {
+    /// Counts an answer. `closed` are the names of the closed indices, where they are known.
+    pub(crate) fn parse(
+        body: &[u8],
+        closed: Option<&HashSet<String>>,
+    ) -> Result<Self, serde_json::Error> {
+        let mut routing = Self {
+            closed: closed.map(|_| ClosedRouting::default()),
+            ..Self::default()
+        };
+        let mut deserializer = serde_json::Deserializer::from_slice(body);
+        State {
+            routing: &mut routing,
+            closed,
+        }
+        .deserialize(&mut deserializer)?;
+        deserializer.end()?;
+        Ok(routing)
+    }
+
+    fn copy(&mut self, copy: &Copy<'_>) -> Result<(), String> {
+        self.total += 1;
+        self.primaries += u64::from(copy.primary);
+        let state = match copy.state.as_ref() {
+            "STARTED" => &mut self.started,
+            "RELOCATING" => &mut self.relocating,
+            "INITIALIZING" => &mut self.initializing,
+            "UNASSIGNED" => &mut self.unassigned,
+            other => return Err(format!("unknown state of a shard, {other:.40}")),
+        };
+        *state += 1;
+        let bump = |counts: &mut BTreeMap<String, u64>, name: &str| {
+            if let Some(count) = counts.get_mut(name) {
+                *count += 1;
+            } else if counts.len() < NAMES_MAX {
+                counts.insert(name.to_owned(), 1);
+            }
+        };
+        if let Some(node) = &copy.node {
+            bump(&mut self.by_node, node);
+        }
+        if copy.state == "UNASSIGNED"
+            && let Some(info) = &copy.unassigned_info
+        {
+            bump(&mut self.unassigned_reasons, &info.reason);
+        }
+        Ok(())
+    }
+}
+
+/// One copy of a shard.
+#[derive(Deserialize)]
+struct Copy<'a> {
+    #[serde(borrow)]
+    state: Cow<'a, str>,
+    primary: bool,
+    #[serde(borrow, default)]
+    node: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    unassigned_info: Option<Info<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Info<'a> {
+    #[serde(borrow)]
+    reason: Cow<'a, str>,
+}
+
+/// The whole answer.
+struct State<'a> {
+    routing: &'a mut Routing,
+    closed: Option<&'a HashSet<String>>,
+}
+
+impl<'de> DeserializeSeed<'de> for State<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for State<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a cluster state")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut known = false;
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "master_node" | "cluster_manager_node" => {
+                    self.routing.master = map.next_value()?;
+                    known = true;
+                }
+                "routing_table" => {
+                    map.next_value_seed(Table {
+                        routing: self.routing,
+                        closed: self.closed,
+                    })?;
+                    known = true;
+                }
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        if known {
+            Ok(())
+        } else {
+            Err(A::Error::custom("neither a master nor a routing table"))
+        }
+    }
+}
+
+/// `{"indices": {...}}`.
+struct Table<'a> {
+    routing: &'a mut Routing,
+    closed: Option<&'a HashSet<String>>,
+}
+
+impl<'de> DeserializeSeed<'de> for Table<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Table<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a routing table")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "indices" {
+                map.next_value_seed(Indices {
+                    routing: self.routing,
+                    closed: self.closed,
+                })?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `{"INDEX": {"shards": {"0": [...]}}}`.
+struct Indices<'a> {
+    routing: &'a mut Routing,
+    closed: Option<&'a HashSet<String>>,
+}
+
+impl<'de> DeserializeSeed<'de> for Indices<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Indices<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("shards by index")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<String>()? {
+            let before = self.routing.total;
+            map.next_value_seed(Copies(self.routing))?;
+            let copies = self.routing.total - before;
+            if let Some(closed) = &mut self.routing.closed
+                && self.closed.is_some_and(|names| names.contains(&name))
+            {
+                closed.indices += 1;
+                closed.copies += copies;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Copies at whatever depth below an index: `{"shards": {"0": [{...}]}}`.
+struct Copies<'a>(&'a mut Routing);
+
+impl<'de> DeserializeSeed<'de> for Copies<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Copies<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("lists of copies by shard")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while map.next_key::<IgnoredAny>()?.is_some() {
+            map.next_value_seed(Copies(self.0))?;
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut copies: A) -> Result<(), A::Error> {
+        while let Some(copy) = copies.next_element::<Copy<'de>>()? {
+            self.0.copy(&copy).map_err(A::Error::custom)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STATE: &str = r#"{"cluster_name":"c","master_node":"A","routing_table":{"indices":{
+        "open":{"shards":{"0":[
+            {"state":"STARTED","primary":true,"node":"A"},
+            {"state":"RELOCATING","primary":false,"node":"B","relocating_node":"A"}],
+        "1":[{"state":"INITIALIZING","primary":true,"node":"B",
+                "unassigned_info":{"reason":"INDEX_CREATED"}},
+            {"state":"UNASSIGNED","primary":false,"node":null,
+                "unassigned_info":{"reason":"NODE_LEFT","at":"x"}}]}},
+        "shut":{"shards":{"0":[{"state":"STARTED","primary":true,"node":"A"}]}}}}}"#;
+
+    #[test]
+    fn copies_are_counted_by_state_and_node() {
+        let closed = HashSet::from(["shut".to_owned(), "not-in-the-table".to_owned()]);
+        let routing = Routing::parse(STATE.as_bytes(), Some(&closed)).unwrap();
+        assert_eq!(
+            routing,
+            Routing {
+                master: Some("A".to_owned()),
+                total: 5,
+                primaries: 3,
+                started: 2,
+                relocating: 1,
+                initializing: 1,
+                unassigned: 1,
+                unassigned_reasons: BTreeMap::from([("NODE_LEFT".to_owned(), 1)]),
+                by_node: BTreeMap::from([("A".to_owned(), 2), ("B".to_owned(), 2)]),
+                closed: Some(ClosedRouting {
+                    indices: 1,
+                    copies: 1
+                }),
+            }
+        );
+        assert_eq!(Routing::parse(STATE.as_bytes(), None).unwrap().closed, None);
+    }
+
+    #[test]
+    fn a_cluster_without_indices_has_no_routing_table() {
+        for body in [
+            r#"{"master_node":"A"}"#,
+            r#"{"cluster_manager_node":"A","routing_table":{}}"#,
+            r#"{"cluster_manager_node":"A","routing_table":{"indices":{}}}"#,
+        ] {
+            let routing = Routing::parse(body.as_bytes(), None).unwrap();
+            assert_eq!((routing.total, routing.master.as_deref()), (0, Some("A")));
+        }
+    }
+
+    #[test]
+    fn half_an_answer_is_no_answer() {
+        for (at, _) in STATE.char_indices() {
+            assert!(
+                Routing::parse(&STATE.as_bytes()[..at], None).is_err(),
+                "{at}"
+            );
+        }
+        for body in [
+            "{}",
+            r#"{"routing_table":{"indices":{"a":{"shards":{"0":[{"state":"GONE","primary":true}]}}}}}"#,
+            r#"{"routing_table":{"indices":{"a":{"shards":{"0":[{"state":"STARTED"}]}}}}}"#,
+            r#"{"routing_table":{"indices":{"a":1}}}"#,
+            r#"{"routing_table":[]}"#,
+        ] {
+            assert!(Routing::parse(body.as_bytes(), None).is_err(), "{body}");
+        }
+    }
+}

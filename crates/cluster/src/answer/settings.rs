@@ -1,0 +1,231 @@
+//! `GET /_cluster/settings`, and the settings that nodes give with `_nodes`: flat keys, of which
+//! those are kept that bear on shards and disks.
+
+use facts::cluster::SettingValue;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Beginnings of the keys that are kept. Credentials live elsewhere (`xpack.*`, `plugins.*`,
+/// `cluster.remote.*`, `s3.*`).
+const KEPT: &[&str] = &[
+    "cluster.info.update.",
+    "cluster.max_shards_per_node",
+    "cluster.routing.",
+    "discovery.zen.minimum_master_nodes",
+    "indices.memory.index_buffer_size",
+    "indices.recovery.",
+    "indices.store.throttle.",
+];
+
+/// More keys than any server has below [`KEPT`].
+const KEYS_MAX: usize = 2000;
+/// The longest value that is kept, in characters.
+const VALUE_CHARS_MAX: usize = 4096;
+/// Members of the longest list that is kept.
+const LIST_MAX: usize = 1000;
+
+/// What settings of older versions begin with that this one does not know any more. That they are
+/// there matters; their values are kept only where the rest of the key is a kept one.
+pub(super) const ARCHIVED: &str = "archived.";
+/// Stands for a value that is not kept.
+pub(super) const NOT_KEPT: &str = "(not kept)";
+
+fn is_kept(key: &str) -> bool {
+    KEPT.iter().any(|start| key.starts_with(start))
+}
+
+/// Settings by their full keys, after the filter.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[serde(transparent)]
+pub struct SettingsByKey(pub BTreeMap<String, SettingValue>);
+
+/// What the cluster says of its settings.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Settings {
+    /// Set until the whole cluster restarts.
+    #[serde(default)]
+    pub transient: SettingsByKey,
+    /// Set for good.
+    #[serde(default)]
+    pub persistent: SettingsByKey,
+    /// Everything else: the configuration file of the node that answered, and defaults.
+    #[serde(default)]
+    pub defaults: SettingsByKey,
+}
+
+impl Settings {
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(body)
+    }
+}
+
+impl<'de> Deserialize<'de> for SettingsByKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Flat;
+
+        impl<'de> Visitor<'de> for Flat {
+            type Value = SettingsByKey;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("settings by their full keys")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<SettingsByKey, A::Error> {
+                let mut kept = BTreeMap::new();
+                while let Some(key) = map.next_key::<String>()? {
+                    let archived = key.strip_prefix(ARCHIVED);
+                    if kept.len() < KEYS_MAX && archived.is_some_and(|key| !is_kept(key)) {
+                        map.next_value::<IgnoredAny>()?;
+                        kept.insert(key, SettingValue::One(NOT_KEPT.to_owned()));
+                    } else if is_kept(archived.unwrap_or(&key)) && kept.len() < KEYS_MAX {
+                        if let Some(value) = map.next_value::<Value>()?.0 {
+                            kept.insert(key, value);
+                        }
+                    } else {
+                        map.next_value::<IgnoredAny>()?;
+                    }
+                }
+                Ok(SettingsByKey(kept))
+            }
+        }
+
+        deserializer.deserialize_map(Flat)
+    }
+}
+
+/// A text, a number, a truth value, or a list of texts; anything else is no value of a flat key.
+pub(super) struct Value(pub(super) Option<SettingValue>);
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+
+        fn one(text: &str) -> Value {
+            Value(Some(SettingValue::One(cut(text))))
+        }
+
+        impl<'de> Visitor<'de> for Any {
+            type Value = Value;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a setting's value")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+                Ok(one(text))
+            }
+
+            fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+                Ok(one(&value.to_string()))
+            }
+
+            fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+                Ok(one(&value.to_string()))
+            }
+
+            fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+                Ok(one(&value.to_string()))
+            }
+
+            fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+                Ok(one(&value.to_string()))
+            }
+
+            fn visit_unit<E>(self) -> Result<Value, E> {
+                Ok(Value(None))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+                let mut list = Vec::new();
+                while let Some(Value(member)) = members.next_element()? {
+                    if let Some(SettingValue::One(text)) = member
+                        && list.len() < LIST_MAX
+                    {
+                        list.push(text);
+                    }
+                }
+                Ok(Value(Some(SettingValue::List(list))))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Value(None))
+            }
+        }
+
+        deserializer.deserialize_any(Any)
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(VALUE_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_keys_pass() {
+        let settings = Settings::parse(
+            br#"{"persistent":{"xpack.notification.slack.account.a.url":"https://hunter2",
+                "cluster.remote.a.proxy":"hunter2","cluster.routing.allocation.enable":"none"},
+            "transient":{"archived.xpack.token":"hunter2",
+                "archived.indices.store.throttle.type":"merge"},"defaults":{"indices.recovery.max_bytes_per_sec":"40mb",
+                "cluster.routing.allocation.awareness.attributes":["rack","zone"],
+                "cluster.max_shards_per_node":1000,"cluster.routing.x":null,
+                "cluster.routing.y":{"a":{"b":["hunter2"]}},"cluster.initial_master_nodes":["h"]}}"#,
+        )
+        .unwrap();
+        let one = |text: &str| SettingValue::One(text.to_owned());
+        let pairs = |map: &SettingsByKey| map.0.clone().into_iter().collect::<Vec<_>>();
+        assert_eq!(
+            pairs(&settings.persistent),
+            [("cluster.routing.allocation.enable".to_owned(), one("none"))]
+        );
+        assert_eq!(
+            pairs(&settings.transient),
+            [
+                (
+                    "archived.indices.store.throttle.type".to_owned(),
+                    one("merge")
+                ),
+                ("archived.xpack.token".to_owned(), one("(not kept)")),
+            ]
+        );
+        assert_eq!(
+            pairs(&settings.defaults),
+            [
+                ("cluster.max_shards_per_node".to_owned(), one("1000")),
+                (
+                    "cluster.routing.allocation.awareness.attributes".to_owned(),
+                    SettingValue::List(vec!["rack".to_owned(), "zone".to_owned()])
+                ),
+                ("indices.recovery.max_bytes_per_sec".to_owned(), one("40mb")),
+            ]
+        );
+        assert!(!format!("{settings:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn hostile_lists_and_values_are_bounded() {
+        let list = vec!["\"x\""; LIST_MAX * 3].join(",");
+        let text = "y".repeat(VALUE_CHARS_MAX * 3);
+        let body = format!(
+            r#"{{"defaults":{{"cluster.routing.a":[{list}],"cluster.routing.b":"{text}"}}}}"#
+        );
+        let settings = Settings::parse(body.as_bytes()).unwrap();
+        let lengths: Vec<usize> = settings
+            .defaults
+            .0
+            .values()
+            .map(|value| match value {
+                SettingValue::One(text) => text.len(),
+                SettingValue::List(list) => list.len(),
+            })
+            .collect();
+        assert_eq!(lengths, [LIST_MAX, VALUE_CHARS_MAX]);
+    }
+}

@@ -1,0 +1,500 @@
+//! Sends the requests.
+
+use crate::answer::indices::{Counter, IndexState, Indices, KEYS};
+use crate::answer::nodes::{Nodes, NodesStats};
+use crate::answer::root::Root;
+use crate::answer::routing::Routing;
+use crate::answer::settings::Settings;
+use crate::answer::{health, tasks};
+use crate::answers::{Answers, Part, SCHEMA, Unanswered};
+use crate::threads;
+use facts::cluster::{Flavour, ServerVersion};
+use http::{Client, Endpoint, ErrorKind, HttpError, Response};
+use jiff::Timestamp;
+use serde::Deserialize;
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// The time for one answer. A busy master answers slowly, and that is when it is asked.
+const DEADLINE: Duration = Duration::from_secs(30);
+/// The longest answer, in bytes: the settings of 200,000 indices.
+const BODY_BYTES_MAX: u64 = 128 << 20;
+/// Answers in a row that do not come in time before the rest is not asked for any more: nobody
+/// waits for ten deadlines, and the cluster has other worries.
+const TIMEOUTS_MAX: u32 = 2;
+/// How long nodes may take to answer the one that asks them. Shorter than [`DEADLINE`], so that
+/// those that do answer are heard.
+const NODE_TIMEOUT: &str = "15s";
+
+const NODE_FIELDS: &str = "_nodes,cluster_name,nodes.*.name,nodes.*.host,nodes.*.ip,\
+    nodes.*.version,nodes.*.roles,nodes.*.attributes,nodes.*.jvm.version,\
+    nodes.*.jvm.mem.heap_max_in_bytes,nodes.*.settings.cluster*,nodes.*.settings.indices*,\
+    nodes.*.settings.discovery*";
+const NODE_STATS_FIELDS: &str = "_nodes,nodes.*.fs.total,nodes.*.fs.data,\
+    nodes.*.jvm.mem.heap_used_in_bytes,nodes.*.indices.store.size_in_bytes";
+const STATE_FIELDS: &str = "master_node,cluster_manager_node,\
+    routing_table.indices.*.shards.*.state,routing_table.indices.*.shards.*.primary,\
+    routing_table.indices.*.shards.*.node,\
+    routing_table.indices.*.shards.*.unassigned_info.reason";
+const HEALTH_FIELDS: &str = "status,number_of_in_flight_fetch,task_max_waiting_in_queue_millis";
+const TASK_FIELDS: &str = "tasks.source,tasks.priority,tasks.time_in_queue_millis,tasks.executing";
+const SETTING_FIELDS: &str = "*.cluster*,*.indices*,*.discovery*,*.archived*";
+
+/// Why a cluster could not be asked at all.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// It does not answer, or does not let us in.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// It answers, but as another kind of server.
+    #[error("{endpoint}: expected Elasticsearch or OpenSearch, found {found}")]
+    OtherServer {
+        /// The URL, without query.
+        endpoint: String,
+        /// What the answer looks like.
+        found: String,
+    },
+}
+
+impl AskError {
+    /// The way out, in one sentence.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Http(error) => error.hint(),
+            Self::OtherServer { .. } => "give the URL of the HTTP port of a node (9200 if nobody \
+                chose another), with the path below which a proxy serves it"
+                .to_owned(),
+        }
+    }
+}
+
+/// The limits for asking a cluster, with the given trust and credentials.
+pub fn options(options: http::Options) -> http::Options {
+    http::Options {
+        deadline: DEADLINE,
+        body_bytes_max: BODY_BYTES_MAX,
+        ..options
+    }
+}
+
+/// Asks a cluster everything; `read_at` becomes the facts' "now". The client's options are best
+/// those of [`options`].
+///
+/// # Errors
+/// Where nothing could be said: no connection, credentials that are not accepted, no answer in
+/// time, or another kind of server. Everything else is a [`Part`] that is missing.
+pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<Answers, AskError> {
+    let mut asker = Asker {
+        client,
+        endpoint,
+        timeouts: 0,
+        no_master: false,
+    };
+    let root = asker.root()?;
+    let nodes = asker.part(
+        &format!("/_nodes/_all/jvm,settings?flat_settings=true&timeout={NODE_TIMEOUT}&filter_path={NODE_FIELDS}"),
+        Scope::Cluster,
+        Nodes::parse,
+    );
+    let (root, first_failure) = match root {
+        Ok(root) => (Part::Answer(root), None),
+        Err((why, error)) => (Part::Unanswered(why), Some(error)),
+    };
+    let server = Server::told_by(root.answer(), nodes.answer());
+    let Some(server) = server else {
+        return Err(first_failure.unwrap_or_else(|| AskError::OtherServer {
+            endpoint: endpoint.to_string(),
+            found: "no version".to_owned(),
+        }));
+    };
+    let node_stats = asker.part(
+        &format!("/_nodes/stats/fs,jvm,indices/store?timeout={NODE_TIMEOUT}&filter_path={NODE_STATS_FIELDS}"),
+        Scope::Cluster,
+        NodesStats::parse,
+    );
+    let (indices, closed) = asker.indices(&server);
+    let routing = asker.part(
+        &format!(
+            "/_cluster/state/master_node,routing_table?{}&filter_path={STATE_FIELDS}",
+            server.master_timeout()
+        ),
+        Scope::Master,
+        |body| Routing::parse(body, closed.as_ref()),
+    );
+    let health = asker.part(
+        &format!(
+            "/_cluster/health?{}&filter_path={HEALTH_FIELDS}",
+            server.master_timeout()
+        ),
+        Scope::Master,
+        health::parse,
+    );
+    let pending_tasks = asker.part(
+        &format!(
+            "/_cluster/pending_tasks?{}&filter_path={TASK_FIELDS}",
+            server.master_timeout()
+        ),
+        Scope::Master,
+        // Without tasks the filter of some versions leaves nothing at all.
+        |body| {
+            tasks::parse(if body == b"{}" {
+                br#"{"tasks":[]}"#
+            } else {
+                body
+            })
+        },
+    );
+    let settings = asker.part(
+        &format!(
+            "/_cluster/settings?include_defaults=true&flat_settings=true&{}&filter_path={SETTING_FIELDS}",
+            server.master_timeout()
+        ),
+        Scope::Master,
+        Settings::parse,
+    );
+    let master = routing
+        .answer()
+        .and_then(|routing| routing.master.as_deref())
+        .filter(|id| is_plain_id(id))
+        .unwrap_or("_master");
+    let hot_threads = asker.part_of_text(
+        &format!("/_nodes/{master}/hot_threads?threads=10&type=cpu&timeout={NODE_TIMEOUT}"),
+        |text| {
+            text.contains("Hot threads at ")
+                .then(|| threads::parse_hot_threads(text))
+        },
+    );
+    Ok(Answers {
+        schema: SCHEMA.to_owned(),
+        endpoint: endpoint.to_string(),
+        read_at,
+        root,
+        nodes,
+        node_stats,
+        health,
+        indices,
+        routing,
+        pending_tasks,
+        settings,
+        hot_threads,
+    })
+}
+
+/// Which names a server understands.
+struct Server {
+    flavour: Flavour,
+    version: ServerVersion,
+}
+
+impl Server {
+    /// What the answers say of it. A server that does not tell its flavour at `/` is known by its
+    /// version: OpenSearch began anew at 1, and Elasticsearch before 5 is not spoken to here.
+    fn told_by(root: Option<&Root>, nodes: Option<&Nodes>) -> Option<Self> {
+        if let Some(root) = root {
+            return Some(Self {
+                flavour: root.flavour,
+                version: root.version.clone(),
+            });
+        }
+        let version = nodes?
+            .nodes
+            .values()
+            .find_map(|node| node.version.clone())?;
+        Some(Self {
+            flavour: crate::assemble::flavour_of(&version),
+            version,
+        })
+    }
+
+    /// How long the node that we ask waits for the master, in the words of its version.
+    fn master_timeout(&self) -> &'static str {
+        match self.flavour {
+            Flavour::Opensearch if self.version.major >= 2 => "cluster_manager_timeout=15s",
+            _ => "master_timeout=15s",
+        }
+    }
+
+    /// Hidden indices have to be asked for since Elasticsearch 7.7, and cannot be before.
+    fn hidden(&self) -> &'static str {
+        let known =
+            self.flavour == Flavour::Opensearch || self.version >= ServerVersion::new(7, 7, 0);
+        if known { ",hidden" } else { "" }
+    }
+}
+
+/// Whom an answer needs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// The nodes that answer.
+    Cluster,
+    /// The elected master.
+    Master,
+}
+
+/// The privileges that an answer takes, for those who see a 403.
+const PRIVILEGES: &str = "the cluster privilege monitor, and view_index_metadata on all indices";
+
+struct Asker<'a> {
+    client: &'a Client,
+    endpoint: &'a Endpoint,
+    /// Answers in a row that did not come in time.
+    timeouts: u32,
+    /// The cluster said that it has none.
+    no_master: bool,
+}
+
+impl Asker<'_> {
+    /// Asks `/`. The outer error ends all; the inner one only if nothing else tells a version.
+    fn root(&mut self) -> Result<Result<Root, (Unanswered, AskError)>, AskError> {
+        let response = match self.client.get(self.endpoint, "/") {
+            Ok(response) => response,
+            Err(error) => {
+                return match error.kind {
+                    // There may be something at the other paths.
+                    ErrorKind::Cut | ErrorKind::TooLarge { .. } => {
+                        Ok(Err((unanswered("/", &error.kind), error.into())))
+                    }
+                    _ => Err(error.into()),
+                };
+            }
+        };
+        let status = response.status;
+        if !(200..=299).contains(&status) {
+            let why = self.status("/", &response);
+            let Err(error) = response.success() else {
+                return Err(self.other_server("no usable answer"));
+            };
+            // Elsewhere it will be the same; other states may be those of `/` alone (8.11 built for
+            // tests: 405).
+            return match status {
+                300..=399 | 401 => Err(error.into()),
+                _ => Ok(Err((why, error.into()))),
+            };
+        }
+        Ok(Root::parse(&response.body).map_err(|error| {
+            let found = looks_like(&response.body, &error);
+            let why = Unanswered {
+                why: format!("GET /: {found}"),
+                needs: None,
+            };
+            (why, self.other_server(&found))
+        }))
+    }
+
+    fn other_server(&self, found: &str) -> AskError {
+        AskError::OtherServer {
+            endpoint: self.endpoint.to_string(),
+            found: found.to_owned(),
+        }
+    }
+
+    /// Asks for one part.
+    fn part<T>(
+        &mut self,
+        path: &str,
+        scope: Scope,
+        parse: impl FnOnce(&[u8]) -> Result<T, serde_json::Error>,
+    ) -> Part<T> {
+        let response = match self.response(path, scope) {
+            Ok(response) => response,
+            Err(why) => return Part::Unanswered(why),
+        };
+        match parse(&response.body) {
+            Ok(answer) => Part::Answer(answer),
+            Err(error) => {
+                let found = looks_like(&response.body, &error);
+                Part::Unanswered(Unanswered {
+                    why: format!("GET {}: {found}", page(path)),
+                    needs: None,
+                })
+            }
+        }
+    }
+
+    fn part_of_text<T>(&mut self, path: &str, parse: impl FnOnce(&str) -> Option<T>) -> Part<T> {
+        let response = match self.response(path, Scope::Master) {
+            Ok(response) => response,
+            Err(why) => return Part::Unanswered(why),
+        };
+        let text = String::from_utf8_lossy(&response.body);
+        match parse(&text) {
+            Some(answer) => Part::Answer(answer),
+            None => Part::Unanswered(Unanswered {
+                why: format!("GET {}: no threads in the answer", page(path)),
+                needs: None,
+            }),
+        }
+    }
+
+    /// Closed indices, then open ones: counts, and the names of the closed ones, which are known
+    /// also where the open ones are not.
+    fn indices(&mut self, server: &Server) -> (Part<Indices>, Option<HashSet<String>>) {
+        let path = |state: &str| {
+            format!(
+                "/_all/_settings/{}?flat_settings=true&ignore_unavailable=true\
+                 &allow_no_indices=true&{}&expand_wildcards={state}{}",
+                KEYS.join(","),
+                server.master_timeout(),
+                server.hidden()
+            )
+        };
+        let closed = self.part(&path("closed"), Scope::Master, |body| {
+            let mut counter = Counter::default();
+            counter.count(body, IndexState::Closed)?;
+            Ok(counter)
+        });
+        let mut counter = match closed {
+            Part::Answer(counter) => counter,
+            Part::Unanswered(why) => return (Part::Unanswered(why), None),
+        };
+        let open = self.part(&path("open"), Scope::Master, |body| {
+            counter.count(body, IndexState::Open)
+        });
+        let (indices, names) = counter.finish();
+        let indices = match open {
+            Part::Answer(()) => Part::Answer(indices),
+            Part::Unanswered(why) => Part::Unanswered(why),
+        };
+        (indices, Some(names))
+    }
+
+    /// A successful answer, or why there is none.
+    fn response(&mut self, path: &str, scope: Scope) -> Result<Response, Unanswered> {
+        if self.timeouts >= TIMEOUTS_MAX {
+            return Err(Unanswered {
+                why: format!(
+                    "GET {}: not asked, after {TIMEOUTS_MAX} answers in a row had not come in time",
+                    page(path)
+                ),
+                needs: Some("a cluster that answers, or a longer --timeout".to_owned()),
+            });
+        }
+        if self.no_master && scope == Scope::Master {
+            return Err(Unanswered {
+                why: format!("GET {}: not asked, no master is elected", page(path)),
+                needs: Some("an elected master".to_owned()),
+            });
+        }
+        match self.client.get(self.endpoint, path) {
+            Ok(response) if (200..=299).contains(&response.status) => {
+                self.timeouts = 0;
+                Ok(response)
+            }
+            Ok(response) => {
+                self.timeouts = 0;
+                Err(self.status(path, &response))
+            }
+            Err(error) => {
+                if matches!(error.kind, ErrorKind::Timeout { .. }) {
+                    self.timeouts += 1;
+                }
+                Err(unanswered(page(path), &error.kind))
+            }
+        }
+    }
+
+    /// What an answer with an error means. Of its body only the type of the exception is repeated:
+    /// the rest names users and indices.
+    fn status(&mut self, path: &str, response: &Response) -> Unanswered {
+        let exception = exception(&response.body);
+        let mut why = format!("GET {}: status {}", page(path), response.status);
+        if let Some(exception) = &exception {
+            // Writing to a text does not fail.
+            let _ = write!(why, " ({exception})");
+        }
+        let needs = match response.status {
+            401 => Some("credentials that the cluster accepts"),
+            403 => Some(PRIVILEGES),
+            _ => None,
+        };
+        if exception.is_some_and(|name| name.ends_with("_not_discovered_exception")) {
+            self.no_master = true;
+            return Unanswered {
+                why: format!("{why}: no master is elected"),
+                needs: Some("an elected master".to_owned()),
+            };
+        }
+        Unanswered {
+            why,
+            needs: needs.map(str::to_owned),
+        }
+    }
+}
+
+/// The path without its query, without ids, and of lists of keys only the beginning.
+fn page(path: &str) -> &str {
+    let page = path.split('?').next().unwrap_or_default();
+    if page.ends_with("/hot_threads") {
+        return "/_nodes/_master/hot_threads";
+    }
+    match page.find("/_settings/") {
+        Some(at) => &page[..at + "/_settings".len()],
+        None => page,
+    }
+}
+
+fn unanswered(page: &str, kind: &ErrorKind) -> Unanswered {
+    let why = match kind {
+        // Its own words may hold anything.
+        ErrorKind::NotHttp(_) => "the answer is not HTTP".to_owned(),
+        kind => kind.to_string(),
+    };
+    let needs = match kind {
+        ErrorKind::Timeout { .. } => {
+            Some("a cluster that answers, or a longer --timeout".to_owned())
+        }
+        _ => None,
+    };
+    Unanswered {
+        why: format!("GET {page}: {why}"),
+        needs,
+    }
+}
+
+/// What was found instead of the JSON that was expected.
+fn looks_like(body: &[u8], error: &serde_json::Error) -> String {
+    let start = body.trim_ascii_start();
+    if start.is_empty() {
+        "an empty answer".to_owned()
+    } else if start.starts_with(b"<") {
+        "HTML or XML, not JSON".to_owned()
+    } else if error.is_eof() {
+        format!("half an answer (JSON that ends after {} bytes)", body.len())
+    } else {
+        format!(
+            "unexpected JSON at line {} column {}",
+            error.line(),
+            error.column()
+        )
+    }
+}
+
+/// The type of the exception that an error's body names.
+fn exception(body: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Body {
+        error: Inner,
+    }
+    #[derive(Deserialize)]
+    struct Inner {
+        #[serde(rename = "type")]
+        kind: String,
+    }
+    const EXCEPTION_CHARS_MAX: usize = 80;
+    let body: Body = serde_json::from_slice(body).ok()?;
+    let kind = body.error.kind;
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    (kind.len() <= EXCEPTION_CHARS_MAX && kind.chars().all(plain)).then_some(kind)
+}
+
+/// Whether an id may stand in a path.
+fn is_plain_id(id: &str) -> bool {
+    const ID_CHARS_MAX: usize = 64;
+    !id.is_empty()
+        && id.len() <= ID_CHARS_MAX
+        && !id.starts_with('_')
+        && id
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+}

@@ -1,0 +1,243 @@
+//! Stacks of a server's threads: its own answer (`hot_threads`), or a thread dump of the JVM
+//! (`jstack`, `jcmd PID Thread.print`, `kill -3`). Only names of threads, classes and methods are
+//! kept.
+
+use facts::InputError;
+use facts::cluster::{HotThread, MasterThreads, ThreadSource, ThreadStack};
+
+/// Threads that are kept.
+const THREADS_MAX: usize = 10_000;
+/// Stacks of one thread that are kept.
+const STACKS_MAX: usize = 100;
+/// Frames of one stack that are kept: the JVM's own limit (`-XX:MaxJavaStackTraceDepth`).
+const FRAMES_MAX: usize = 1024;
+/// The longest name that is kept, in characters.
+const NAME_CHARS_MAX: usize = 300;
+/// How many snapshots the server takes where its answer does not say so.
+const SNAPSHOTS: u32 = 10;
+
+/// Reads a saved thread dump or answer of hot threads; which it is shows in its form.
+///
+/// # Errors
+/// Where it is neither.
+pub fn from_file(bytes: &[u8], source_name: &str) -> Result<MasterThreads, InputError> {
+    let text = String::from_utf8_lossy(bytes);
+    if text.lines().any(|line| line.starts_with(":::")) {
+        let mut threads = parse_hot_threads(&text);
+        threads.source = ThreadSource::HotThreadsFile(source_name.to_owned());
+        return Ok(threads);
+    }
+    let threads = parse_dump(&text);
+    if threads.is_empty() {
+        let first = text.lines().find(|line| !line.trim().is_empty());
+        return Err(InputError::new(
+            source_name,
+            "a thread dump (jstack PID > FILE) or an answer of _nodes/hot_threads",
+            first.unwrap_or_default(),
+        ));
+    }
+    Ok(MasterThreads {
+        source: ThreadSource::ThreadDumpFile(source_name.to_owned()),
+        interval_ms: None,
+        threads,
+    })
+}
+
+/// Parses the text of `_nodes/ID/hot_threads`. Lines that are not understood are passed by.
+pub(crate) fn parse_hot_threads(text: &str) -> MasterThreads {
+    let mut found = MasterThreads {
+        source: ThreadSource::HotThreads,
+        interval_ms: None,
+        threads: Vec::new(),
+    };
+    // Whether a stack of the last thread has begun.
+    let mut in_stack = false;
+    for line in text.lines() {
+        let words = line.trim();
+        if words.is_empty() || line.starts_with(":::") {
+            in_stack = false;
+        } else if let Some(rest) = words.strip_prefix("Hot threads at ") {
+            let interval = rest.split_once("interval=").map(|(_, rest)| rest);
+            found.interval_ms = interval.and_then(|rest| {
+                let value = rest.split(',').next()?;
+                parse_interval_ms(value)
+            });
+        } else if let Some(thread) = parse_usage(words) {
+            if found.threads.len() >= THREADS_MAX {
+                break;
+            }
+            found.threads.push(thread);
+            in_stack = false;
+        } else if let Some(thread) = found.threads.last_mut() {
+            if let Some((seen, snapshots, complete)) = parse_sharing(words) {
+                in_stack = thread.stacks.len() < STACKS_MAX;
+                if in_stack {
+                    thread.stacks.push(ThreadStack {
+                        seen,
+                        snapshots,
+                        complete,
+                        frames: Vec::new(),
+                    });
+                }
+            } else if in_stack
+                && let Some(stack) = thread.stacks.last_mut()
+                && stack.frames.len() < FRAMES_MAX
+            {
+                stack.frames.extend(frame(words));
+            }
+        }
+    }
+    found
+}
+
+/// `500ms`, `1s`, `500micros`.
+fn parse_interval_ms(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (number, factor) = [("ms", 1.0), ("s", 1000.0), ("m", 60_000.0)]
+        .into_iter()
+        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))?;
+    let ms = number.parse::<f64>().ok()? * factor;
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    (0.0..1e12).contains(&ms).then_some(ms as u64)
+}
+
+/// `73.9% (369.6ms out of 500ms) cpu usage by thread 'NAME'`, from 7.16 on with
+/// `[cpu=73.9%, other=0.0%]` in between.
+fn parse_usage(line: &str) -> Option<HotThread> {
+    let (head, name) = line.split_once(" usage by thread '")?;
+    let name = name.strip_suffix('\'')?;
+    let (percent, rest) = head.split_once('%')?;
+    let cpu = rest
+        .split_once("[cpu=")
+        .and_then(|(_, rest)| rest.split_once('%'))
+        .map_or(percent, |(cpu, _)| cpu);
+    let cpu_percent: f64 = cpu.trim().parse().ok()?;
+    Some(HotThread {
+        pool: pool(name),
+        cpu_percent: cpu_percent.is_finite().then_some(cpu_percent),
+        state: None,
+        stacks: Vec::new(),
+    })
+}
+
+/// `7/10 snapshots sharing following 12 elements`, or `unique snapshot`: seen, of, complete.
+fn parse_sharing(line: &str) -> Option<(u32, u32, bool)> {
+    if line == "unique snapshot" {
+        return Some((1, SNAPSHOTS, true));
+    }
+    let (counts, rest) = line.split_once(" snapshots sharing following ")?;
+    rest.strip_suffix(" elements")?;
+    let (seen, snapshots) = counts.split_once('/')?;
+    Some((seen.parse().ok()?, snapshots.parse().ok()?, false))
+}
+
+/// Threads with frames of a JVM's thread dump.
+fn parse_dump(text: &str) -> Vec<HotThread> {
+    let mut threads: Vec<HotThread> = Vec::new();
+    let mut in_thread = false;
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix('"') {
+            // The name may hold quotes itself; what follows never does.
+            in_thread = false;
+            if let Some((name, _)) = rest.rsplit_once('"')
+                && threads.len() < THREADS_MAX
+            {
+                threads.push(HotThread {
+                    pool: pool(name),
+                    cpu_percent: None,
+                    state: None,
+                    stacks: vec![ThreadStack {
+                        seen: 1,
+                        snapshots: 1,
+                        complete: true,
+                        frames: Vec::new(),
+                    }],
+                });
+                in_thread = true;
+            }
+            continue;
+        }
+        let words = line.trim();
+        if words.is_empty() {
+            in_thread = false;
+        }
+        let Some(thread) = threads.last_mut().filter(|_| in_thread) else {
+            continue;
+        };
+        if let Some(state) = words.strip_prefix("java.lang.Thread.State: ") {
+            let state = state.split_whitespace().next().unwrap_or_default();
+            thread.state = Some(cut(state));
+        } else if let Some(call) = words.strip_prefix("at ") {
+            let frames = &mut thread.stacks[0].frames;
+            if frames.len() < FRAMES_MAX {
+                frames.extend(frame(call));
+            }
+        }
+    }
+    threads.retain(|thread| !thread.stacks[0].frames.is_empty());
+    threads
+}
+
+/// The name of a thread without that of its node, and without an index that it merges.
+fn pool(name: &str) -> String {
+    let is_ours = ["elasticsearch[", "opensearch["]
+        .iter()
+        .any(|start| name.starts_with(start));
+    if is_ours
+        && let Some(rest) = name.split_once('[').map(|(_, rest)| rest)
+        && let Some((_, rest)) = group(rest)
+        && let Some(rest) = rest.strip_prefix('[')
+        && let Some((pool, _)) = group(rest)
+    {
+        // `[INDEX][0]: Lucene Merge Thread #4`
+        let pool = pool.rsplit_once("]: ").map_or(pool, |(_, task)| task);
+        return cut(pool);
+    }
+    cut(name)
+}
+
+/// What stands before the bracket that closes the one just opened, and what stands behind it.
+fn group(text: &str) -> Option<(&str, &str)> {
+    let mut depth = 0_u32;
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' => depth += 1,
+            ']' if depth == 0 => return Some((&text[..at], &text[at + 1..])),
+            ']' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// `class.method` of a frame such as
+/// `app//org.elasticsearch.cluster.routing.RoutingNode.shardsWithState(RoutingNode.java:190)`.
+fn frame(line: &str) -> Option<String> {
+    let (call, _) = line.split_once('(')?;
+    // Class loader and module (`app//`, `java.base@17.0.15/`); but the address of a lambda's class
+    // (`Type$$Lambda$12/0x00000008003a.run`) belongs to the class.
+    let mut call = call;
+    while let Some((before, after)) = call.split_once('/') {
+        if before.contains("$$") || after.starts_with("0x") {
+            break;
+        }
+        call = after;
+    }
+    let name = match call.split_once("$$Lambda") {
+        Some((class, rest)) => {
+            let method = rest.rsplit_once('.').map_or("", |(_, method)| method);
+            format!("{class}$$Lambda.{method}")
+        }
+        None => call.to_owned(),
+    };
+    let plain = |c: char| c.is_alphanumeric() || "._$<>-/".contains(c);
+    (name.contains('.') && name.chars().all(plain)).then(|| cut(&name))
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(NAME_CHARS_MAX).collect()
+}
+
+#[cfg(test)]
+#[path = "threads_tests.rs"]
+mod tests;

@@ -1,0 +1,533 @@
+//! Servers in trouble, each with its outcome: a failure where nothing can be said, else facts with
+//! a gap and a reason.
+
+use crate::play::{PAGES, ask, ask_with, healthy, limits, missing, play, play_tls};
+use cluster::{AskError, Part};
+use facts::cluster::{SettingOrigin, SettingValue};
+use http::testing::{Answer, Authority, Server};
+use http::{Credentials, Endpoint, ErrorKind, Secret, TlsFault};
+use std::io::Write;
+use std::net::TcpListener;
+use std::time::Duration;
+
+/// What an error answers, as both servers write it.
+fn exception(status: u16, kind: &str) -> Answer {
+    let body = format!(
+        r#"{{"error":{{"root_cause":[],"type":"{kind}",
+        "reason":"action is unauthorized for user [hunter2]"}},"status":{status}}}"#
+    );
+    Answer::Body(status, body.into_bytes())
+}
+
+fn http_kind(error: AskError) -> ErrorKind {
+    match error {
+        AskError::Http(error) => error.kind,
+        other @ AskError::OtherServer { .. } => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_healthy_cluster_has_no_gap() {
+    let server = play(healthy());
+    let answers = ask(&server).expect("answers");
+    assert_eq!(missing(&answers), []);
+    let cluster = answers.facts().expect("facts");
+    assert_eq!(cluster.skipped, []);
+    assert_eq!(cluster.version.to_string(), "7.4.2");
+    assert_eq!(cluster.master_node().expect("a master").name, "n1");
+    let indices = cluster.indices.clone().expect("indices");
+    assert_eq!((indices.open, indices.closed), (1, 1));
+    assert_eq!(indices.closed_in_routing_table, Some(1));
+    assert_eq!(indices.closed_shards_configured, 2);
+    let nodes = cluster.nodes.as_deref().expect("nodes");
+    assert_eq!(nodes[0].shards, Some(2));
+    assert_eq!(nodes[0].disk_available_bytes, Some(40));
+    assert_eq!(nodes[0].store_bytes, Some(7));
+    assert!(nodes[0].master_eligible && !nodes[1].master_eligible);
+    // A filesystem that the JVM could not read.
+    assert_eq!(nodes[1].disk_total_bytes, None);
+    assert_eq!(cluster.master_threads.expect("threads").threads, []);
+}
+
+#[test]
+fn only_gets_are_sent() {
+    let server = play(healthy());
+    ask(&server).expect("answers");
+    let requests = server.requests();
+    assert_eq!(requests.len(), PAGES.len());
+    for head in &requests {
+        assert!(head.starts_with("GET /"), "{head}");
+        let target = head.split(' ').nth(1).expect("a target");
+        assert!(
+            !target.contains("mapping") && !target.contains("metadata"),
+            "{target}"
+        );
+    }
+}
+
+#[test]
+fn a_setting_is_known_with_where_it_comes_from() {
+    let server = play(healthy());
+    let cluster = ask(&server).expect("answers").facts().expect("facts");
+    let settings = cluster.settings.expect("settings");
+    let found = |key: &str| {
+        let setting = settings.get(key).expect(key);
+        (setting.value.clone(), setting.origin)
+    };
+    let one = |text: &str| SettingValue::One(text.to_owned());
+    assert_eq!(
+        found("cluster.routing.allocation.enable"),
+        (one("all"), SettingOrigin::Transient)
+    );
+    assert_eq!(
+        found("cluster.routing.allocation.node_concurrent_recoveries"),
+        (one("4"), SettingOrigin::NodeFile)
+    );
+    assert_eq!(
+        found("cluster.routing.rebalance.enable"),
+        (one("all"), SettingOrigin::Default)
+    );
+}
+
+#[test]
+fn each_part_that_is_forbidden_is_a_gap() {
+    for page in PAGES {
+        let mut answers = healthy();
+        answers.insert(page, exception(403, "security_exception"));
+        let server = play(answers);
+        let answers = ask(&server).unwrap_or_else(|error| panic!("{page}: {error}"));
+        let missing = missing(&answers);
+        assert_eq!(missing.len(), 1, "{page}: {missing:?}");
+        let (part, why) = &missing[0];
+        let expected = if ["open", "closed"].contains(&page) {
+            "indices"
+        } else {
+            page
+        };
+        assert_eq!(*part, expected);
+        assert!(why.ends_with("status 403 (security_exception)"), "{why}");
+        assert!(!why.contains("hunter2"), "{why}");
+        let cluster = answers.facts().expect("facts");
+        assert_eq!(cluster.skipped.len(), 1, "{page}");
+        let needs = cluster.skipped[0].needs.as_deref().expect("a way out");
+        assert!(needs.contains("monitor"), "{needs}");
+        assert_eq!(cluster.version.to_string(), "7.4.2");
+    }
+}
+
+#[test]
+fn credentials_that_are_not_accepted_end_it() {
+    let mut answers = healthy();
+    answers.insert("root", exception(401, "security_exception"));
+    let server = play(answers);
+    let error = ask(&server).expect_err("no answers");
+    assert!(error.hint().contains("TRIMTAB_USER"), "{}", error.hint());
+    assert!(
+        matches!(http_kind(error), ErrorKind::Status { code: 401, .. }),
+        "status 401"
+    );
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn credentials_are_sent_and_never_told() {
+    let server = play(healthy());
+    let options = http::Options {
+        credentials: Credentials::ApiKey(Secret::new("hunter2".to_owned())),
+        ..limits()
+    };
+    let answers = ask_with(options, &server.endpoint()).expect("answers");
+    for head in server.requests() {
+        assert!(
+            head.to_lowercase().contains("\r\nauthorization: apikey "),
+            "{head}"
+        );
+    }
+    let json = String::from_utf8(answers.to_json().expect("JSON")).expect("text");
+    assert!(!json.contains("hunter2") && !format!("{answers:?}").contains("hunter2"));
+}
+
+#[test]
+fn nothing_that_can_be_said_is_a_failure() {
+    let html = "<!DOCTYPE html><html><body>Welcome</body></html>";
+    for (answer, found) in [
+        (Answer::ok(html), "HTML or XML"),
+        (Answer::ok(""), "an empty answer"),
+        (Answer::ok(r#"{"hello":"world"}"#), "unexpected JSON"),
+        (Answer::ok("[1, 2]"), "unexpected JSON"),
+        (Answer::ok("{\"version\":{"), "half an answer"),
+        (Answer::Body(502, html.into()), "status 502"),
+        (Answer::Body(404, Vec::new()), "status 404"),
+        (
+            Answer::Redirect("/login?next=secret".to_owned()),
+            "points to /login",
+        ),
+        (Answer::Raw(b"SSH-2.0-OpenSSH_9.2\r\n".to_vec()), "not HTTP"),
+        (
+            Answer::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"ver".to_vec()),
+            "closed the connection before",
+        ),
+        (Answer::Endless, "longer than 1048576 bytes"),
+    ] {
+        let all = PAGES
+            .into_iter()
+            .map(|page| (page, answer.clone()))
+            .collect();
+        let server = play(all);
+        let error = ask(&server).expect_err(found);
+        assert!(error.to_string().contains(found), "{error}");
+        assert!(!error.hint().is_empty());
+        // It gave up at once, or after the one page that may tell a version as well.
+        assert!(server.requests().len() <= 2, "{found}");
+    }
+}
+
+#[test]
+fn nobody_listens() {
+    let endpoint = {
+        let server = play(healthy());
+        server.endpoint()
+    };
+    let error = ask_with(limits(), &endpoint).expect_err("nobody");
+    assert!(matches!(http_kind(error), ErrorKind::Refused), "refused");
+}
+
+#[test]
+fn a_node_that_does_not_tell_of_itself_is_known_by_its_nodes() {
+    // As Elasticsearch 8.11 built for tests: 405 at `/`.
+    let mut answers = healthy();
+    answers.insert("root", Answer::Body(405, Vec::new()));
+    let server = play(answers);
+    let cluster = ask(&server).expect("answers").facts().expect("facts");
+    assert_eq!(cluster.version.to_string(), "7.4.2");
+    assert_eq!(cluster.name.as_deref(), Some("made-up"));
+    assert_eq!(cluster.skipped.len(), 1);
+}
+
+#[test]
+fn half_answers_html_and_errors_of_parts_are_gaps() {
+    for (answer, found) in [
+        (Answer::ok("{\"nodes\":{\"A\":{\"na"), "half an answer"),
+        (Answer::ok("<html>"), "HTML or XML"),
+        (Answer::ok("\"text\""), "unexpected JSON at line 1 column 6"),
+        (Answer::ok(""), "an empty answer"),
+        (Answer::Body(503, b"x".to_vec()), "status 503"),
+        (Answer::Body(429, Vec::new()), "status 429"),
+        (Answer::Endless, "longer than 1048576 bytes"),
+        (
+            Answer::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{".to_vec()),
+            "closed the connection before",
+        ),
+        (Answer::Raw(b"\x16\x03\x01\x00\xa5".to_vec()), "not HTTP"),
+    ] {
+        for page in [
+            "nodes",
+            "node_stats",
+            "open",
+            "state",
+            "health",
+            "pending_tasks",
+            "settings",
+        ] {
+            let mut answers = healthy();
+            answers.insert(page, answer.clone());
+            let server = play(answers);
+            let answers = ask(&server).unwrap_or_else(|error| panic!("{page}: {error}"));
+            let missing = missing(&answers);
+            assert_eq!(missing.len(), 1, "{page}: {missing:?}");
+            assert!(missing[0].1.contains(found), "{page}: {missing:?}");
+            assert_eq!(answers.facts().expect("facts").skipped.len(), 1);
+        }
+    }
+}
+
+#[test]
+fn closed_indices_are_known_where_open_ones_are_not() {
+    let mut answers = healthy();
+    answers.insert("open", exception(503, "circuit_breaking_exception"));
+    let server = play(answers);
+    let cluster = ask(&server).expect("answers").facts().expect("facts");
+    assert_eq!(cluster.indices, None);
+    assert_eq!(cluster.shards.expect("shards").of_closed_indices, Some(1));
+
+    let mut answers = healthy();
+    answers.insert("closed", exception(503, "circuit_breaking_exception"));
+    let server = play(answers);
+    let cluster = ask(&server).expect("answers").facts().expect("facts");
+    let shards = cluster.shards.expect("shards");
+    assert_eq!((shards.total, shards.of_closed_indices), (3, None));
+}
+
+#[test]
+fn a_body_of_a_gigabyte_is_not_taken_in() {
+    let mut answers = healthy();
+    // It says how long it will be, and goes on as long as it is listened to.
+    answers.insert("state", Answer::Endless);
+    let server = play(answers);
+    let answers = ask(&server).expect("answers");
+    let missing = missing(&answers);
+    assert_eq!(missing.len(), 1);
+    assert_eq!(
+        missing[0].1,
+        "GET /_cluster/state/master_node,routing_table: the answer is longer than 1048576 bytes"
+    );
+}
+
+#[test]
+fn a_slow_server_is_waited_for_but_not_for_ever() {
+    let quick = http::Options {
+        deadline: Duration::from_millis(400),
+        ..limits()
+    };
+    // Slow, but within its time.
+    let mut answers = healthy();
+    let slow = Answer::Slow(
+        Duration::from_millis(20),
+        Box::new(answers["state"].clone()),
+    );
+    answers.insert("state", slow);
+    let server = play(answers);
+    assert_eq!(missing(&ask(&server).expect("answers")), []);
+
+    // One page never comes: a gap.
+    for answer in [Answer::Silence, Answer::Drip(Duration::from_millis(10))] {
+        let mut answers = healthy();
+        answers.insert("pending_tasks", answer);
+        let server = play(answers);
+        let answers = ask_with(quick.clone(), &server.endpoint()).expect("answers");
+        let missing = missing(&answers);
+        assert_eq!(missing.len(), 1, "{missing:?}");
+        assert!(
+            missing[0].1.contains("not done within 400ms"),
+            "{missing:?}"
+        );
+    }
+
+    // Nothing comes any more after the first two: two waits, not ten.
+    let mut answers = healthy();
+    for page in &PAGES[2..] {
+        answers.insert(page, Answer::Silence);
+    }
+    let server = play(answers);
+    let answers = ask_with(quick.clone(), &server.endpoint()).expect("answers");
+    let missing = missing(&answers);
+    assert_eq!(missing.len(), 7, "{missing:?}");
+    assert_eq!(
+        missing
+            .iter()
+            .filter(|(_, why)| why.contains("not asked"))
+            .count(),
+        5,
+        "{missing:?}"
+    );
+    assert_eq!(server.requests().len(), 4);
+
+    // Nothing comes at all.
+    let silent = Server::start(|_| Answer::Silence);
+    let error = ask_with(quick, &silent.endpoint()).expect_err("nothing");
+    assert!(
+        matches!(http_kind(error), ErrorKind::Timeout { .. }),
+        "timeout"
+    );
+}
+
+#[test]
+fn without_a_master_its_pages_are_not_asked_for() {
+    for kind in [
+        "master_not_discovered_exception",
+        "cluster_manager_not_discovered_exception",
+    ] {
+        let mut answers = healthy();
+        for page in [
+            "closed",
+            "open",
+            "state",
+            "health",
+            "pending_tasks",
+            "settings",
+        ] {
+            answers.insert(page, exception(503, kind));
+        }
+        let server = play(answers);
+        let answers = ask(&server).expect("answers");
+        assert!(matches!(answers.node_stats, Part::Answer(_)));
+        assert_eq!(server.requests().len(), 4, "root, nodes, stats, closed");
+        for (_, why) in missing(&answers) {
+            assert!(why.contains("no master is elected"), "{why}");
+        }
+        let cluster = answers.facts().expect("facts");
+        assert_eq!(cluster.master, None);
+        assert_eq!(cluster.nodes.expect("nodes").len(), 2);
+    }
+}
+
+#[test]
+fn nodes_that_do_not_answer_are_counted() {
+    let mut answers = healthy();
+    let stats = r#"{"_nodes":{"total":3,"successful":1,"failed":2},"nodes":{}}"#;
+    answers.insert("node_stats", Answer::ok(stats));
+    let server = play(answers);
+    let cluster = ask(&server).expect("answers").facts().expect("facts");
+    assert_eq!(
+        cluster.skipped[0].what,
+        "cluster: disks and heaps of nodes, 2 of 3"
+    );
+}
+
+#[test]
+fn a_hostile_masters_id_stays_out_of_the_path() {
+    for id in [
+        "_all",
+        "A/../../_shutdown",
+        "A,B",
+        "A?x",
+        "",
+        "a b",
+        "\u{202e}",
+    ] {
+        let mut answers = healthy();
+        let state = format!(r#"{{"master_node":"{id}"}}"#);
+        answers.insert("state", Answer::ok(&state));
+        let server = play(answers);
+        ask(&server).expect("answers");
+        let requests = server.requests();
+        let last = requests.last().expect("requests");
+        assert!(
+            last.starts_with("GET /_nodes/_master/hot_threads?"),
+            "{last}"
+        );
+    }
+}
+
+#[test]
+fn names_of_versions_are_used() {
+    for (number, distribution, hidden, timeout) in [
+        ("6.8.23", "", false, "master_timeout="),
+        ("7.4.2", "", false, "master_timeout="),
+        ("7.17.28", "", true, "master_timeout="),
+        ("8.11.0", "", true, "master_timeout="),
+        ("1.3.20", "opensearch", true, "master_timeout="),
+        ("2.19.1", "opensearch", true, "cluster_manager_timeout="),
+    ] {
+        let mut answers = healthy();
+        let root =
+            format!(r#"{{"version":{{"number":"{number}","distribution":"{distribution}"}}}}"#);
+        answers.insert("root", Answer::ok(&root));
+        let server = play(answers);
+        ask(&server).expect("answers");
+        let requests = server.requests();
+        let settings: Vec<&String> = requests
+            .iter()
+            .filter(|head| head.starts_with("GET /_all/_settings/"))
+            .collect();
+        assert_eq!(settings.len(), 2);
+        for head in settings {
+            assert_eq!(head.contains(",hidden"), hidden, "{number}: {head}");
+        }
+        let state = requests
+            .iter()
+            .find(|head| head.starts_with("GET /_cluster/state/"))
+            .expect("state");
+        assert!(
+            state.contains(&format!("?{timeout}")) || state.contains(&format!("&{timeout}")),
+            "{number}: {state}"
+        );
+    }
+}
+
+#[test]
+fn opensearch_has_names_of_its_own() {
+    let mut answers = healthy();
+    for (page, text) in [
+        (
+            "root",
+            r#"{"version":{"number":"7.10.2"},"tagline":"The OpenSearch Project: x"}"#,
+        ),
+        (
+            "nodes",
+            r#"{"nodes":{"A":{"name":"n1","version":"2.19.1",
+                "roles":["cluster_manager","search"]}}}"#,
+        ),
+        ("state", r#"{"cluster_manager_node":"A"}"#),
+    ] {
+        answers.insert(page, Answer::ok(text));
+    }
+    let server = play(answers);
+    let cluster = ask(&server).expect("answers").facts().expect("facts");
+    // Its nodes tell the version that it disguises at `/`.
+    assert_eq!(cluster.flavour.label(), "OpenSearch");
+    assert_eq!(cluster.version.to_string(), "2.19.1");
+    let master = cluster.master_node().expect("a master");
+    assert!(master.master_eligible && master.data);
+}
+
+#[test]
+fn tls_is_verified() {
+    let authority = Authority::new();
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(authority.pem().as_bytes()).expect("written");
+    let trusting = http::Options {
+        ca_file: Some(file.path().to_owned()),
+        ..limits()
+    };
+    let server = play_tls(&authority, healthy());
+    let answers = ask_with(trusting.clone(), &server.endpoint()).expect("answers");
+    assert_eq!(missing(&answers), []);
+    assert!(answers.endpoint.starts_with("https://"));
+
+    let fault = |error: AskError| match http_kind(error) {
+        ErrorKind::Tls(fault) => fault,
+        other => panic!("{other}"),
+    };
+    let error = ask(&server).expect_err("an unknown authority");
+    assert!(error.hint().contains("certificate"), "{}", error.hint());
+    assert_eq!(fault(error), TlsFault::UnknownIssuer);
+
+    let by_name = Endpoint::parse(&server.url_by_name()).expect("a URL");
+    let error = ask_with(trusting.clone(), &by_name).expect_err("another name");
+    assert_eq!(fault(error), TlsFault::WrongName);
+
+    let expired = Server::start_expired(&authority, &["127.0.0.1"], |_| Answer::ok("{}"));
+    let error = ask_with(trusting.clone(), &expired.endpoint()).expect_err("too old");
+    assert_eq!(fault(error), TlsFault::Expired);
+
+    // A real server complains of the handshake's bytes; the made-up one waits for a line's end.
+    let plain = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("https://{}", plain.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        let (mut stream, _) = plain.accept().expect("a client");
+        stream
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            .expect("written");
+        // Until the client goes away.
+        let _ = std::io::copy(&mut stream, &mut std::io::sink());
+    });
+    let error = ask_with(trusting, &Endpoint::parse(&url).expect("a URL")).expect_err("no TLS");
+    assert_eq!(fault(error), TlsFault::NotTls);
+}
+
+#[test]
+fn trouble_over_tls_is_the_same_trouble() {
+    let authority = Authority::new();
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(authority.pem().as_bytes()).expect("written");
+    let trusting = http::Options {
+        ca_file: Some(file.path().to_owned()),
+        deadline: Duration::from_millis(800),
+        ..limits()
+    };
+    for (answer, found) in [
+        (Answer::Endless, "longer than"),
+        (Answer::Silence, "not done within"),
+        (exception(403, "security_exception"), "status 403"),
+        (Answer::ok("{\"tasks\":["), "half an answer"),
+    ] {
+        let mut answers = healthy();
+        answers.insert("pending_tasks", answer);
+        let server = play_tls(&authority, answers);
+        let answers = ask_with(trusting.clone(), &server.endpoint()).expect("answers");
+        let missing = missing(&answers);
+        assert_eq!(missing.len(), 1, "{missing:?}");
+        assert!(missing[0].1.contains(found), "{missing:?}");
+    }
+}

@@ -1,0 +1,98 @@
+//! A cluster in words.
+
+use crate::units::{count, grouped, listed};
+use facts::{Cluster, Finding};
+
+/// Its name; its address where it did not tell one.
+pub(crate) fn name(cluster: &Cluster) -> &str {
+    cluster.name.as_deref().unwrap_or(&cluster.endpoint)
+}
+
+/// `cluster logs (Elasticsearch 7.4.0, 12 nodes, 50,000 shards)`.
+pub(crate) fn words(cluster: &Cluster) -> String {
+    format!("cluster {} ({})", name(cluster), about(cluster))
+}
+
+/// `Elasticsearch 7.4.0, 12 nodes, 50,000 shards`, without what is not known.
+pub(crate) fn about(cluster: &Cluster) -> String {
+    let mut words = vec![format!("{} {}", cluster.flavour.label(), cluster.version)];
+    if let Some(nodes) = &cluster.nodes {
+        words.push(count(nodes.len(), "node"));
+    }
+    if let Some(shards) = &cluster.shards {
+        words.push(count(shards.total, "shard"));
+    }
+    words.join(", ")
+}
+
+/// What was looked at, in parts: `12 nodes`, `50,000 shards`, `4,200 indices (200 closed)`; what is not
+/// known is named as such.
+pub(crate) fn scope(cluster: &Cluster) -> Vec<String> {
+    let nodes = match &cluster.nodes {
+        Some(nodes) => count(nodes.len(), "node"),
+        None => "unknown nodes".to_owned(),
+    };
+    let shards = match &cluster.shards {
+        Some(shards) => count(shards.total, "shard"),
+        None => "unknown shards".to_owned(),
+    };
+    let indices = match &cluster.indices {
+        Some(indices) => format!(
+            "{} indices ({} closed)",
+            grouped(indices.open.saturating_add(indices.closed)),
+            grouped(indices.closed)
+        ),
+        None => "unknown indices".to_owned(),
+    };
+    vec![nodes, shards, indices]
+}
+
+/// Findings about clusters, by the name of the cluster; the names in the order of the findings.
+pub(crate) fn by_cluster<'a>(findings: &[&'a Finding]) -> Vec<(&'a str, Vec<&'a Finding>)> {
+    let mut groups: Vec<(&str, Vec<&Finding>)> = Vec::new();
+    for finding in findings {
+        let Some(name) = finding.cluster.as_deref() else {
+            continue;
+        };
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, group)) => group.push(finding),
+            None => groups.push((name, vec![finding])),
+        }
+    }
+    groups
+}
+
+/// The sections of a report: a heading, what is known of the cluster, its findings. The checked
+/// cluster has one even without findings.
+pub(crate) fn sections<'a>(
+    cluster: Option<&Cluster>,
+    findings: &[&'a Finding],
+) -> Vec<(String, String, Vec<&'a Finding>)> {
+    let mut sections: Vec<(String, String, Vec<&'a Finding>)> = by_cluster(findings)
+        .into_iter()
+        .map(|(name, group)| (name.to_owned(), String::new(), group))
+        .collect();
+    if let Some(cluster) = cluster {
+        let name = name(cluster);
+        match sections.iter_mut().find(|(known, ..)| known == name) {
+            Some((_, about_it, _)) => *about_it = about(cluster),
+            None => sections.insert(0, (name.to_owned(), about(cluster), Vec::new())),
+        }
+    }
+    sections
+}
+
+/// Names of a few nodes, for a line of text.
+pub(crate) fn node_names(cluster: &Cluster) -> Option<String> {
+    const NAMES_MAX: usize = 6;
+    let nodes = cluster.nodes.as_ref()?;
+    let mut names: Vec<String> = nodes
+        .iter()
+        .take(NAMES_MAX)
+        .map(|node| node.name.clone())
+        .collect();
+    if nodes.len() > NAMES_MAX {
+        names.push(format!("{} more", nodes.len() - NAMES_MAX));
+    }
+    (!names.is_empty()).then(|| listed(&names))
+}

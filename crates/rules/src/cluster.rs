@@ -1,0 +1,403 @@
+//! What rules about clusters look at, and the pieces of findings that they share.
+
+pub(crate) mod cost;
+pub(crate) mod drives;
+pub(crate) mod frames;
+pub(crate) mod refresh;
+
+use crate::catalogue::Rule;
+use crate::context::{Context, Outcome, Volume};
+use crate::shell::{self, printable};
+use crate::wording;
+use facts::cluster::{
+    ClusterNode, ClusterSettings, Flavour, IndexSettings, ServerVersion, SettingOrigin,
+};
+use facts::host::StoreEngine;
+use facts::{Cluster, Evidence, Finding, Host, Severity, Skipped};
+use jiff::Timestamp;
+
+/// What a rule about a cluster may look at.
+pub struct ClusterContext<'a> {
+    /// The cluster.
+    pub cluster: &'a Cluster,
+    /// "Now": the moment at which it was asked.
+    pub now: Timestamp,
+    /// Hosts handed in, each with the nodes that run on it.
+    pub hosts: Vec<NodeHost<'a>>,
+}
+
+/// A host of the cluster.
+pub struct NodeHost<'a> {
+    /// Its facts.
+    pub context: Context<'a>,
+    /// Nodes that run on it, as far as names tell; empty where none could be matched.
+    pub nodes: Vec<&'a ClusterNode>,
+}
+
+impl<'a> ClusterContext<'a> {
+    /// Prepares the shared views. A host that was handed in twice (the same name) counts once.
+    pub fn new(cluster: &'a Cluster, hosts: &[&'a Host]) -> Self {
+        let mut known: Vec<NodeHost<'a>> = Vec::new();
+        for &host in hosts {
+            let name = host.platform.host_name.as_deref();
+            let is_known = known.iter().any(|other| {
+                let other = other.context.host;
+                std::ptr::eq(other, host)
+                    || (name.is_some() && other.platform.host_name.as_deref() == name)
+            });
+            if !is_known {
+                known.push(NodeHost {
+                    context: Context::new(host),
+                    nodes: nodes_on(cluster, host),
+                });
+            }
+        }
+        Self {
+            cluster,
+            now: cluster.read_at,
+            hosts: known,
+        }
+    }
+
+    /// `Elasticsearch 7.4.0`.
+    pub(crate) fn server(&self) -> String {
+        format!(
+            "{} {}",
+            self.cluster.flavour.label(),
+            printable(&self.cluster.version.to_string())
+        )
+    }
+
+    /// The version of the master, if this is Elasticsearch.
+    pub(crate) fn elasticsearch(&self) -> Option<&'a ServerVersion> {
+        (self.cluster.flavour == Flavour::Elasticsearch).then_some(&self.cluster.version)
+    }
+
+    /// Whether this is Elasticsearch at this version or later. Builds before a release count as
+    /// the release.
+    pub(crate) fn is_elasticsearch_from(&self, major: u32, minor: u32) -> bool {
+        self.elasticsearch()
+            .is_some_and(|version| (version.major, version.minor) >= (major, minor))
+    }
+
+    /// Whether the disk decider says yes to everything because there is one data node only: always
+    /// before Elasticsearch 8.0, and in OpenSearch, unless it is told otherwise.
+    pub(crate) fn one_data_node_is_free(&self) -> bool {
+        const KEY: &str = "cluster.routing.allocation.disk.watermark.enable_for_single_data_node";
+        let settings = self.cluster.settings.as_ref();
+        let is_enabled =
+            settings.and_then(|settings| settings.text(KEY)).as_deref() == Some("true");
+        self.cluster.nodes.is_some()
+            && self.cluster.data_nodes().count() == 1
+            && !self.is_elasticsearch_from(8, 0)
+            && !is_enabled
+    }
+
+    /// The nodes, or an entry that says why the rule cannot decide.
+    pub(crate) fn nodes_or_skip(
+        &self,
+        rule: &Rule,
+        out: &mut Outcome,
+    ) -> Option<&'a [ClusterNode]> {
+        let nodes = self.cluster.nodes.as_deref();
+        self.or_skip(nodes, rule, "the nodes", "/_nodes", out)
+    }
+
+    /// The settings of the cluster, or an entry that says why the rule cannot decide.
+    pub(crate) fn settings_or_skip(
+        &self,
+        rule: &Rule,
+        out: &mut Outcome,
+    ) -> Option<&'a ClusterSettings> {
+        let settings = self.cluster.settings.as_ref();
+        self.or_skip(settings, rule, "the settings", "/_cluster/settings", out)
+    }
+
+    /// The settings of the indices, or an entry that says why the rule cannot decide.
+    pub(crate) fn index_settings_or_skip(
+        &self,
+        rule: &Rule,
+        out: &mut Outcome,
+    ) -> Option<&'a IndexSettings> {
+        let settings = self.cluster.index_settings.as_ref();
+        self.or_skip(
+            settings,
+            rule,
+            "the settings of indices",
+            "/_all/_settings",
+            out,
+        )
+    }
+
+    /// A fact, or an entry that says that the cluster did not tell it.
+    #[allow(clippy::unused_self)] // Reads as a question to the cluster.
+    pub(crate) fn or_skip<T>(
+        &self,
+        fact: Option<T>,
+        rule: &Rule,
+        what: &str,
+        path: &str,
+        out: &mut Outcome,
+    ) -> Option<T> {
+        if fact.is_none() {
+            let needs = format!("an answer to GET {path}");
+            out.skipped.push(Skipped::new(
+                rule.id,
+                format!("the cluster did not tell {what}"),
+                Some(&needs),
+            ));
+        }
+        fact
+    }
+
+    /// A finding about the whole cluster, without its reasons yet.
+    pub(crate) fn about_cluster(
+        &self,
+        rule: &Rule,
+        severity: Severity,
+        title: impl Into<String>,
+    ) -> Finding {
+        let name = self.name();
+        let mut finding = wording::about_host(rule, severity, &format!("cluster {name}"), title);
+        finding.cluster = Some(name);
+        finding.evidence.push(self.version_evidence());
+        finding
+    }
+
+    /// A finding about a setting, without its reasons yet. Several findings of one rule differ in
+    /// their subjects, so that one of them can be suppressed and all can be told apart.
+    pub(crate) fn about_setting(
+        &self,
+        rule: &Rule,
+        severity: Severity,
+        key: &str,
+        title: impl Into<String>,
+    ) -> Finding {
+        let mut finding = self.about_cluster(rule, severity, title);
+        finding.subject = format!("setting {}", printable(key));
+        finding
+    }
+
+    /// A finding about one node, without its reasons yet.
+    pub(crate) fn about_node(
+        &self,
+        rule: &Rule,
+        severity: Severity,
+        node: &ClusterNode,
+        title: impl Into<String>,
+    ) -> Finding {
+        let subject = format!("node {}", node.name);
+        let mut finding = wording::about_host(rule, severity, &subject, title);
+        finding.cluster = Some(self.name());
+        finding
+    }
+
+    /// The name of the cluster; its address where it did not tell one.
+    fn name(&self) -> String {
+        printable(
+            self.cluster
+                .name
+                .as_deref()
+                .unwrap_or(&self.cluster.endpoint),
+        )
+    }
+
+    pub(crate) fn version_evidence(&self) -> Evidence {
+        Evidence::new("GET /: version.number", self.cluster.version.to_string())
+    }
+
+    /// The value of a cluster setting with its origin; `default_value` where it is not set.
+    pub(crate) fn setting_evidence(&self, key: &str, default_value: &str) -> Evidence {
+        let setting = self.cluster.settings.as_ref().and_then(|s| s.get(key));
+        let value = match setting {
+            Some(setting) => format!(
+                "{} ({})",
+                printable(&setting.value.text()),
+                setting.origin.as_str()
+            ),
+            None => format!("{default_value} (not set)"),
+        };
+        Evidence::new(format!("GET /_cluster/settings: {}", printable(key)), value)
+    }
+
+    /// The command that changes a cluster setting where it is in force now: `value` is JSON.
+    pub(crate) fn put_setting(&self, key: &str, value: &str) -> String {
+        let origin = self
+            .cluster
+            .settings
+            .as_ref()
+            .and_then(|settings| settings.get(key))
+            .map(|setting| setting.origin);
+        let scope = match origin {
+            Some(SettingOrigin::Transient) => "transient",
+            _ => "persistent",
+        };
+        self.put(
+            "/_cluster/settings",
+            &format!("{{\"{scope}\": {{\n  \"{key}\": {value}}}}}"),
+        )
+    }
+
+    /// The command that sends a body: JSON of the rule's own making, in which a line may break.
+    pub(crate) fn put(&self, path: &str, body: &str) -> String {
+        let url = format!("{}{path}", self.cluster.endpoint.trim_end_matches('/'));
+        let body = if body.contains('\'') {
+            shell::quote(body)
+        } else {
+            format!("'{body}'")
+        };
+        format!(
+            "curl -X PUT {} \\\n  -H 'Content-Type: application/json' -d {body}",
+            shell::quote(&url)
+        )
+    }
+}
+
+impl<'a> NodeHost<'a> {
+    /// The host's name, fit for a sentence.
+    pub(crate) fn name(&self) -> String {
+        printable(
+            self.context
+                .host
+                .platform
+                .host_name
+                .as_deref()
+                .unwrap_or("a host without a name"),
+        )
+    }
+
+    /// Filesystems that hold the cluster's data here: those that its nodes name, and those below
+    /// data paths of Elasticsearch and OpenSearch found on the host.
+    pub(crate) fn volumes(&self) -> impl Iterator<Item = &Volume<'a>> {
+        let named: Vec<&str> = self
+            .nodes
+            .iter()
+            .flat_map(|node| &node.data_paths)
+            .filter_map(|path| {
+                let mount = path.mount.as_deref()?;
+                Some(mount.split_once(" (").map_or(mount, |(point, _)| point))
+            })
+            .collect();
+        self.context.volumes.iter().filter(move |volume| {
+            named.contains(&volume.mount.mount_point.as_str())
+                || volume.stores.iter().any(|store| {
+                    matches!(
+                        store.engine,
+                        StoreEngine::Elasticsearch | StoreEngine::Opensearch
+                    )
+                })
+        })
+    }
+}
+
+/// Nodes whose published host, address or name is the host's name; the part before the first dot
+/// counts where one of them is not qualified.
+fn nodes_on<'a>(cluster: &'a Cluster, host: &Host) -> Vec<&'a ClusterNode> {
+    let Some(host_name) = host.platform.host_name.as_deref() else {
+        return Vec::new();
+    };
+    let is_it = |name: &str| {
+        let short = |name: &str| name.split('.').next().unwrap_or(name).to_ascii_lowercase();
+        let is_address = name.parse::<std::net::IpAddr>().is_ok();
+        name.eq_ignore_ascii_case(host_name)
+            || (!is_address
+                && name.contains('.') != host_name.contains('.')
+                && short(name) == short(host_name))
+    };
+    cluster
+        .nodes
+        .iter()
+        .flatten()
+        .filter(|node| node.host.as_deref().is_some_and(is_it) || is_it(&node.name))
+        .collect()
+}
+
+/// `1 shard`, `25,000 shards`.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    let plural = match noun.strip_suffix("index") {
+        _ if number == 1 => noun.to_owned(),
+        Some(stem) => format!("{stem}indices"),
+        None => match noun.strip_suffix("copy") {
+            Some(stem) => format!("{stem}copies"),
+            None => format!("{noun}s"),
+        },
+    };
+    format!("{} {plural}", grouped(number))
+}
+
+/// `25,000`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_cluster::{TestCluster, data_node};
+    use crate::test_host::TestHost;
+
+    #[test]
+    fn numbers_read_as_people_write_them() {
+        assert_eq!(count(1, "shard"), "1 shard");
+        assert_eq!(count(25_000, "shard"), "25,000 shards");
+        assert_eq!(count(2, "closed index"), "2 closed indices");
+        assert_eq!(count(999, "copy"), "999 copies");
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+
+    fn named(name: &str) -> Host {
+        TestHost::new()
+            .with(|host| host.platform.host_name = Some(name.to_owned()))
+            .build()
+    }
+
+    #[test]
+    fn nodes_are_found_on_their_hosts() {
+        let mut qualified = data_node("data-b");
+        qualified.host = Some("es-2.example.org".to_owned());
+        let mut by_address = data_node("data-c");
+        by_address.host = Some("10.0.0.7".to_owned());
+        let cluster = TestCluster::new()
+            .nodes([data_node("es-1"), qualified, by_address])
+            .build();
+        let hosts = [named("ES-1"), named("es-2"), named("10"), named("es-1.x")];
+        let hosts: Vec<&Host> = hosts.iter().collect();
+        let context = ClusterContext::new(&cluster, &hosts);
+        let found: Vec<Vec<&str>> = context
+            .hosts
+            .iter()
+            .map(|host| host.nodes.iter().map(|node| node.name.as_str()).collect())
+            .collect();
+        assert_eq!(found, [vec!["es-1"], vec!["data-b"], vec![], vec!["es-1"]]);
+    }
+
+    #[test]
+    fn a_host_counts_once() {
+        let cluster = TestCluster::new().build();
+        let (first, same, nameless) = (named("es-1"), named("es-1"), TestHost::new().build());
+        let hosts = [&first, &same, &nameless, &nameless];
+        assert_eq!(ClusterContext::new(&cluster, &hosts).hosts.len(), 2);
+    }
+
+    #[test]
+    fn commands_quote_what_comes_from_outside() {
+        let cluster = TestCluster::new()
+            .with(|cluster| cluster.endpoint = "http://x/$(reboot)'".to_owned())
+            .build();
+        let context = ClusterContext::new(&cluster, &[]);
+        assert_eq!(
+            context.put_setting("a.b", "null"),
+            "curl -X PUT 'http://x/$(reboot)'\\''/_cluster/settings' \\\n  \
+             -H 'Content-Type: application/json' -d '{\"persistent\": {\n  \"a.b\": null}}'"
+        );
+    }
+}

@@ -1,0 +1,252 @@
+//! # ES002: closed indices fill the routing table
+//!
+//! ## What it finds
+//! Shards of closed indices that the master still places, balances and looks at: at least 100 copies
+//! and a tenth of the routing table.
+//!
+//! ## Why it hurts
+//! Up to Elasticsearch 7.1 an index that was closed left the routing table. Since 7.2 its shards stay
+//! there, so that they are replicated and survive the loss of a node; OpenSearch, forked from 7.10,
+//! does the same. Whoever closes old indices to have a small cluster has a large one since that
+//! upgrade: with the scan of 7.2 to 7.5 (ES001), 5,000 shards of which 80 % were closed cost 300 ms a
+//! reroute on 7.4.0 and 8.9 ms on 7.1.1.
+//!
+//! ## Evidence
+//! The number of closed indices and of their copies in the routing table.
+//!
+//! ## Remedy
+//! Closed is no archive: take a snapshot, delete the index, and restore it when it is asked for. What
+//! has to stay near: fewer shards before it is closed (shrink), or no replicas.
+//!
+//! ## Risk
+//! A restore takes time; without replicas a closed index is lost with its node.
+//!
+//! ## When it is silent
+//! Before 7.2; below 100 copies or a tenth of the routing table. An index that was closed before the
+//! upgrade to 7.2 is not in the routing table until it is opened and closed again. It is a warning
+//! where the copies cost 0.1 seconds or more of each reroute, else an information: later versions
+//! place them at little cost, and they do not count against `cluster.max_shards_per_node`.
+//!
+//! ## References
+//! - Elasticsearch pull request 39499, "Add support for replicating closed indices", 7.2.0
+//! - Elasticsearch reference, "Cluster-level shard limits": closed indices do not contribute
+
+use crate::catalogue::{Check, Rule};
+use crate::cluster::{ClusterContext, cost, count};
+use crate::context::Outcome;
+use crate::rules::es001;
+use facts::cluster::{Flavour, ShardCounts};
+use facts::{Evidence, Finding, Remedy, Severity};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "ES002",
+    title: "closed indices fill the routing table",
+    source: include_str!("es002.rs"),
+    check: Check::Cluster(check),
+};
+
+/// Fewer copies than this do not matter to any version.
+const COPIES_MIN: u64 = 100;
+/// A smaller share than one in so many does not matter either.
+const SHARE: u64 = 10;
+/// What the copies may add to a reroute.
+const WARNING_MS: f64 = 100.0;
+
+fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
+    let cluster = cx.cluster;
+    if cluster.flavour == Flavour::Elasticsearch && !cx.is_elasticsearch_from(7, 2) {
+        return;
+    }
+    let counts = cluster
+        .shards
+        .as_ref()
+        .and_then(|shards| Some((shards, shards.of_closed_indices?)));
+    let what = "which shards of the routing table belong to closed indices";
+    let path = "/_cluster/state/metadata,routing_table";
+    let Some((shards, copies)) = cx.or_skip(counts, &RULE, what, path, out) else {
+        return;
+    };
+    if copies < COPIES_MIN || copies.saturating_mul(SHARE) < shards.total {
+        return;
+    }
+    let indices = cluster
+        .indices
+        .as_ref()
+        .and_then(|i| i.closed_in_routing_table);
+    let scan_ms = added_by_scan(cx, shards, copies);
+    let is_costly = scan_ms.is_some_and(|(with, without)| with - without >= WARNING_MS);
+    let severity = if is_costly {
+        Severity::Warning
+    } else {
+        Severity::Info
+    };
+    let mut finding = cx.about_cluster(
+        &RULE,
+        severity,
+        format!(
+            "{} of closed indices are in the routing table",
+            count(copies, "copy")
+        ),
+    );
+    finding.why = format!(
+        "Since Elasticsearch 7.2 shards of closed indices stay in the routing table: the master places, \
+         moves and balances them as those of open ones. Here they are {} of {}.{}",
+        percent(copies, shards.total),
+        count(shards.total, "copy"),
+        match scan_ms {
+            Some((with, without)) => format!(
+                " With the scan of this version (ES001) a reroute is predicted to take {} with them and \
+                 {} without, right within a factor of 2.",
+                cost::words(with),
+                cost::words(without)
+            ),
+            None if cx.elasticsearch().and_then(es001::scanning).is_some() => {
+                " This version scans for moving shards (ES001), but not here and now: so they cost little."
+                    .to_owned()
+            }
+            None =>
+                " They cost little in this version, and still take part in each reroute.".to_owned(),
+        }
+    );
+    finding.evidence.push(Evidence::new(
+        "GET /_cluster/state: copies of closed indices",
+        copies,
+    ));
+    if let Some(indices) = indices {
+        finding.evidence.push(Evidence::new(
+            "GET /_cluster/state: closed indices in the routing table",
+            indices,
+        ));
+    }
+    add_remedies(cx, &mut finding);
+    out.findings.push(finding);
+}
+
+/// The cost of a reroute with and without them, in milliseconds, where this version scans.
+fn added_by_scan(cx: &ClusterContext<'_>, shards: &ShardCounts, copies: u64) -> Option<(f64, f64)> {
+    let server = es001::scanning(cx.elasticsearch()?)?;
+    let settings = cx.cluster.settings.as_ref()?;
+    if !settings.include_relocations() || !settings.disk_threshold_enabled() {
+        return None;
+    }
+    cx.cluster.nodes.as_ref()?;
+    let nodes = cx.cluster.data_nodes().count() as u64;
+    if nodes < 2 {
+        return None;
+    }
+    let assigned = es001::assigned(shards);
+    let ms = |shards| cost::reroute(server, shards, nodes).with_scan_ms;
+    Some((ms(assigned), ms(assigned.saturating_sub(copies))))
+}
+
+fn add_remedies(cx: &ClusterContext<'_>, finding: &mut Finding) {
+    finding.remedy.push(
+        Remedy::advice(
+            "Take a snapshot of the closed indices, delete them, and restore one when it is asked for. \
+             A closed index has to be named in the snapshot's request: wildcards leave it out.",
+        )
+        .risk("A restore takes as long as copying the data; check the snapshot before deleting."),
+    );
+    finding.remedy.push(
+        Remedy::command(
+            "Where their data exists elsewhere as well: no replicas of closed indices, which halves \
+             their copies and the disk that they take.",
+            cx.put(
+                "/_all/_settings?expand_wildcards=closed",
+                "{\n  \"index.number_of_replicas\": 0}",
+            ),
+        )
+        .risk("Without a replica a closed index is lost with the disk that it lies on.")
+        .undo(cx.put(
+            "/_all/_settings?expand_wildcards=closed",
+            "{\n  \"index.number_of_replicas\": 1}",
+        )),
+    );
+    finding.remedy.push(Remedy::advice(
+        "For the future: shrink an index to one shard before it is closed, and let lifecycle rules \
+         delete it when it is no longer needed.",
+    ));
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    let percent = u128::from(part) * 100 / u128::from(whole.max(1));
+    format!("{percent} %")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_cluster::{TestCluster, sound};
+    use crate::test_host::only;
+
+    fn cluster(version: &str) -> TestCluster {
+        TestCluster::new()
+            .version(version)
+            .data_nodes(12)
+            .shards(50_000)
+            .closed(45_000)
+    }
+
+    #[test]
+    fn mostly_closed_with_the_scan_is_a_warning() {
+        let outcome = cluster("7.4.0").check(&RULE);
+        sound(&outcome);
+        let finding = only(&outcome);
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(
+            finding.title,
+            "45,000 copies of closed indices are in the routing table"
+        );
+        assert!(
+            finding.why.contains("90 % of 50,000 copies"),
+            "{}",
+            finding.why
+        );
+        assert!(finding.why.contains("with them and"));
+    }
+
+    #[test]
+    fn later_versions_place_them_at_little_cost() {
+        for outcome in [
+            cluster("7.17.28").check(&RULE),
+            cluster("8.11.0").check(&RULE),
+            cluster("7.4.0").opensearch("2.19.1").check(&RULE),
+            // Nothing is scanned for.
+            cluster("7.4.0").data_nodes(1).check(&RULE),
+        ] {
+            sound(&outcome);
+            assert_eq!(only(&outcome).severity, Severity::Info);
+        }
+    }
+
+    #[test]
+    fn before_7_2_they_left_the_routing_table() {
+        let outcome = cluster("7.1.1").check(&RULE);
+        assert_eq!(outcome, Outcome::default());
+    }
+
+    #[test]
+    fn few_of_them_are_silent() {
+        for (shards, closed) in [(5_000, 99), (5_000, 499), (5_000, 0), (0, 0)] {
+            let outcome = cluster("7.4.0").shards(shards).closed(closed).check(&RULE);
+            assert_eq!(outcome, Outcome::default(), "{shards} {closed}");
+        }
+    }
+
+    #[test]
+    fn unknown_states_are_skipped() {
+        for forget in [
+            |cluster: &mut facts::Cluster| cluster.shards = None,
+            |cluster: &mut facts::Cluster| {
+                if let Some(shards) = &mut cluster.shards {
+                    shards.of_closed_indices = None;
+                }
+            },
+        ] {
+            let outcome = cluster("7.4.0").with(forget).check(&RULE);
+            sound(&outcome);
+            assert!(outcome.findings.is_empty());
+            assert_eq!(outcome.skipped.len(), 1);
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! # ES004: relocations are left out of account
+//!
+//! ## What it finds
+//! `cluster.routing.allocation.disk.include_relocations: false`.
+//!
+//! ## Why it hurts
+//! The disk decider then judges a node by what lies on it now, not by what is on its way to it. The
+//! master may send several shards to one node, cross its high watermark, and move them away again: with
+//! little free space the same relocations repeat. The setting is a remedy against the scan of
+//! Elasticsearch 6.8 to 7.5 (ES001) and is easily forgotten there.
+//!
+//! ## Evidence
+//! The setting and where it is set; how many shards relocate at the moment.
+//!
+//! ## Remedy
+//! Take it back: at once where nothing is scanned (Elasticsearch from 7.6 on, OpenSearch), after the
+//! upgrade elsewhere.
+//!
+//! ## Risk
+//! On 6.8 to 7.5 reroutes become slow again: ES001 predicts how slow.
+//!
+//! ## When it is silent
+//! With the default. Elasticsearch has no such setting since 8.0. It is a warning where the setting has
+//! no use, and an information on the versions where it saves a scan.
+//!
+//! ## References
+//! - Elasticsearch 7.5, breaking changes: the setting is deprecated
+//! - Elasticsearch pull requests 47443 (deprecation), 47717 (removal in 8.0) and 46079 (the overshoot
+//!   of watermarks)
+
+use crate::catalogue::{Check, Rule};
+use crate::cluster::{ClusterContext, cost, count};
+use crate::context::Outcome;
+use crate::rules::es001::{self, INCLUDE_RELOCATIONS};
+use facts::cluster::SettingOrigin;
+use facts::{Evidence, Finding, Remedy, Severity};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "ES004",
+    title: "relocations are left out of account",
+    source: include_str!("es004.rs"),
+    check: Check::Cluster(check),
+};
+
+fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
+    let Some(settings) = cx.settings_or_skip(&RULE, out) else {
+        return;
+    };
+    // Without the decider the setting has no effect; ES006 speaks of that.
+    if settings.include_relocations() || !settings.disk_threshold_enabled() {
+        return;
+    }
+    let saves_scan = cx.elasticsearch().and_then(es001::scanning).is_some();
+    let severity = if saves_scan {
+        Severity::Info
+    } else {
+        Severity::Warning
+    };
+    let mut finding = cx.about_cluster(
+        &RULE,
+        severity,
+        "relocations are left out of account when disks are judged",
+    );
+    finding.why = format!(
+        "The master judges nodes by what lies on their disks now, not by what is on its way there. It may \
+         send too much to one node, cross the high watermark and move it away again, so that relocations \
+         repeat.{}{}",
+        if saves_scan {
+            " On this version the setting saves the scan of ES001: it is a remedy with a price."
+        } else {
+            " It was a remedy against a scan that this version does not make: nothing speaks for it."
+        },
+        if cx.one_data_node_is_free() {
+            " With one data node it has no effect yet."
+        } else {
+            ""
+        }
+    );
+    finding
+        .evidence
+        .push(cx.setting_evidence(INCLUDE_RELOCATIONS, "true"));
+    if let Some(shards) = &cx.cluster.shards {
+        finding.evidence.push(Evidence::new(
+            "GET /_cluster/state/routing_table: relocating copies",
+            shards.relocating,
+        ));
+    }
+    add_remedies(cx, saves_scan, &mut finding);
+    out.findings.push(finding);
+}
+
+fn add_remedies(cx: &ClusterContext<'_>, saves_scan: bool, finding: &mut Finding) {
+    let settings = cx.cluster.settings.as_ref();
+    let origin = settings
+        .and_then(|settings| settings.get(INCLUDE_RELOCATIONS))
+        .map(|setting| setting.origin);
+    let is_in_file = matches!(
+        origin,
+        Some(SettingOrigin::NodeFile | SettingOrigin::Default)
+    );
+    let text = match (saves_scan, is_in_file) {
+        (true, _) => "Upgrade to 7.6.0 or later, then take the setting back.",
+        (false, true) => {
+            "Take it out of the configuration file of each master-eligible node; until they have \
+             restarted, a persistent setting overrules it."
+        }
+        (false, false) => "Take the setting back.",
+    };
+    let value = if is_in_file { "true" } else { "null" };
+    let mut remedy = Remedy::command(text, cx.put_setting(INCLUDE_RELOCATIONS, value))
+        .undo(cx.put_setting(INCLUDE_RELOCATIONS, "false"));
+    if saves_scan {
+        remedy = remedy.risk(risk(cx));
+        finding.remedy.push(remedy);
+        finding.remedy.push(Remedy::advice(
+            "Until then keep an eye on the disks (ES006), and on relocations that come back: shards \
+             should move once.",
+        ));
+    } else {
+        finding.remedy.push(remedy);
+    }
+}
+
+/// What taking it back costs on a version that scans.
+fn risk(cx: &ClusterContext<'_>) -> String {
+    let server = cx.elasticsearch().and_then(es001::scanning);
+    let nodes = cx
+        .cluster
+        .nodes
+        .as_ref()
+        .map(|_| cx.cluster.data_nodes().count() as u64);
+    match (server, &cx.cluster.shards, nodes) {
+        (Some(server), Some(shards), Some(nodes)) if nodes > 1 => {
+            let assigned = es001::assigned(shards);
+            let cost = cost::reroute(server, assigned, nodes);
+            format!(
+                "Before the upgrade each reroute scans again: predicted {} instead of {} for {}, right \
+                 within a factor of 2.",
+                cost::words(cost.with_scan_ms),
+                cost::words(cost.without_scan_ms),
+                count(assigned, "shard")
+            )
+        }
+        (_, _, Some(nodes)) if nodes < 2 => {
+            "Before the upgrade each reroute scans all shards from the second data node on (ES001)."
+                .to_owned()
+        }
+        _ => "Before the upgrade each reroute scans all shards again (ES001).".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_cluster::{TestCluster, sound};
+    use crate::test_host::only;
+
+    fn off(origin: SettingOrigin) -> TestCluster {
+        TestCluster::new().setting(origin, INCLUDE_RELOCATIONS, "false")
+    }
+
+    #[test]
+    fn where_nothing_is_scanned_it_is_a_warning() {
+        for cluster in [
+            off(SettingOrigin::Transient),
+            off(SettingOrigin::Transient).version("7.6.0"),
+            off(SettingOrigin::Transient).opensearch("2.19.1"),
+        ] {
+            let outcome = cluster.check(&RULE);
+            sound(&outcome);
+            let finding = only(&outcome);
+            assert_eq!(finding.severity, Severity::Warning);
+            let command = finding.remedy[0].command.as_deref().expect("a command");
+            assert!(command.contains("\"transient\": {"), "{command}");
+            assert!(command.contains("include_relocations\": null"), "{command}");
+        }
+    }
+
+    #[test]
+    fn on_a_scanning_version_it_is_a_remedy_with_a_price() {
+        let outcome = off(SettingOrigin::Persistent)
+            .version("7.4.0")
+            .data_nodes(2)
+            .shards(10_000)
+            .check(&RULE);
+        sound(&outcome);
+        let finding = only(&outcome);
+        assert_eq!(finding.severity, Severity::Info);
+        let risk = finding.remedy[0].risk.as_deref().expect("a risk");
+        // 1,776 and 41 ms were measured.
+        assert!(risk.contains("1.8 s instead of 41 ms"), "{risk}");
+    }
+
+    #[test]
+    fn with_one_data_node_it_has_no_effect_yet() {
+        let why = |version: &str, nodes| {
+            let cluster = off(SettingOrigin::Transient)
+                .version(version)
+                .data_nodes(nodes);
+            let outcome = cluster.check(&RULE);
+            sound(&outcome);
+            only(&outcome).why.contains("no effect yet")
+        };
+        assert!(why("7.4.2", 1));
+        assert!(why("7.17.28", 1));
+        assert!(!why("7.17.28", 2));
+    }
+
+    #[test]
+    fn a_file_is_edited_and_overruled() {
+        let outcome = off(SettingOrigin::NodeFile).check(&RULE);
+        sound(&outcome);
+        let remedy = &only(&outcome).remedy[0];
+        assert!(remedy.text.contains("configuration file"));
+        let command = remedy.command.as_deref().expect("a command");
+        assert!(command.contains("\"persistent\": {"), "{command}");
+        assert!(command.contains("include_relocations\": true"), "{command}");
+    }
+
+    #[test]
+    fn the_default_and_a_switched_off_decider_are_silent() {
+        let key = "cluster.routing.allocation.disk.threshold_enabled";
+        for cluster in [
+            TestCluster::new(),
+            TestCluster::new().setting(SettingOrigin::Default, INCLUDE_RELOCATIONS, "true"),
+            off(SettingOrigin::Persistent).setting(SettingOrigin::Persistent, key, "false"),
+        ] {
+            assert_eq!(cluster.check(&RULE), Outcome::default());
+        }
+    }
+
+    #[test]
+    fn unknown_settings_are_skipped() {
+        let outcome = TestCluster::new()
+            .with(|cluster| cluster.settings = None)
+            .check(&RULE);
+        sound(&outcome);
+        assert!(outcome.findings.is_empty());
+        assert_eq!(outcome.skipped.len(), 1);
+    }
+}

@@ -1,0 +1,637 @@
+//! # ES006: a node's disk near or above a watermark
+//!
+//! ## What it finds
+//! Data nodes whose disk is above the low, high or flood-stage watermark, or within 5 % of its size of
+//! the low one; and a disk decider that is switched off.
+//!
+//! ## Why it hurts
+//! Above the low watermark a node takes no further copies; above the high one the master moves copies
+//! away, which costs network and disks, and where every node is above it nothing helps; above flood
+//! stage every index with a copy on the node becomes read-only. A single data node is let alone by the
+//! first two before Elasticsearch 8.0 and in OpenSearch, until a second one joins.
+//!
+//! ## Evidence
+//! Size and free space of each data path, and the watermarks. They come as a percentage that may be
+//! used, or as bytes that are to stay free.
+//!
+//! ## Remedy
+//! Delete, or add disks or nodes. On large disks watermarks in bytes leave less unused than a
+//! percentage does.
+//!
+//! ## Risk
+//! Higher watermarks leave less room for merges, which need free space of the size of what they merge.
+//!
+//! ## When it is silent
+//! With more room. For nodes of the frozen tier alone, which have a watermark of their own. From
+//! Elasticsearch 8.5 on percentages ask for 200, 150 and 100 GB at most unless they are set: that
+//! counts. Flood stage is an error, the other two warnings, near an information.
+//!
+//! ## References
+//! - Elasticsearch reference, "Disk-based shard allocation"
+//! - Elasticsearch pull request 88639: `max_headroom` of the watermarks, 8.5
+//! - Elasticsearch 7.4, release highlights: the block is taken back when there is room again
+
+use crate::catalogue::{Check, Rule};
+use crate::cluster::{ClusterContext, count};
+use crate::context::Outcome;
+use crate::shell::printable;
+use crate::wording;
+use facts::cluster::{
+    ClusterNode, ClusterSettings, Flavour, SettingOrigin, Watermark, WatermarkLevel,
+};
+use facts::{Evidence, Finding, Remedy, Severity, Skipped};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "ES006",
+    title: "a node's disk near or above a watermark",
+    source: include_str!("es006.rs"),
+    check: Check::Cluster(check),
+};
+
+const ENABLED_KEY: &str = "cluster.routing.allocation.disk.threshold_enabled";
+/// Nearer to the low watermark than this share of the disk is worth a word, in percent.
+const NEAR_PERCENT: u64 = 5;
+/// Disks from this size on waste much below a percentage.
+const LARGE_DISK_BYTES: u64 = 4 << 40;
+/// More findings than this do not help.
+const NODES_MAX: usize = 50;
+
+/// Lowest first.
+const LEVELS: [WatermarkLevel; 3] = [
+    WatermarkLevel::Low,
+    WatermarkLevel::High,
+    WatermarkLevel::FloodStage,
+];
+
+/// A watermark with the most free space that it asks for.
+#[derive(Debug, Clone, Copy)]
+struct Limit {
+    level: WatermarkLevel,
+    watermark: Watermark,
+    headroom_bytes: Option<u64>,
+}
+
+impl Limit {
+    fn free_bytes_min(self, total_bytes: u64) -> u64 {
+        let asked = self.watermark.free_bytes_min(total_bytes);
+        match (self.watermark, self.headroom_bytes) {
+            (Watermark::UsedPercent(_), Some(headroom)) => asked.min(headroom),
+            _ => asked,
+        }
+    }
+}
+
+/// The filesystem of a node that has the least room above a watermark.
+#[derive(Debug, Clone, Copy)]
+struct Disk<'a> {
+    node: &'a ClusterNode,
+    mount: Option<&'a str>,
+    total_bytes: u64,
+    available_bytes: u64,
+    /// The highest watermark that it is above; `None` where it is only near.
+    above: Option<Limit>,
+}
+
+fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
+    let Some(settings) = cx.settings_or_skip(&RULE, out) else {
+        return;
+    };
+    if !settings.disk_threshold_enabled() {
+        out.findings.push(switched_off(cx));
+        return;
+    }
+    let mut limits = Vec::new();
+    for level in LEVELS {
+        let Some(watermark) = settings.watermark(level) else {
+            let text = settings.text(level.key()).unwrap_or_default();
+            let why = format!(
+                "{} is neither a percentage nor bytes: {}",
+                level.key(),
+                printable(&text)
+            );
+            out.skipped.push(Skipped::new(RULE.id, why, None));
+            return;
+        };
+        limits.push(Limit {
+            level,
+            watermark,
+            headroom_bytes: headroom(cx, settings, level),
+        });
+    }
+    if cx.nodes_or_skip(&RULE, out).is_none() {
+        return;
+    }
+    judge_nodes(cx, &limits, out);
+}
+
+/// The most that a percentage may ask for: `max_headroom`, since Elasticsearch 8.5. Its default holds
+/// only where the watermark itself is not set.
+fn headroom(
+    cx: &ClusterContext<'_>,
+    settings: &ClusterSettings,
+    level: WatermarkLevel,
+) -> Option<u64> {
+    if !cx.is_elasticsearch_from(8, 5) {
+        return None;
+    }
+    if let Some(text) = settings.text(&format!("{}.max_headroom", level.key())) {
+        // -1 stands for none.
+        return match Watermark::parse(&text) {
+            Some(Watermark::FreeBytes(bytes)) => Some(bytes),
+            _ => None,
+        };
+    }
+    let is_set = settings
+        .get(level.key())
+        .is_some_and(|setting| setting.origin != SettingOrigin::Default);
+    let default_gib = match level {
+        WatermarkLevel::Low => 200,
+        WatermarkLevel::High => 150,
+        WatermarkLevel::FloodStage => 100,
+    };
+    (!is_set).then_some(default_gib << 30)
+}
+
+fn judge_nodes(cx: &ClusterContext<'_>, limits: &[Limit], out: &mut Outcome) {
+    let data_nodes: Vec<&ClusterNode> = cx
+        .cluster
+        .data_nodes()
+        .filter(|node| !is_frozen_only(node))
+        .collect();
+    let mut disks: Vec<Disk<'_>> = Vec::new();
+    let mut unknown: Vec<String> = Vec::new();
+    for &node in &data_nodes {
+        let filesystems = filesystems(node);
+        if filesystems.is_empty() {
+            unknown.push(printable(&node.name));
+        }
+        let worst = filesystems
+            .into_iter()
+            .filter_map(|filesystem| judge(node, filesystem, limits))
+            .max_by_key(|disk| {
+                (
+                    disk.above.map(|limit| limit.level),
+                    u64::MAX - disk.available_bytes,
+                )
+            });
+        disks.extend(worst);
+    }
+    if !unknown.is_empty() {
+        out.skipped.push(Skipped::new(
+            RULE.id,
+            format!("the disks of {} are not known", wording::list(&unknown)),
+            Some("an answer to GET /_nodes/stats/fs"),
+        ));
+    }
+    let high = |disk: &Disk<'_>| {
+        disk.above
+            .is_some_and(|limit| limit.level >= WatermarkLevel::High)
+    };
+    // Then copies have nowhere to go.
+    let all_high = unknown.is_empty()
+        && disks.iter().filter(|disk| high(disk)).count() == data_nodes.len()
+        && data_nodes.len() > 1;
+    disks.sort_by_key(|disk| std::cmp::Reverse(disk.above.map(|limit| limit.level)));
+    if disks.len() > NODES_MAX {
+        out.skipped.push(Skipped::new(
+            RULE.id,
+            format!(
+                "{} more are near or above a watermark",
+                count((disks.len() - NODES_MAX) as u64, "node")
+            ),
+            None,
+        ));
+    }
+    for disk in disks.iter().take(NODES_MAX) {
+        out.findings.push(finding(cx, disk, limits, all_high));
+    }
+}
+
+fn is_frozen_only(node: &ClusterNode) -> bool {
+    let mut roles = node
+        .roles
+        .iter()
+        .filter(|role| *role == "data" || role.starts_with("data_"))
+        .peekable();
+    roles.peek().is_some() && roles.all(|role| role == "data_frozen")
+}
+
+/// Mount, size and free bytes of each data path; of all together where paths are not told.
+fn filesystems(node: &ClusterNode) -> Vec<(Option<&str>, u64, u64)> {
+    if node.data_paths.is_empty() {
+        return node
+            .disk_total_bytes
+            .zip(node.disk_available_bytes)
+            .map(|(total, available)| (None, total, available))
+            .into_iter()
+            .collect();
+    }
+    node.data_paths
+        .iter()
+        .map(|path| {
+            let mount = path.mount.as_deref().or(path.path.as_deref());
+            (mount, path.total_bytes, path.available_bytes)
+        })
+        .collect()
+}
+
+fn judge<'a>(
+    node: &'a ClusterNode,
+    (mount, total_bytes, available_bytes): (Option<&'a str>, u64, u64),
+    limits: &[Limit],
+) -> Option<Disk<'a>> {
+    let above = limits
+        .iter()
+        .rev()
+        .find(|limit| available_bytes < limit.free_bytes_min(total_bytes));
+    let low_bytes = limits.first()?.free_bytes_min(total_bytes);
+    let near_bytes = low_bytes.saturating_add(total_bytes / 100 * NEAR_PERCENT);
+    let is_near = available_bytes < near_bytes;
+    (above.is_some() || is_near).then_some(Disk {
+        node,
+        mount,
+        total_bytes,
+        available_bytes,
+        above: above.copied(),
+    })
+}
+
+fn label(level: WatermarkLevel) -> &'static str {
+    match level {
+        WatermarkLevel::Low => "low",
+        WatermarkLevel::High => "high",
+        WatermarkLevel::FloodStage => "flood-stage",
+    }
+}
+
+fn finding(cx: &ClusterContext<'_>, disk: &Disk<'_>, limits: &[Limit], all_high: bool) -> Finding {
+    let severity = match disk.above.map(|limit| limit.level) {
+        Some(WatermarkLevel::FloodStage) => Severity::Error,
+        Some(_) => Severity::Warning,
+        None => Severity::Info,
+    };
+    let left = wording::size(disk.available_bytes);
+    let total = wording::size(disk.total_bytes);
+    let low_bytes = limits[0].free_bytes_min(disk.total_bytes);
+    let title = match disk.above {
+        Some(limit) => format!(
+            "above the {} watermark: {left} of {total} left",
+            label(limit.level)
+        ),
+        None => format!(
+            "{} from the low watermark: {left} of {total} left",
+            wording::size(disk.available_bytes.saturating_sub(low_bytes))
+        ),
+    };
+    let mut finding = cx.about_node(&RULE, severity, disk.node, title);
+    finding.why = match disk.above.map(|limit| limit.level) {
+        Some(WatermarkLevel::FloodStage) => {
+            "Every index with a copy on this node is made read-only: writing to it fails.".to_owned()
+        }
+        _ if cx.one_data_node_is_free() => {
+            "With one data node this version lets copies come and stay whatever the disk holds: the \
+             watermark counts from the second data node on, and flood stage in any case."
+                .to_owned()
+        }
+        Some(WatermarkLevel::High) => format!(
+            "The master moves copies away from this node, which costs disks and network{}.",
+            if all_high {
+                "; every data node is that full, so they have nowhere to go"
+            } else {
+                ""
+            }
+        ),
+        Some(WatermarkLevel::Low) => {
+            "The node takes no further copies but new primaries: replicas stay unassigned when the others \
+             are full as well, and what leaves another node cannot come here."
+                .to_owned()
+        }
+        None => "The node will soon take no further copies.".to_owned(),
+    };
+    let next = match disk.above {
+        Some(limit) => limit.free_bytes_min(disk.total_bytes),
+        None => low_bytes,
+    };
+    finding.why = format!(
+        "{} {} should stay free{}.",
+        finding.why,
+        wording::size(next),
+        match disk.above {
+            Some(limit) if limit.level == WatermarkLevel::Low => String::new(),
+            Some(_) => format!(
+                "; to get below the low watermark, {}",
+                wording::size(low_bytes)
+            ),
+            None => String::new(),
+        }
+    );
+    finding.evidence.push(Evidence::new(
+        format!(
+            "GET /_nodes/stats/fs: {}",
+            printable(disk.mount.unwrap_or("all data paths"))
+        ),
+        format!(
+            "{} of {} bytes available",
+            disk.available_bytes, disk.total_bytes
+        ),
+    ));
+    for limit in limits {
+        let default_value = format!("{}%", limit.level.default_used_percent());
+        let mut evidence = cx.setting_evidence(limit.level.key(), &default_value);
+        if let (Watermark::UsedPercent(_), Some(headroom)) = (limit.watermark, limit.headroom_bytes)
+        {
+            let value = &evidence.value;
+            evidence.value = format!("{value}, {} free at most", wording::size(headroom));
+        }
+        finding.evidence.push(evidence);
+    }
+    finding.remedy = remedies(cx, disk, limits);
+    finding
+}
+
+fn remedies(cx: &ClusterContext<'_>, disk: &Disk<'_>, limits: &[Limit]) -> Vec<Remedy> {
+    let mut all = vec![Remedy::advice(
+        "Delete what is no longer needed, or add disks or data nodes. Replicas of indices that can be made \
+         again are the next thing to give up.",
+    )];
+    let level = disk.above.map(|limit| limit.level);
+    // From 7.4 on the server takes it back by itself.
+    let keeps_block = cx
+        .elasticsearch()
+        .is_some_and(|version| (version.major, version.minor) < (7, 4));
+    if level == Some(WatermarkLevel::FloodStage) && keeps_block {
+        all.push(
+            Remedy::command(
+                "When there is room again: this version does not take the block back by itself.",
+                cx.put(
+                    "/_all/_settings",
+                    "{\n  \"index.blocks.read_only_allow_delete\": null}",
+                ),
+            )
+            .risk("Without room the block comes back within a minute."),
+        );
+    }
+    let is_percentage = matches!(limits[0].watermark, Watermark::UsedPercent(_))
+        && limits[0].headroom_bytes.is_none();
+    if is_percentage && disk.total_bytes >= LARGE_DISK_BYTES {
+        let low = wording::size(limits[0].free_bytes_min(disk.total_bytes));
+        all.push(
+            Remedy::command(
+                format!(
+                    "On disks of this size set the watermarks in bytes: now {low} stay unused on this \
+                     one. Elasticsearch asks for no more since 8.5."
+                ),
+                cx.put(
+                    "/_cluster/settings",
+                    "{\"persistent\": {\n  \
+                     \"cluster.routing.allocation.disk.watermark.low\": \"200gb\",\n  \
+                     \"cluster.routing.allocation.disk.watermark.high\": \"150gb\",\n  \
+                     \"cluster.routing.allocation.disk.watermark.flood_stage\": \"100gb\"}}",
+                ),
+            )
+            .risk(
+                "Merges need free space of the size of what they merge; the values hold for all nodes, \
+                 small disks included.",
+            ),
+        );
+    }
+    all
+}
+
+fn switched_off(cx: &ClusterContext<'_>) -> Finding {
+    let mut finding = cx.about_cluster(
+        &RULE,
+        Severity::Warning,
+        "nothing keeps disks from filling up: the disk decider is switched off",
+    );
+    finding.why = format!(
+        "With {ENABLED_KEY}: false the master places and leaves copies on nodes whatever their disks hold, and \
+         no watermark counts. A full disk fails shards, and may damage what is being written.",
+    );
+    finding
+        .evidence
+        .push(cx.setting_evidence(ENABLED_KEY, "true"));
+    let is_old = cx.cluster.flavour == Flavour::Elasticsearch && !cx.is_elasticsearch_from(7, 6);
+    let mut remedy = Remedy::command("Switch it on.", cx.put_setting(ENABLED_KEY, "true"))
+        .undo(cx.put_setting(ENABLED_KEY, "false"));
+    remedy = remedy.risk(if is_old {
+        "Nodes above the high watermark lose copies from then on; and on 6.8 to 7.5 the decider scans at \
+         each reroute (ES001)."
+    } else {
+        "Nodes above the high watermark lose copies from then on."
+    });
+    finding.remedy.push(remedy);
+    finding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_cluster::{TestCluster, data_node, disk, node, sound};
+    use crate::test_host::only;
+
+    const TIB: u64 = 1 << 40;
+    const GIB: u64 = 1 << 30;
+
+    /// es-1 with so much left of its disk, and es-2 with plenty.
+    fn cluster(total_bytes: u64, available_bytes: u64) -> TestCluster {
+        TestCluster::new().nodes([
+            disk(data_node("es-1"), total_bytes, available_bytes),
+            data_node("es-2"),
+        ])
+    }
+
+    #[test]
+    fn each_watermark_has_its_severity() {
+        for (percent_left, severity, title) in [
+            (4, Severity::Error, "above the flood-stage watermark: "),
+            (9, Severity::Warning, "above the high watermark: "),
+            (14, Severity::Warning, "above the low watermark: "),
+            (17, Severity::Info, "20.5 GiB from the low watermark: "),
+        ] {
+            let outcome = cluster(TIB, TIB / 100 * percent_left).check(&RULE);
+            sound(&outcome);
+            let finding = only(&outcome);
+            assert_eq!(finding.severity, severity, "{percent_left}");
+            assert!(finding.title.starts_with(title), "{}", finding.title);
+            assert_eq!(finding.subject, "node es-1");
+        }
+        assert_eq!(
+            cluster(TIB, TIB / 100 * 21).check(&RULE),
+            Outcome::default()
+        );
+    }
+
+    #[test]
+    fn bytes_are_what_should_stay_free() {
+        let with_bytes = |available_bytes| {
+            let mut cluster = cluster(TIB, available_bytes);
+            for (level, value) in LEVELS.into_iter().zip(["100gb", "50gb", "10gb"]) {
+                cluster = cluster.setting(SettingOrigin::Persistent, level.key(), value);
+            }
+            cluster.check(&RULE)
+        };
+        let outcome = with_bytes(49 * GIB);
+        sound(&outcome);
+        let finding = only(&outcome);
+        assert_eq!(
+            finding.title,
+            "above the high watermark: 49.0 GiB of 1.0 TiB left"
+        );
+        assert!(
+            finding
+                .why
+                .ends_with("50.0 GiB should stay free; to get below the low watermark, 100.0 GiB."),
+            "{}",
+            finding.why
+        );
+        assert_eq!(only(&with_bytes(100 * GIB)).severity, Severity::Info);
+        assert_eq!(with_bytes(152 * GIB), Outcome::default());
+    }
+
+    #[test]
+    fn later_versions_ask_for_200_gb_at_most() {
+        let outcome = cluster(8 * TIB, 190 * GIB).version("8.11.0").check(&RULE);
+        assert!(only(&outcome).title.starts_with("above the low watermark"));
+        // 15 % of it would be 1.2 TiB; near is 5 % of the disk above 200 GiB.
+        let far = 8 * TIB / 20 + 201 * GIB;
+        let outcome = cluster(8 * TIB, far).version("8.11.0").check(&RULE);
+        assert_eq!(outcome, Outcome::default());
+        // A percentage that is set holds as it is.
+        let key = WatermarkLevel::Low.key();
+        let outcome = cluster(8 * TIB, far)
+            .version("8.11.0")
+            .setting(SettingOrigin::Persistent, key, "85%")
+            .check(&RULE);
+        assert!(only(&outcome).title.starts_with("above the low watermark"));
+        let outcome = cluster(8 * TIB, far)
+            .version("8.11.0")
+            .setting(SettingOrigin::Persistent, key, "85%")
+            .setting(
+                SettingOrigin::Persistent,
+                &format!("{key}.max_headroom"),
+                "100GB",
+            )
+            .check(&RULE);
+        assert_eq!(outcome, Outcome::default());
+    }
+
+    #[test]
+    fn large_disks_get_watermarks_in_bytes() {
+        let outcome = cluster(8 * TIB, TIB).version("7.17.28").check(&RULE);
+        sound(&outcome);
+        let text = &only(&outcome).remedy[1].text;
+        assert!(text.contains("now 1.2 TiB stay unused"), "{text}");
+        let outcome = cluster(TIB, TIB / 10).version("7.17.28").check(&RULE);
+        assert_eq!(only(&outcome).remedy.len(), 1);
+    }
+
+    #[test]
+    fn old_versions_keep_the_block() {
+        let flooded = |version| {
+            let outcome = cluster(TIB, 0).version(version).check(&RULE);
+            sound(&outcome);
+            only(&outcome).remedy.len()
+        };
+        assert_eq!(flooded("7.3.2"), 2);
+        assert_eq!(flooded("7.4.0"), 1);
+    }
+
+    #[test]
+    fn one_data_node_is_told_what_counts() {
+        const KEY: &str = "cluster.routing.allocation.disk.watermark.enable_for_single_data_node";
+        let alone = |version: &str, left: u64| {
+            TestCluster::new()
+                .version(version)
+                .nodes([disk(data_node("es-1"), TIB, left)])
+        };
+        for cluster in [
+            alone("7.4.2", TIB / 12),
+            alone("7.17.28", TIB / 8),
+            alone("7.4.2", TIB / 8).opensearch("2.19.1"),
+        ] {
+            let outcome = cluster.check(&RULE);
+            sound(&outcome);
+            let why = &only(&outcome).why;
+            assert!(why.starts_with("With one data node"), "{why}");
+        }
+        for cluster in [
+            alone("8.11.0", TIB / 12),
+            alone("7.17.28", TIB / 12).setting(SettingOrigin::NodeFile, KEY, "true"),
+            alone("7.4.2", 0),
+        ] {
+            let outcome = cluster.check(&RULE);
+            let why = &only(&outcome).why;
+            assert!(!why.starts_with("With one data node"), "{why}");
+        }
+    }
+
+    #[test]
+    fn the_fullest_path_counts() {
+        let mut two = data_node("es-1");
+        let mut second = two.data_paths[0].clone();
+        second.mount = Some("/data2 (/dev/sdb)".to_owned());
+        second.available_bytes = TIB / 50;
+        two.data_paths.push(second);
+        let outcome = TestCluster::new()
+            .nodes([two, data_node("es-2")])
+            .check(&RULE);
+        let finding = only(&outcome);
+        assert_eq!(finding.severity, Severity::Error);
+        assert!(finding.evidence[0].source.contains("/data2"));
+    }
+
+    #[test]
+    fn nowhere_to_go_is_said() {
+        let full = |name| disk(data_node(name), TIB, TIB / 12);
+        let outcome = TestCluster::new()
+            .nodes([full("es-1"), full("es-2")])
+            .check(&RULE);
+        assert_eq!(outcome.findings.len(), 2);
+        assert!(outcome.findings[0].why.contains("nowhere to go"));
+    }
+
+    #[test]
+    fn frozen_nodes_and_masters_do_not_count() {
+        let outcome = TestCluster::new()
+            .nodes([
+                disk(node("f-1", &["data_frozen"]), TIB, 0),
+                disk(node("m-1", &["master"]), TIB, 0),
+                data_node("es-1"),
+            ])
+            .check(&RULE);
+        assert_eq!(outcome, Outcome::default());
+    }
+
+    #[test]
+    fn a_decider_that_is_off_is_a_warning() {
+        let outcome = cluster(TIB, 0)
+            .setting(SettingOrigin::Persistent, ENABLED_KEY, "false")
+            .check(&RULE);
+        sound(&outcome);
+        assert_eq!(only(&outcome).severity, Severity::Warning);
+        assert_eq!(only(&outcome).subject, "cluster logs");
+    }
+
+    #[test]
+    fn what_is_not_told_is_skipped() {
+        let mut blind = data_node("es-1");
+        blind.data_paths = Vec::new();
+        blind.disk_total_bytes = None;
+        for cluster in [
+            TestCluster::new().with(|cluster| cluster.settings = None),
+            TestCluster::new().with(|cluster| cluster.nodes = None),
+            TestCluster::new().nodes([blind]),
+            TestCluster::new().setting(
+                SettingOrigin::Persistent,
+                WatermarkLevel::High.key(),
+                "some",
+            ),
+        ] {
+            let outcome = cluster.check(&RULE);
+            sound(&outcome);
+            assert!(outcome.findings.is_empty());
+            assert_eq!(outcome.skipped.len(), 1);
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! # ES010: nodes trim their drives at the same time
+//!
+//! ## What it finds
+//! Nodes of one cluster whose hosts start a trim of the data's filesystem within a quarter of an hour
+//! of each other, in the next five weeks.
+//!
+//! ## Why it hurts
+//! A trim slows the drives below it. One slow node is what replicas are for: searches and writes go on
+//! with the others. When all nodes trim at once, every copy of a shard is slow at the same time, and the
+//! whole cluster stands still. Distributions ship the same schedule to every host: Monday at 00:00, or
+//! Sunday with cron.weekly.
+//!
+//! ## Evidence
+//! For each host the job and its schedule, and the first moment at which they meet.
+//!
+//! ## Remedy
+//! A day of its own for each node, for as many nodes as there are days; then different hours.
+//!
+//! ## Risk
+//! A trim that is moved may meet another job: run the check on that host again.
+//!
+//! ## When it is silent
+//! Where schedules are apart. It needs the facts of several hosts, that is a bundle of each: with fewer
+//! than two it is reported as skipped, as are hosts whose jobs are not known. It is a warning where they
+//! are bound to meet, and an information where a random delay decides.
+//!
+//! ## References
+//! TRIM007 on unpaced trims, SCHED001 on jobs that meet on one host; systemd.timer(5),
+//! `RandomizedDelaySec=` and `FixedRandomDelay=`.
+
+use crate::catalogue::{Check, Rule};
+use crate::cluster::{ClusterContext, NodeHost, count};
+use crate::context::Outcome;
+use crate::shell::printable;
+use crate::times::{self, HostClock};
+use crate::trim_jobs::TrimJobs;
+use crate::{trim_remedy, wording};
+use facts::host::Job;
+use facts::{Evidence, Severity, Skipped};
+use jiff::SignedDuration;
+use schedule::{Collision, Run};
+
+pub(crate) const RULE: Rule = Rule {
+    id: "ES010",
+    title: "nodes trim their drives at the same time",
+    source: include_str!("es010.rs"),
+    check: Check::Cluster(check),
+};
+
+/// How far it is looked ahead: a monthly trim meets every weekly one once.
+const AHEAD: SignedDuration = SignedDuration::from_hours(35 * 24);
+/// Starts closer than this are one moment, in seconds.
+const SLACK_S: f64 = 15.0 * 60.0;
+/// More often than this is no event, and is spread over the day anyway.
+const PERIOD_MIN_S: f64 = 12.0 * 3600.0;
+/// More hosts than this are not compared.
+const HOSTS_MAX: usize = 1_000;
+
+/// A trim of a node's data.
+struct Trim<'a, 'c> {
+    host: &'c NodeHost<'a>,
+    /// Index of the host.
+    host_index: usize,
+    job: &'a Job,
+}
+
+fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
+    const NEEDS: &str = "bundles of the nodes' hosts";
+    let mut skip = |why: String| {
+        out.skipped.push(Skipped::new(RULE.id, why, Some(NEEDS)));
+    };
+    if cx.hosts.len() < 2 {
+        let known = match cx.hosts.first() {
+            None => "no host of the cluster was read".to_owned(),
+            Some(host) => format!("only one host of the cluster was read ({})", host.name()),
+        };
+        skip(format!("{known}: trims of several are compared"));
+        return;
+    }
+    let hosts = &cx.hosts[..cx.hosts.len().min(HOSTS_MAX)];
+    if hosts.len() < cx.hosts.len() {
+        skip(format!(
+            "only {HOSTS_MAX} of {} were compared",
+            count(cx.hosts.len() as u64, "host")
+        ));
+    }
+    if let Some(nodes) = &cx.cluster.nodes {
+        let read = |id: &str| {
+            hosts
+                .iter()
+                .any(|host| host.nodes.iter().any(|node| node.id == id))
+        };
+        let missing = cx
+            .cluster
+            .data_nodes()
+            .filter(|node| !read(&node.id))
+            .count();
+        if missing > 0 {
+            skip(format!(
+                "the hosts of {missing} of {} were not read, or not recognised by their names",
+                count(
+                    nodes.iter().filter(|node| node.data).count() as u64,
+                    "data node"
+                )
+            ));
+        }
+    }
+    let trims = trims(hosts, out);
+    let runs: Vec<(&Job, Vec<Run>)> = trims
+        .iter()
+        .map(|trim| (trim.job, runs_of(cx, trim, out)))
+        .collect();
+    let collisions = schedule::collisions(&runs, SLACK_S);
+    if let Some(at) = collisions.truncated_at {
+        out.skipped.push(Skipped::new(
+            RULE.id,
+            format!("too many trims to compare: after {at} none were"),
+            None,
+        ));
+    }
+    // The most hosts at once says it all; the groups come largest first.
+    let worst = collisions
+        .groups
+        .iter()
+        .map(|collision| (hosts_of(&trims, collision), collision))
+        .filter(|(hosts, _)| hosts.len() > 1)
+        .max_by_key(|(hosts, collision)| (collision.is_certain(), hosts.len()));
+    if let Some((met, collision)) = worst {
+        report(cx, &trims, &met, collision, out);
+    }
+}
+
+/// Active jobs that trim a filesystem of the cluster's data, on every host.
+fn trims<'a, 'c>(hosts: &'c [NodeHost<'a>], out: &mut Outcome) -> Vec<Trim<'a, 'c>> {
+    let mut found: Vec<Trim<'a, 'c>> = Vec::new();
+    for (host_index, host) in hosts.iter().enumerate() {
+        let mut skip = |why: &str| {
+            out.skipped.push(Skipped::new(
+                format!("{} for host {}", RULE.id, host.name()),
+                why,
+                None,
+            ));
+        };
+        let Some(jobs) = TrimJobs::of(&host.context) else {
+            skip("its jobs are not known");
+            continue;
+        };
+        let clock = HostClock::of(host.context.host);
+        let mut volumes = host.volumes().peekable();
+        if volumes.peek().is_none() {
+            skip("no filesystem with the cluster's data was found on it");
+        }
+        for volume in volumes {
+            for trim in jobs.reaching(volume) {
+                let is_known = found.iter().any(|known| {
+                    known.host_index == host_index && std::ptr::eq(known.job, trim.job)
+                });
+                let period_s = clock.period_s(trim.job, host.context.now);
+                if !is_known && period_s.is_none_or(|period_s| period_s >= PERIOD_MIN_S) {
+                    found.push(Trim {
+                        host,
+                        host_index,
+                        job: trim.job,
+                    });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The runs of a trim after the moment at which the cluster was asked, on its host's own clock.
+fn runs_of(cx: &ClusterContext<'_>, trim: &Trim<'_, '_>, out: &mut Outcome) -> Vec<Run> {
+    let clock = HostClock::of(trim.host.context.host);
+    let until = cx.now.checked_add(AHEAD).unwrap_or(cx.now);
+    let mut skip = |why: String| {
+        out.skipped.push(Skipped::new(
+            format!(
+                "{} for {} on host {}",
+                RULE.id,
+                wording::job_name(trim.job),
+                trim.host.name()
+            ),
+            why,
+            None,
+        ));
+    };
+    match clock.runs(trim.job, cx.now, until) {
+        Ok(forecast) => {
+            if let Some(why) = forecast.unknown.first() {
+                skip(format!("when it runs cannot be told: {}", printable(why)));
+            }
+            forecast.runs
+        }
+        Err(error) => {
+            skip(printable(&error.to_string()));
+            Vec::new()
+        }
+    }
+}
+
+/// The trims of a collision, one for each host.
+fn hosts_of<'a, 'c, 't>(trims: &'t [Trim<'a, 'c>], collision: &Collision) -> Vec<&'t Trim<'a, 'c>> {
+    let mut met: Vec<&Trim<'a, 'c>> = Vec::new();
+    for trim in collision.jobs.iter().filter_map(|&index| trims.get(index)) {
+        if met.iter().all(|known| known.host_index != trim.host_index) {
+            met.push(trim);
+        }
+    }
+    met
+}
+
+fn report(
+    cx: &ClusterContext<'_>,
+    trims: &[Trim<'_, '_>],
+    met: &[&Trim<'_, '_>],
+    collision: &Collision,
+    out: &mut Outcome,
+) {
+    let is_certain = collision.is_certain();
+    let severity = if is_certain {
+        Severity::Warning
+    } else {
+        Severity::Info
+    };
+    let mut finding = cx.about_cluster(
+        &RULE,
+        severity,
+        format!(
+            "{} of {} {} their drives at the same time",
+            met.len(),
+            count(cx.hosts.len() as u64, "host"),
+            if is_certain { "trim" } else { "may trim" }
+        ),
+    );
+    let names: Vec<String> = met.iter().map(|trim| trim.host.name()).collect();
+    let clock = HostClock::of(met[0].host.context.host);
+    finding.why = format!(
+        "A trim slows the drives below it. On {} it starts within a quarter of an hour: every copy of a \
+         shard may be slow at once, and no replica helps.{}",
+        wording::list(&names),
+        if is_certain {
+            ""
+        } else {
+            " A random delay keeps them apart most of the time, by luck."
+        }
+    );
+    for trim in met.iter().take(wording::EVIDENCE_MAX) {
+        let schedule: Vec<String> = times::trigger_evidence(trim.job)
+            .into_iter()
+            .map(|evidence| evidence.value)
+            .collect();
+        finding.evidence.push(Evidence::new(
+            format!("host {}: {}", trim.host.name(), wording::job_name(trim.job)),
+            wording::list(&schedule),
+        ));
+    }
+    finding.evidence.push(Evidence::new(
+        format!("first time that they meet ({})", clock.label()),
+        clock.show_window(collision.earliest, collision.latest),
+    ));
+    finding.evidence.push(Evidence::new(
+        "trims of the cluster's data that were compared",
+        trims.len(),
+    ));
+    let mut remedy = trim_remedy::move_apart(met[0].job);
+    remedy.text = format!(
+        "Give each node a day and an hour of its own. On {}, and on the others alike with other days: {}",
+        met[0].host.name(),
+        remedy.text
+    );
+    finding.remedy.push(remedy);
+    out.findings.push(finding);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_cluster::{TestCluster, sound};
+    use crate::test_host::{TestHost, nvme, only};
+    use crate::test_jobs::{LISTED_IN, cron_weekly, fstrim_timer, jobs, timer};
+    use facts::Host;
+
+    fn host(name: &str, list: Vec<Job>) -> Host {
+        TestHost::new()
+            .device(nvme("nvme0n1"))
+            .mount("/data", "nvme0n1", "xfs", "rw")
+            .elasticsearch("/data/es")
+            .with(jobs(list))
+            .with(|host| host.platform.host_name = Some(name.to_owned()))
+            .build()
+    }
+
+    fn at(name: &str, calendar: &str) -> Host {
+        host(name, vec![timer("fstrim.timer", calendar, LISTED_IN)])
+    }
+
+    fn check_of(hosts: &[Host]) -> Outcome {
+        let hosts: Vec<&Host> = hosts.iter().collect();
+        let outcome = TestCluster::new().check_with(&RULE, &hosts);
+        sound(&outcome);
+        outcome
+    }
+
+    #[test]
+    fn the_same_hour_on_all_nodes_is_a_warning() {
+        let outcome = check_of(&[
+            at("es-1", "Sun *-*-* 03:00"),
+            at("es-2", "Sun *-*-* 03:10"),
+            at("es-3", "Sun *-*-* 03:05"),
+        ]);
+        let finding = only(&outcome);
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(
+            finding.title,
+            "3 of 3 hosts trim their drives at the same time"
+        );
+        assert!(finding.why.contains("es-1, es-2 and es-3"));
+        let source = "first time that they meet (UTC)";
+        let meeting = finding
+            .evidence
+            .iter()
+            .find(|evidence| evidence.source == source);
+        // The Sunday after Wednesday 2026-11-18.
+        let meeting = &meeting.expect("a meeting").value;
+        assert!(meeting.contains("2026-11-22 03:00"), "{meeting}");
+        assert!(outcome.skipped.is_empty());
+    }
+
+    #[test]
+    fn each_clock_counts() {
+        // 02:00 UTC both.
+        let mut berlin = at("es-2", "Sun *-*-* 03:00");
+        berlin.time_zone = Some("Europe/Berlin".to_owned());
+        let utc = at("es-1", "Sun *-*-* 02:00");
+        let outcome = check_of(&[utc, berlin, at("es-3", "Wed *-*-* 02:00")]);
+        assert!(only(&outcome).title.starts_with("2 of 3 hosts trim"));
+    }
+
+    #[test]
+    fn a_random_delay_may_let_them_meet() {
+        let hosts = ["es-1", "es-2", "es-3"].map(|name| host(name, vec![fstrim_timer()]));
+        let outcome = check_of(&hosts);
+        let finding = only(&outcome);
+        assert_eq!(finding.severity, Severity::Info);
+        assert!(finding.title.contains("may trim"), "{}", finding.title);
+    }
+
+    #[test]
+    fn days_apart_are_silent() {
+        let outcome = check_of(&[
+            at("es-1", "Mon *-*-* 03:00"),
+            at("es-2", "Tue *-*-* 03:00"),
+            at("es-3", "Wed *-*-* 03:00"),
+        ]);
+        assert_eq!(outcome, Outcome::default());
+    }
+
+    #[test]
+    fn two_trims_of_one_host_are_not_two_nodes() {
+        let twice = vec![
+            timer("fstrim.timer", "Sun *-*-* 06:47", LISTED_IN),
+            cron_weekly("fstrim", "fstrim --all"),
+        ];
+        let outcome = check_of(&[
+            host("es-1", twice),
+            at("es-2", "Tue *-*-* 03:00"),
+            at("es-3", "Wed *-*-* 03:00"),
+        ]);
+        assert_eq!(outcome.findings, []);
+    }
+
+    #[test]
+    fn fewer_than_two_hosts_are_skipped() {
+        for hosts in [vec![], vec![at("es-1", "Sun *-*-* 03:00")]] {
+            let outcome = check_of(&hosts);
+            assert!(outcome.findings.is_empty());
+            assert_eq!(outcome.skipped.len(), 1);
+            assert!(outcome.skipped[0].needs.is_some());
+        }
+    }
+
+    #[test]
+    fn hosts_without_jobs_or_of_other_names_are_named() {
+        let mut blind = at("es-1", "Sun *-*-* 03:00");
+        blind.jobs = None;
+        let outcome = check_of(&[blind, at("other", "Sun *-*-* 03:00")]);
+        assert!(outcome.findings.is_empty());
+        let whats: Vec<&str> = outcome
+            .skipped
+            .iter()
+            .map(|skip| skip.what.as_str())
+            .collect();
+        assert_eq!(whats, ["ES010", "ES010 for host es-1"]);
+        assert!(
+            outcome.skipped[0]
+                .why
+                .starts_with("the hosts of 2 of 3 data nodes")
+        );
+    }
+}

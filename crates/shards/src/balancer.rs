@@ -1,0 +1,141 @@
+//! The balancer (`BalancedShardsAllocator`): where unassigned copies go, which copies have to move, and
+//! which do for balance.
+//!
+//! It works on a model of the cluster that runs ahead of it: copies that are throttled are put where they
+//! would go, so that later ones see the weight they will have. All weights are single precision, in the
+//! server's order of operations.
+
+mod balance;
+mod explain;
+mod model;
+mod moves;
+mod sorter;
+mod unassigned;
+
+pub use explain::{AllocateDecision, CopyDecision, MoveDecision, NodeResult, Outcome, explain};
+
+use crate::java::HashOrder;
+use crate::model::{IndexIndex, NodeIndex};
+use crate::service::Allocation;
+use model::Model;
+use sorter::NodeSorter;
+
+/// Allocates what is unassigned, moves what cannot stay, balances the rest (`allocate`).
+pub fn allocate(allocation: &mut Allocation<'_>) {
+    if allocation.nodes.order().is_empty() {
+        return;
+    }
+    let mut balancer = Balancer::new(allocation);
+    balancer.allocate_unassigned();
+    balancer.move_copies();
+    balancer.balance();
+}
+
+/// How heavy a node is for an index: shares of all copies and of the index's (`WeightFunction`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WeightFunction {
+    theta0: f32,
+    theta1: f32,
+}
+
+impl WeightFunction {
+    fn new(index_balance: f32, shard_balance: f32) -> WeightFunction {
+        let sum = index_balance + shard_balance;
+        WeightFunction {
+            theta0: shard_balance / sum,
+            theta1: index_balance / sum,
+        }
+    }
+
+    fn weight(self, all: i32, of_index: i32, average: f32, average_of_index: f32) -> f32 {
+        let weight_shard = float(all) - average;
+        let weight_index = float(of_index) - average_of_index;
+        self.theta0 * weight_shard + self.theta1 * weight_index
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "as Java converts an int to a float"
+)]
+fn float(count: i32) -> f32 {
+    count as f32
+}
+
+struct Balancer<'r, 'a> {
+    round: &'r mut Allocation<'a>,
+    model: Model,
+    sorter: NodeSorter,
+    weights: WeightFunction,
+    threshold: f32,
+    /// Copies per node on average, of all indices.
+    average: f32,
+    /// The same of the index that is selected in the model.
+    average_of_index: f32,
+}
+
+impl<'r, 'a> Balancer<'r, 'a> {
+    fn new(round: &'r mut Allocation<'a>) -> Self {
+        let settings = &round.cluster.settings;
+        // The routing nodes are one hash map; the server fills another from it.
+        let order = HashOrder::of(round.nodes.order(), |node: NodeIndex| {
+            round.cluster.node(node).id.as_str()
+        });
+        let model = Model::new(round.cluster, round.nodes, order);
+        let count = model.node_count();
+        Balancer {
+            weights: WeightFunction::new(settings.balance_index, settings.balance_shard),
+            threshold: settings.balance_threshold,
+            average: average(round.cluster.total_copies(), count),
+            average_of_index: 0.0,
+            sorter: NodeSorter::new(count),
+            model,
+            round,
+        }
+    }
+
+    /// Makes an index the one that weights are for.
+    fn select(&mut self, index: IndexIndex) {
+        if self.model.select(index) {
+            let copies = self.round.cluster.index(index).total_copies();
+            self.average_of_index = average(copies, self.model.node_count());
+        }
+    }
+
+    /// The weight of a node for the selected index if it had that many more copies of it.
+    fn weight(&self, node: u32, more: i32) -> f32 {
+        let (all, of_index) = (self.model.count(node), self.model.count_of_index(node));
+        self.weights.weight(
+            all + more,
+            of_index + more,
+            self.average,
+            self.average_of_index,
+        )
+    }
+
+    /// Weighs the sorter's nodes in a range for an index, and sorts them, the lightest first.
+    fn reset(&mut self, index: IndexIndex, from: usize, to: usize) {
+        self.select(index);
+        for at in from..to {
+            self.sorter.weights[at] = self.weight(self.sorter.nodes[at], 0);
+        }
+        self.sorter.sort(from, to);
+    }
+}
+
+/// Copies per node, in single precision.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "as Java converts an int to a float"
+)]
+fn average(copies: u64, nodes: usize) -> f32 {
+    copies as f32 / nodes as f32
+}
+
+/// Whether a difference of weights is within the threshold, rounding aside (`lessThan`).
+fn within(delta: f32, threshold: f32) -> bool {
+    delta <= (threshold + 0.001_f32)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! Copies that move for balance (`balance`, `balanceByWeights`, `tryRelocateShard`).
+
+use std::cmp::Ordering;
+
+use super::sorter::BySpread;
+use super::{Balancer, within};
+use crate::copy::{CopyState, ShardCopy};
+use crate::deciders::{Silent, Verdict};
+use crate::model::{IndexIndex, ShardId};
+
+impl Balancer<'_, '_> {
+    /// Evens out the weights index by index, if anything may move at all.
+    pub(super) fn balance(&mut self) {
+        if self.round.has_pending_fetch
+            || self.round.can_rebalance_cluster(&mut Silent) != Verdict::Yes
+            || self.model.node_count() < 2
+            || (self.round.deciders.engine.takes_proofs() && self.is_balanced())
+        {
+            return;
+        }
+        for index in self.by_spread() {
+            self.balance_index(index);
+        }
+    }
+
+    pub(super) fn routed(&self) -> impl Iterator<Item = IndexIndex> + use<'_> {
+        self.round
+            .cluster
+            .routing
+            .tables()
+            .iter()
+            .map(|table| table.index)
+    }
+
+    /// All routed indices, the most unbalanced first.
+    pub(super) fn by_spread(&mut self) -> Vec<IndexIndex> {
+        let indices: Vec<IndexIndex> = self.routed().collect();
+        let mut deltas = Vec::with_capacity(indices.len());
+        for index in &indices {
+            self.reset(*index, 0, self.sorter.len());
+            deltas.push(self.sorter.delta());
+        }
+        BySpread::sorted(indices, deltas)
+    }
+
+    /// Brings to the front of the sorter the nodes that hold the index, or may.
+    fn relevant(&mut self, index: IndexIndex) -> usize {
+        self.select(index);
+        let mut count = 0;
+        for at in 0..self.sorter.len() {
+            let node = self.sorter.nodes[at];
+            if self.model.count_of_index(node) > 0 || {
+                let node = self.model.node(node);
+                self.round.can_allocate_index(index, node, &mut Silent) != Verdict::No
+            } {
+                self.sorter.nodes.swap(at, count);
+                count += 1;
+            }
+        }
+        count
+    }
+
+    /// Moves copies of an index from the heaviest nodes to the lightest. Where the lightest takes none,
+    /// the next one is tried, up to the heaviest; then the heaviest is left alone, and so on.
+    pub(super) fn balance_index(&mut self, index: IndexIndex) {
+        let relevant = self.relevant(index);
+        if relevant < 2 {
+            return;
+        }
+        self.reset(index, 0, relevant);
+        let (mut low, mut high) = (0, relevant - 1);
+        loop {
+            let (light, heavy) = (self.sorter.nodes[low], self.sorter.nodes[high]);
+            if self.model.count_of_index(heavy) > 0 {
+                let weights = &self.sorter.weights;
+                let delta = (weights[high] - weights[low]).abs();
+                if within(delta, self.threshold) {
+                    // Deciders may keep the lightest nodes from taking anything; then the others can
+                    // still be far from each other.
+                    let more = low > 0
+                        && high > 1
+                        && (weights[high - 1] - weights[0]).abs() > self.threshold;
+                    if !more {
+                        return;
+                    }
+                } else if self.try_relocate(light, heavy, index, delta) {
+                    self.sorter.weights[low] = self.weight(light, 0);
+                    self.sorter.weights[high] = self.weight(heavy, 0);
+                    self.sorter.sort(0, relevant);
+                    (low, high) = (0, relevant - 1);
+                    continue;
+                }
+            }
+            if low + 1 < high {
+                low += 1;
+            } else if low > 0 {
+                low = 0;
+                high -= 1;
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Moves the copy of the lowest shard that may move from the heavy node to the light one, if that
+    /// makes their difference smaller. A throttled copy moves in the model alone, which counts as failure.
+    fn try_relocate(&mut self, light: u32, heavy: u32, index: IndexIndex, delta: f32) -> bool {
+        // The cost is the same for every copy of the index between two nodes.
+        let cost = self.weight(light, 1) - self.weight(heavy, -1);
+        if cost.partial_cmp(&delta) != Some(Ordering::Less) {
+            return false;
+        }
+        let (to, from) = (self.model.node(light), self.model.node(heavy));
+        for shard in self.model.started(heavy, index) {
+            let shard = ShardId { index, shard };
+            let Some(handle) = self.round.nodes.on_node(from, shard) else {
+                continue;
+            };
+            let copy = *self.round.nodes.copy(handle);
+            let allocate = self.round.can_allocate(&copy, to, &mut Silent);
+            if allocate == Verdict::No {
+                continue;
+            }
+            let rebalance = self.round.can_rebalance(&copy, &mut Silent);
+            if rebalance == Verdict::No {
+                continue;
+            }
+            self.model.remove_started(heavy, &copy);
+            if allocate.and(rebalance) == Verdict::Yes {
+                let bytes = self.size_bytes(&copy);
+                self.round.nodes.relocate(handle, to, bytes);
+                self.model.add(light, self.round.nodes.copy(handle));
+                return true;
+            }
+            self.model.add(
+                light,
+                &ShardCopy {
+                    state: CopyState::Relocating,
+                    ..copy
+                },
+            );
+            return false;
+        }
+        false
+    }
+
+    /// Whether no two nodes differ in weight by more than the threshold, for any index: then nothing
+    /// moves, in whatever order nodes and indices come.
+    ///
+    /// Among nodes without a copy of the index the weight rises with the number of all copies, rounding
+    /// included. So the lightest and the heaviest are either among its holders or among the emptiest and
+    /// the fullest of the others, and an index costs time in its copies, not in the nodes.
+    pub(super) fn is_balanced(&mut self) -> bool {
+        let mut by_count: Vec<u32> = self.model.nodes().collect();
+        by_count.sort_by_key(|node| self.model.count(*node));
+        let indices: Vec<IndexIndex> = self.routed().collect();
+        indices.into_iter().all(|index| {
+            self.select(index);
+            let holders = self.model.holders(index);
+            let free = |node: &&u32| self.model.count_of_index(**node) == 0;
+            let ends = [by_count.iter().find(free), by_count.iter().rev().find(free)];
+            let nodes = holders.chain(ends.into_iter().flatten().copied());
+            let (lightest, heaviest) = nodes
+                .map(|node| self.weight(node, 0))
+                .fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), weight| {
+                    (low.min(weight), high.max(weight))
+                });
+            within(heaviest - lightest, self.threshold)
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! Copies that cannot stay where they are (`moveShards`, `decideMove`).
+
+use super::Balancer;
+use crate::copy::{ShardCopy, UNKNOWN_SIZE};
+use crate::deciders::{Silent, Verdict, Why};
+use crate::model::NodeIndex;
+
+impl Balancer<'_, '_> {
+    /// Moves every started copy that a decider says cannot remain to the lightest node that takes it, if
+    /// there is one. Nodes give up copies in turn.
+    pub(super) fn move_copies(&mut self) {
+        // where nothing has to move nothing changes on the way either
+        if self.round.deciders.engine.takes_proofs() && self.round.all_can_remain() {
+            return;
+        }
+        for handle in self.round.nodes.interleaved() {
+            let copy = *self.round.nodes.copy(handle);
+            let Some(from) = copy.node.filter(|_| copy.is_started()) else {
+                continue;
+            };
+            if self.round.can_remain(&copy, from, &mut Silent) != Verdict::No {
+                continue;
+            }
+            let (verdict, target) = self.lightest(&copy, from, &mut Silent, |_, _, _| {});
+            let Some(target) = target.filter(|_| verdict == Verdict::Yes) else {
+                continue;
+            };
+            self.model.remove_started(self.model.place(from), &copy);
+            let bytes = self.size_bytes(&copy);
+            let arriving = self
+                .round
+                .nodes
+                .relocate(handle, self.model.node(target), bytes);
+            self.model.add(target, self.round.nodes.copy(arriving));
+        }
+    }
+
+    /// The lightest node but its own that takes the copy, and the best of all answers until then. Where
+    /// reasons are heard, all nodes are asked.
+    pub(super) fn lightest<W: Why>(
+        &mut self,
+        copy: &ShardCopy,
+        from: NodeIndex,
+        why: &mut W,
+        mut each: impl FnMut(u32, Verdict, &mut W),
+    ) -> (Verdict, Option<u32>) {
+        self.reset(copy.shard.index, 0, self.sorter.len());
+        let mut best = Verdict::No;
+        let mut target = None;
+        for &place in &self.sorter.nodes {
+            let node = self.model.node(place);
+            if node == from {
+                continue;
+            }
+            let verdict = self.round.can_allocate(copy, node, why);
+            each(place, verdict, why);
+            if verdict.higher_than(best) {
+                best = verdict;
+                if best == Verdict::Yes {
+                    target = Some(place);
+                    if !W::ON {
+                        break;
+                    }
+                }
+            }
+        }
+        (best, target)
+    }
+
+    /// The size of a copy for a relocation (`ClusterInfo.getShardSize`), bytes.
+    pub(super) fn size_bytes(&self, copy: &ShardCopy) -> i64 {
+        let info = self.round.cluster.info.as_ref();
+        let known = info.and_then(|info| info.size_bytes(copy.shard, copy.primary));
+        known.unwrap_or(UNKNOWN_SIZE)
+    }
+}

@@ -1,0 +1,94 @@
+//! Nodes sorted by weight (`NodeSorter`).
+//!
+//! The arrays carry their order from one index to the next: where weights are equal, what came out last
+//! time decides.
+
+use std::cmp::Ordering;
+
+use crate::introsort::{self, Slots, compare_f32};
+
+/// Nodes with their weights, in an order that lasts.
+#[derive(Debug)]
+pub(super) struct NodeSorter {
+    pub nodes: Vec<u32>,
+    pub weights: Vec<f32>,
+    pivot: f32,
+}
+
+impl NodeSorter {
+    pub fn new(count: usize) -> NodeSorter {
+        let nodes = (0..u32::try_from(count).expect("fewer than 2^32 nodes")).collect();
+        NodeSorter {
+            nodes,
+            weights: vec![0.0; count],
+            pivot: 0.0,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub fn sort(&mut self, from: usize, to: usize) {
+        introsort::sort(self, from, to);
+    }
+
+    /// The difference between the heaviest node and the lightest.
+    pub fn delta(&self) -> f32 {
+        match (self.weights.first(), self.weights.last()) {
+            (Some(first), Some(last)) => last - first,
+            _ => 0.0,
+        }
+    }
+}
+
+impl Slots for NodeSorter {
+    fn swap(&mut self, i: usize, j: usize) {
+        self.nodes.swap(i, j);
+        self.weights.swap(i, j);
+    }
+
+    fn set_pivot(&mut self, i: usize) {
+        self.pivot = self.weights[i];
+    }
+
+    fn compare_pivot(&self, j: usize) -> Ordering {
+        compare_f32(self.pivot, self.weights[j])
+    }
+}
+
+/// Indices with the spread of their weights, the most unbalanced first (`buildWeightOrderedIndices`).
+#[derive(Debug)]
+pub(super) struct BySpread<T> {
+    pub indices: Vec<T>,
+    pub deltas: Vec<f32>,
+    pivot: f32,
+}
+
+impl<T> BySpread<T> {
+    pub fn sorted(indices: Vec<T>, deltas: Vec<f32>) -> Vec<T> {
+        let mut all = BySpread {
+            indices,
+            deltas,
+            pivot: 0.0,
+        };
+        let count = all.indices.len();
+        introsort::sort(&mut all, 0, count);
+        all.indices
+    }
+}
+
+impl<T> Slots for BySpread<T> {
+    fn swap(&mut self, i: usize, j: usize) {
+        self.indices.swap(i, j);
+        self.deltas.swap(i, j);
+    }
+
+    fn set_pivot(&mut self, i: usize) {
+        self.pivot = self.deltas[i];
+    }
+
+    fn compare_pivot(&self, j: usize) -> Ordering {
+        compare_f32(self.deltas[j], self.pivot)
+    }
+}

@@ -1,0 +1,430 @@
+//! Weights, the choice of nodes, moves, and what is explained.
+
+use proptest::prelude::*;
+
+use super::{Balancer, CopyDecision, Outcome, WeightFunction, allocate, explain};
+use crate::copy::{AllocationStatus, RecoverySource, ShardCopy};
+use crate::deciders::Verdict;
+use crate::deciders::fixture::{Builder, node};
+use crate::model::{IndexIndex, NodeIndex, ShardId};
+use crate::nodes::{Change, CopyIndex, RoutingNodes};
+use crate::service::Allocation;
+
+fn order(round: &mut Allocation<'_>) -> Vec<NodeIndex> {
+    Balancer::new(round).model.nodes().map(NodeIndex).collect()
+}
+
+/// The moves of a round, as shard, from and to.
+fn moves(builder: &Builder) -> Vec<(ShardId, u32, u32)> {
+    builder.ask(|round| {
+        allocate(round);
+        let log = round.nodes.changes().log();
+        let moves = log.iter().filter_map(|change| match change {
+            Change::RelocationStarted { started, target } => {
+                Some((started.shard, started.node?.0, target.node?.0))
+            }
+            _ => None,
+        });
+        moves.collect()
+    })
+}
+
+/// What is put on which node, in order.
+fn placed(round: &Allocation<'_>) -> Vec<(ShardId, bool, u32)> {
+    let log = round.nodes.changes().log();
+    let placed = log.iter().filter_map(|change| match change {
+        Change::Initialized(copy) => Some((copy.shard, copy.primary, copy.node?.0)),
+        _ => None,
+    });
+    placed.collect()
+}
+
+fn shard(index: IndexIndex, shard: u32) -> ShardId {
+    ShardId { index, shard }
+}
+
+#[test]
+fn weights_are_single_precision_in_the_servers_order() {
+    let weights = WeightFunction::new(0.55, 0.45);
+    // 0.45 and 0.55 add up to a float just at 1, so the shares are themselves
+    let expected = 0.45_f32 * (7.0_f32 - 4.5) + 0.55_f32 * (2.0_f32 - 1.25);
+    assert_eq!(
+        weights.weight(7, 2, 4.5, 1.25).to_bits(),
+        expected.to_bits()
+    );
+    let weights = WeightFunction::new(3.0, 1.0);
+    assert_eq!(weights.weight(5, 3, 1.0, 1.0).to_bits(), 2.5_f32.to_bits());
+}
+
+#[test]
+fn two_copies_move_to_an_empty_node_the_lowest_shards_first() {
+    let mut builder = Builder::new(2);
+    let index = builder.index("i", 4, 0);
+    for number in 0..4 {
+        builder.started(index, number, true, 0);
+    }
+    assert_eq!(
+        moves(&builder),
+        [(shard(index, 0), 0, 1), (shard(index, 1), 0, 1)]
+    );
+    builder.cluster.settings.cluster_concurrent_rebalance = 1;
+    // the second is throttled: it moves in the model alone
+    assert_eq!(moves(&builder), [(shard(index, 0), 0, 1)]);
+    builder.cluster.settings.balance_threshold = 5.0;
+    assert!(moves(&builder).is_empty());
+}
+
+#[test]
+fn deleted_indices_weigh_nothing() {
+    let mut builder = Builder::new(2);
+    let gone = builder.index("gone", 9, 9);
+    let index = builder.index("i", 4, 0);
+    for number in 0..4 {
+        builder.started(index, number, true, 0);
+    }
+    builder.cluster.indices[gone.at()].state = crate::model::IndexState::Deleted;
+    assert_eq!(
+        moves(&builder),
+        [(shard(index, 0), 0, 1), (shard(index, 1), 0, 1)]
+    );
+    builder.ask(|round| assert_eq!(Balancer::new(round).average.to_bits(), 2.0_f32.to_bits()));
+}
+
+#[test]
+fn nothing_moves_while_data_is_being_asked_for() {
+    let mut builder = Builder::new(2);
+    let index = builder.index("i", 4, 0);
+    for number in 0..4 {
+        builder.started(index, number, true, 0);
+    }
+    builder.ask(|round| {
+        round.has_pending_fetch = true;
+        allocate(round);
+        assert!(!round.nodes.changes().any());
+    });
+}
+
+#[test]
+fn copies_leave_an_excluded_node_for_the_lightest() {
+    let mut builder = Builder::new(3);
+    let index = builder.index("i", 2, 0);
+    builder.started(index, 0, true, 0);
+    builder.started(index, 1, true, 1);
+    builder.cluster.settings.exclude.add("_id", "n0");
+    // balance is no matter here: none of it is allowed
+    builder.cluster.settings.cluster_concurrent_rebalance = 0;
+    assert_eq!(moves(&builder), [(shard(index, 0), 0, 2)]);
+    builder.cluster.settings.node_concurrent_incoming_recoveries = 0;
+    assert!(moves(&builder).is_empty(), "a throttled move waits");
+}
+
+#[test]
+fn primaries_come_first_and_replicas_of_a_shard_one_at_a_time() {
+    let mut builder = Builder::new(3);
+    let old = builder.index("old", 1, 2);
+    let new = builder.index("new", 1, 2);
+    for (index, date) in [(old, 1), (new, 2)] {
+        builder.started(index, 0, true, 0);
+        builder.unassigned(index, 0, false, RecoverySource::Peer);
+        builder.unassigned(index, 0, false, RecoverySource::Peer);
+        builder.settings(index).creation_date = date;
+    }
+    let third = builder.index("third", 1, 0);
+    builder.unassigned(third, 0, true, RecoverySource::EmptyStore);
+    builder.settings(third).priority = 0;
+    let settings = &mut builder.cluster.settings;
+    settings.node_concurrent_incoming_recoveries = 9;
+    settings.node_concurrent_outgoing_recoveries = 9;
+    builder.ask(|round| {
+        allocate(round);
+        let order: Vec<(IndexIndex, bool)> = placed(round)
+            .into_iter()
+            .map(|(shard, primary, _)| (shard.index, primary))
+            .collect();
+        let expected = [
+            (third, true),
+            (new, false),
+            (old, false),
+            (new, false),
+            (old, false),
+        ];
+        assert_eq!(order, expected);
+        assert!(!round.nodes.has_unassigned_copies());
+    });
+}
+
+#[test]
+fn a_new_index_spreads_its_primaries() {
+    let mut builder = Builder::new(3);
+    let index = builder.index("i", 6, 0);
+    for number in 0..6 {
+        builder.unassigned(index, number, true, RecoverySource::EmptyStore);
+    }
+    builder.ask(|round| {
+        allocate(round);
+        for at in 0..3 {
+            assert_eq!(round.nodes.count_on(node(at)), 2);
+        }
+        // of equal nodes the first in the server's map takes the first shard
+        let first = order(round)[0];
+        assert_eq!(placed(round)[0], (shard(index, 0), true, first.0));
+    });
+}
+
+/// The rule for ties: the node whose highest primary is the next in the ring after the shard.
+#[test]
+fn equal_nodes_are_taken_like_a_ring() {
+    for (number, expected) in [(0, 1), (1, 2), (2, 0)] {
+        let mut builder = Builder::new(3);
+        let index = builder.index("i", 3, 1);
+        for at in 0..3 {
+            builder.started(index, at, true, at);
+            if at == number {
+                builder.unassigned(index, at, false, RecoverySource::Peer);
+            }
+        }
+        let index = shard(index, number);
+        builder.ask(|round| {
+            allocate(round);
+            assert_eq!(placed(round), [(index, false, expected)], "{number}");
+        });
+    }
+}
+
+#[test]
+fn a_throttled_copy_waits_and_weighs_all_the_same() {
+    let mut builder = Builder::new(2);
+    let index = builder.index("i", 4, 0);
+    for number in 0..4 {
+        builder.unassigned(index, number, true, RecoverySource::EmptyStore);
+    }
+    builder.cluster.settings.node_initial_primaries_recoveries = 1;
+    builder.ask(|round| {
+        allocate(round);
+        assert_eq!(placed(round).len(), 2);
+        let ignored = round.nodes.unassigned().ignored();
+        assert_eq!(ignored.len(), 2);
+        for handle in ignored {
+            let info = round.nodes.copy(*handle).unassigned.unwrap();
+            assert_eq!(info.last_status, AllocationStatus::DecidersThrottled);
+        }
+    });
+}
+
+#[test]
+fn what_no_node_takes_is_set_aside_with_all_its_equals() {
+    let mut builder = Builder::new(2);
+    let index = builder.index("i", 1, 2);
+    builder.unassigned(index, 0, true, RecoverySource::EmptyStore);
+    builder.unassigned(index, 0, false, RecoverySource::Peer);
+    builder.unassigned(index, 0, false, RecoverySource::Peer);
+    builder.settings(index).require.add("rack", "none has it");
+    builder.ask(|round| {
+        allocate(round);
+        assert_eq!(round.nodes.unassigned().ignored().len(), 3);
+        let primary = round.nodes.unassigned().ignored()[0];
+        let info = round.nodes.copy(primary).unassigned.unwrap();
+        assert_eq!(info.last_status, AllocationStatus::DecidersNo);
+    });
+}
+
+fn handle_of(nodes: &RoutingNodes, copy: &ShardCopy) -> CopyIndex {
+    let on_nodes = nodes
+        .assigned(copy.shard)
+        .iter()
+        .chain(nodes.unassigned().list());
+    on_nodes
+        .copied()
+        .find(|handle| nodes.copy(*handle) == copy)
+        .expect("a copy of this cluster")
+}
+
+#[test]
+fn an_unassigned_copy_is_explained_node_by_node() {
+    let mut builder = Builder::new(3);
+    let index = builder.index("i", 2, 0);
+    builder.started(index, 0, true, 0);
+    let copy = builder.unassigned(index, 1, true, RecoverySource::EmptyStore);
+    builder.cluster.settings.exclude.add("_id", "n2");
+    builder.ask(|round| {
+        let handle = handle_of(round.nodes, &copy);
+        let CopyDecision::Allocate(decision) = explain(round, handle, true) else {
+            panic!("an unassigned copy")
+        };
+        assert_eq!(decision.status, None);
+        let nodes: Vec<(u32, Outcome)> = decision
+            .nodes
+            .iter()
+            .map(|result| (result.node.0, result.outcome))
+            .collect();
+        assert_eq!(
+            nodes,
+            [(1, Outcome::Yes), (0, Outcome::Yes), (2, Outcome::No)]
+        );
+        // rank by weight: n1 and n2 are empty, n0 is not
+        let rank = |at: usize| decision.nodes[at].weight_ranking;
+        assert_eq!(rank(1), 3);
+        assert_eq!(rank(0) + rank(2), 3);
+        let reasons = &decision.nodes[2].decision.reasons;
+        assert_eq!(reasons.len(), 1, "YES is left out");
+        assert_eq!(reasons[0].decider, Some("filter"));
+        assert!(!round.nodes.changes().any());
+    });
+}
+
+#[test]
+fn a_copy_that_cannot_stay_is_explained() {
+    let mut builder = Builder::new(3);
+    let index = builder.index("i", 1, 0);
+    let copy = builder.started(index, 0, true, 0);
+    builder.cluster.settings.exclude.add("_id", "n0,n1");
+    builder.ask(|round| {
+        let handle = handle_of(round.nodes, &copy);
+        let CopyDecision::Move(decision) = explain(round, handle, false) else {
+            panic!("a started copy")
+        };
+        assert_eq!(decision.can_remain.verdict, Verdict::No);
+        assert_eq!(decision.can_rebalance, None);
+        assert_eq!(decision.outcome, Outcome::Yes);
+        assert_eq!(decision.target, Some(node(2)));
+        assert_eq!(decision.nodes.len(), 2);
+        assert_eq!(decision.nodes[1].outcome, Outcome::No);
+    });
+}
+
+#[test]
+fn a_copy_that_could_improve_the_balance_is_explained() {
+    let mut builder = Builder::new(3);
+    let index = builder.index("i", 4, 0);
+    let copy = builder.started(index, 0, true, 0);
+    for (number, at) in [(1, 0), (2, 0), (3, 1)] {
+        builder.started(index, number, true, at);
+    }
+    let explained = |builder: &Builder| {
+        builder.ask(|round| {
+            let handle = handle_of(round.nodes, &copy);
+            match explain(round, handle, false) {
+                CopyDecision::Move(decision) => decision,
+                other => panic!("{other:?}"),
+            }
+        })
+    };
+    // 3 copies against 1 and 0: both others are better
+    let decision = explained(&builder);
+    assert_eq!(decision.outcome, Outcome::Yes);
+    assert_eq!(decision.target, Some(node(2)));
+    let nodes: Vec<(u32, u32)> = decision
+        .nodes
+        .iter()
+        .map(|result| (result.node.0, result.weight_ranking))
+        .collect();
+    assert_eq!(nodes, [(2, 1), (1, 2)]);
+    assert_eq!(decision.current_ranking, 3);
+
+    // with a threshold of 2 the node with one copy is not worth it
+    builder.cluster.settings.balance_threshold = 2.0;
+    let decision = explained(&builder);
+    let nodes: Vec<(u32, Outcome, u32)> = decision
+        .nodes
+        .iter()
+        .map(|result| (result.node.0, result.outcome, result.weight_ranking))
+        .collect();
+    assert_eq!(nodes, [(2, Outcome::Yes, 1), (1, Outcome::WorseBalance, 2)]);
+    assert_eq!(decision.current_ranking, 2);
+
+    builder.cluster.settings.cluster_concurrent_rebalance = 0;
+    let decision = explained(&builder);
+    assert_eq!(decision.outcome, Outcome::Throttled);
+    assert_eq!(decision.target, None);
+}
+
+fn spread_clusters() -> impl Strategy<Value = Builder> {
+    let copies = prop::collection::vec((0..25_u32, any::<bool>()), 1..7);
+    let threshold = prop_oneof![Just(1.0_f32), 0.0..6.0_f32];
+    (prop::collection::vec(copies, 1..25), 2..26_u32, threshold).prop_map(
+        |(indices, nodes, threshold)| {
+            let mut builder = Builder::new(nodes);
+            for (at, copies) in indices.iter().enumerate() {
+                let shards = u32::try_from(copies.len()).unwrap();
+                let index = builder.index(&format!("i{at}"), shards, 0);
+                for (number, (at, moves)) in (0..).zip(copies) {
+                    let (from, to) = (at % nodes, (at + 1) % nodes);
+                    if *moves && threshold > 3.0 {
+                        builder.relocating(index, number, true, (from, to));
+                    } else {
+                        builder.started(index, number, true, from);
+                    }
+                }
+            }
+            builder.cluster.settings.balance_threshold = threshold;
+            builder.cluster.settings.cluster_concurrent_rebalance = -1;
+            builder
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Where the short proof finds balance, the long way moves nothing.
+    #[test]
+    fn balance_is_not_found_where_there_is_none(builder in spread_clusters()) {
+        let proven = builder.ask(|round| {
+            let mut balancer = Balancer::new(round);
+            let proven = balancer.is_balanced();
+            for index in balancer.by_spread() {
+                balancer.balance_index(index);
+            }
+            proven && round.nodes.changes().any()
+        });
+        prop_assert!(!proven);
+    }
+
+    /// And it finds balance where no index has two nodes further apart than the threshold.
+    #[test]
+    fn balance_is_found_where_it_is(builder in spread_clusters()) {
+        builder.ask(|round| {
+            let mut balancer = Balancer::new(round);
+            let found = balancer.is_balanced();
+            let indices: Vec<IndexIndex> = balancer.routed().collect();
+            let spread = indices.into_iter().map(|index| {
+                balancer.select(index);
+                let weights = balancer.model.nodes().map(|node| balancer.weight(node, 0));
+                let weights: Vec<f32> = weights.collect();
+                let most = weights.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+                most - weights.iter().copied().fold(f32::INFINITY, f32::min)
+            });
+            let spread: Vec<f32> = spread.collect();
+            let threshold = balancer.threshold;
+            assert_eq!(found, spread.iter().all(|delta| *delta <= threshold + 0.001));
+        });
+    }
+
+    /// Moving ends: when what moves has arrived, again and again, nothing moves any more, and copies
+    /// neither appear nor vanish.
+    #[test]
+    fn rounds_come_to_rest(builder in spread_clusters()) {
+        let cluster = builder.build();
+        let mut nodes = RoutingNodes::new(&cluster).unwrap();
+        let count = |nodes: &RoutingNodes| -> usize {
+            nodes.order().iter().map(|node| nodes.count_on(*node)).sum()
+        };
+        let copies = cluster.routing.copies().count();
+        for turn in 0.. {
+            prop_assert!(turn < 100, "still moving");
+            let on_nodes = nodes.order().iter().flat_map(|node| nodes.handles_on(*node));
+            let arriving: Vec<CopyIndex> =
+                on_nodes.filter(|handle| nodes.copy(*handle).is_initializing()).collect();
+            for handle in arriving {
+                nodes.start(handle);
+            }
+            prop_assert_eq!(count(&nodes), copies);
+            let before = nodes.changes().log().len();
+            let deciders = crate::deciders::Deciders::new(&cluster, &nodes, crate::engine::Engine::default());
+            allocate(&mut Allocation::new(&cluster, &mut nodes, &deciders, 0));
+            if nodes.changes().log().len() == before {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Unassigned copies find a node (`allocateUnassigned`, `decideAllocateUnassigned`).
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use super::Balancer;
+use crate::copy::{AllocationStatus, ShardCopy, UNKNOWN_SIZE};
+use crate::deciders::{Silent, Verdict, Why, expected_size_bytes};
+use crate::java::string_compare;
+use crate::model::{Cluster, IndexIndex};
+use crate::nodes::CopyIndex;
+
+/// Where a copy goes, or why it does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Choice {
+    /// YES: there; THROTTLE: there, later.
+    pub verdict: Verdict,
+    /// The node, as the model numbers it.
+    pub node: Option<u32>,
+}
+
+impl Choice {
+    const NO: Choice = Choice {
+        verdict: Verdict::No,
+        node: None,
+    };
+
+    /// As it is noted on the copy; none for one that is allocated.
+    pub fn status(self) -> Option<AllocationStatus> {
+        match self.verdict {
+            Verdict::Yes => None,
+            Verdict::Throttle => Some(AllocationStatus::DecidersThrottled),
+            Verdict::No => Some(AllocationStatus::DecidersNo),
+        }
+    }
+}
+
+impl Balancer<'_, '_> {
+    /// Puts what is unassigned on the lightest nodes that may take it, primaries first; sets the rest
+    /// aside. Of equal replicas one is placed at a time, so that others have their turn.
+    pub(super) fn allocate_unassigned(&mut self) {
+        let mut turn = self.round.nodes.drain_unassigned();
+        if turn.is_empty() {
+            return;
+        }
+        let keys = self.priorities(&turn);
+        let key = |copy: &ShardCopy| (!copy.primary, keys[&copy.shard.index], copy.shard.shard);
+        turn.sort_by_cached_key(|handle| key(self.round.nodes.copy(*handle)));
+        let mut throttled = Throttled::new(self.model.node_count());
+        while !turn.is_empty() {
+            let mut next = Vec::new();
+            let mut rest = turn.into_iter().peekable();
+            while let Some(handle) = rest.next() {
+                let copy = *self.round.nodes.copy(handle);
+                let choice = self.choose(
+                    &copy,
+                    &throttled,
+                    self.round.debug,
+                    &mut Silent,
+                    |_, _, _, _| {},
+                );
+                let status = choice.status();
+                if let Some(node) = choice.node {
+                    self.place(handle, &copy, node, choice.verdict, &mut throttled);
+                }
+                if let Some(status) = status {
+                    self.round.nodes.ignore(handle, status);
+                }
+                if copy.primary {
+                    continue;
+                }
+                let same = |other: &CopyIndex| {
+                    let other = self.round.nodes.copy(*other);
+                    other.primary == copy.primary && other.shard == copy.shard
+                };
+                let mut equal = Vec::new();
+                while let Some(handle) = rest.next_if(same) {
+                    equal.push(handle);
+                }
+                match status {
+                    None => next.extend(equal),
+                    Some(status) => {
+                        for handle in equal {
+                            self.round.nodes.ignore(handle, status);
+                        }
+                    }
+                }
+            }
+            turn = next;
+        }
+    }
+
+    fn place(
+        &mut self,
+        handle: CopyIndex,
+        copy: &ShardCopy,
+        place: u32,
+        verdict: Verdict,
+        throttled: &mut Throttled,
+    ) {
+        let node = self.model.node(place);
+        if verdict == Verdict::Yes {
+            let bytes = expected_size_bytes(self.round.cluster, copy, UNKNOWN_SIZE);
+            self.round.nodes.initialize(handle, node, None, bytes);
+            self.model.add(place, self.round.nodes.copy(handle));
+        } else {
+            self.model.add(place, copy);
+            if self.round.can_allocate_node(node, &mut Silent) != Verdict::Yes {
+                throttled.add(place);
+            }
+        }
+    }
+
+    /// The lightest node that may take the copy, a YES before a THROTTLE. Nodes are walked in the order of
+    /// the model; a tie goes to the node whose highest primary of the index comes next after the copy's
+    /// shard, so that replicas of new indices are spread like a ring.
+    ///
+    /// In `debug` no node is passed over, which also makes a heavier node win over a lighter one that
+    /// comes before it: the server does so after commands, and when it explains.
+    pub(super) fn choose<W: Why>(
+        &mut self,
+        copy: &ShardCopy,
+        throttled: &Throttled,
+        debug: bool,
+        why: &mut W,
+        mut each: impl FnMut(u32, f32, Verdict, &mut W),
+    ) -> Choice {
+        if !debug {
+            let anywhere = self.round.can_allocate_anywhere(copy, &mut Silent);
+            if anywhere == Verdict::No || throttled.all() {
+                return Choice::NO;
+            }
+        }
+        let index = copy.shard.index;
+        self.select(index);
+        let mut lightest = f32::INFINITY;
+        let mut best = Choice::NO;
+        for node in self.model.nodes() {
+            if throttled.contains(node) && !debug {
+                continue;
+            }
+            let weight = self.weight(node, 1);
+            if weight > lightest && !debug {
+                continue;
+            }
+            let verdict = self.round.can_allocate(copy, self.model.node(node), why);
+            each(node, weight, verdict, why);
+            if verdict == Verdict::No {
+                continue;
+            }
+            let better = match best.node {
+                #[expect(clippy::float_cmp, reason = "as the server compares weights")]
+                Some(holder) if weight == lightest => {
+                    if verdict == best.verdict {
+                        self.comes_next(copy, node, holder)
+                    } else {
+                        verdict == Verdict::Yes
+                    }
+                }
+                _ => true,
+            };
+            if better {
+                lightest = weight;
+                best = Choice {
+                    verdict,
+                    node: Some(node),
+                };
+            }
+        }
+        best
+    }
+
+    /// Whether a node comes before the holder of an equal weight.
+    fn comes_next(&self, copy: &ShardCopy, node: u32, holder: u32) -> bool {
+        let shard = i64::from(copy.shard.shard);
+        let high = self.model.highest_primary(node, copy.shard.index);
+        let held = self.model.highest_primary(holder, copy.shard.index);
+        let same_side = (high > shard && held > shard) || (high < shard && held < shard);
+        (same_side && high < held) || (high > shard && held < shard)
+    }
+
+    /// The rank of each index among those with copies to allocate (`PriorityComparator`): higher priority,
+    /// then newer, then the name that sorts last.
+    fn priorities(&self, handles: &[CopyIndex]) -> HashMap<IndexIndex, u32> {
+        let cluster: &Cluster = self.round.cluster;
+        let of = |handle: &CopyIndex| self.round.nodes.copy(*handle).shard.index;
+        let mut indices: Vec<IndexIndex> = handles.iter().map(of).collect();
+        indices.sort_unstable();
+        indices.dedup();
+        indices.sort_by(|a, b| {
+            let (a, b) = (cluster.index(*a), cluster.index(*b));
+            let key = |settings: &crate::model::IndexSettings| {
+                (Reverse(settings.priority), Reverse(settings.creation_date))
+            };
+            key(&a.settings)
+                .cmp(&key(&b.settings))
+                .then_with(|| string_compare(&b.name, &a.name))
+        });
+        indices.into_iter().zip(0..).collect()
+    }
+}
+
+/// Nodes that take nothing more in this round.
+#[derive(Debug)]
+pub(super) struct Throttled {
+    nodes: Vec<bool>,
+    count: usize,
+}
+
+impl Throttled {
+    pub fn new(nodes: usize) -> Throttled {
+        Throttled {
+            nodes: vec![false; nodes],
+            count: 0,
+        }
+    }
+
+    fn add(&mut self, node: u32) {
+        let known = &mut self.nodes[node as usize];
+        self.count += usize::from(!*known);
+        *known = true;
+    }
+
+    fn contains(&self, node: u32) -> bool {
+        self.nodes[node as usize]
+    }
+
+    fn all(&self) -> bool {
+        self.count >= self.nodes.len()
+    }
+}

@@ -1,0 +1,320 @@
+//! What a reroute, and what operations on an index cost the master.
+//!
+//! Times come from a model with three coefficients ([`fit`]) for each step and version, fitted to
+//! processor time of the real allocation service (`crates/shards/data/measured.csv`, made by
+//! `benches/shards/measure.sh`). They are those of the machine that measured: the ratio of two
+//! predictions carries over, a millisecond only to a machine alike. Publishing a cluster state, writing
+//! it to disk and what nodes do with it come on top, and are not predicted.
+//!
+//! How many reroutes an operation takes follows from the server's tasks, those of 7.4.0:
+//! - create (`MetaDataCreateIndexService`): one reroute in the task; then the new copies report that
+//!   they have started (`ShardStateAction`), in batches of what arrived in the meantime, and after each
+//!   batch there is a reroute. Replicas begin after their primary has started.
+//! - delete (`MetaDataDeleteIndexService`): one reroute.
+//! - open (`MetaDataIndexStateService`): one reroute, in which the gateway begins to ask nodes what they
+//!   hold of the primaries (`GatewayAllocator`); another when they have answered; then starts as above;
+//!   and before replicas are allocated, the same question for them, and another reroute.
+//! - close: from 7.2 on all copies are allocated anew, with the steps of open. Before, the copies leave
+//!   the routing table: one reroute.
+
+pub mod fit;
+mod table;
+
+pub use fit::Fit;
+pub use table::{COEFFICIENTS, Coefficients};
+
+use crate::profile::Profile;
+
+/// What was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Step {
+    /// A reroute with nothing to do.
+    Reroute,
+    /// The reroute in the task that creates an index.
+    Create,
+    /// Copies of a new index reported as started; up to 7.3 with the reroute, from 7.4 on without.
+    Start,
+    /// The reroute in the task that deletes an index.
+    Delete,
+}
+
+impl Step {
+    /// All steps.
+    pub const ALL: [Self; 4] = [Self::Reroute, Self::Create, Self::Start, Self::Delete];
+
+    /// Its name in the measurements.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reroute => "reroute",
+            Self::Create => "create",
+            Self::Start => "start",
+            Self::Delete => "delete",
+        }
+    }
+
+    /// The step of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|step| step.name() == name)
+    }
+}
+
+/// A cluster, as far as the cost depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Data nodes, at least 1.
+    pub data_nodes: u32,
+    /// Copies of shards, primaries and replicas, of open and closed indices.
+    pub copies: u64,
+    /// Those of closed indices among them.
+    pub closed_copies: u64,
+    /// Whether the disk decider adds up relocations: `cluster.routing.allocation.disk.threshold_enabled`
+    /// and `include_relocations` are both true (the default). Without, nothing is scanned.
+    pub disk_scan: bool,
+}
+
+impl Shape {
+    /// Copies that this version's routing table holds.
+    pub fn routed(&self, profile: &Profile) -> u64 {
+        if profile.closed_in_table {
+            self.copies
+        } else {
+            self.copies.saturating_sub(self.closed_copies)
+        }
+    }
+
+    /// The same cluster with so many open copies more.
+    #[must_use]
+    pub fn grown(&self, copies: u64) -> Self {
+        Self {
+            copies: self.copies.saturating_add(copies),
+            ..*self
+        }
+    }
+}
+
+/// The index that is created, deleted, opened or closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexShape {
+    /// Primaries.
+    pub primaries: u32,
+    /// Replicas of each.
+    pub replicas: u32,
+}
+
+impl IndexShape {
+    /// Replicas of each that find a node of their own.
+    fn placed_replicas(self, data_nodes: u32) -> u64 {
+        u64::from(self.replicas.min(data_nodes.saturating_sub(1)))
+    }
+
+    /// Copies that find a node.
+    fn placed(self, data_nodes: u32) -> u64 {
+        u64::from(self.primaries) * (1 + self.placed_replicas(data_nodes))
+    }
+}
+
+/// What one step takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Prediction {
+    /// Processor time of the master, milliseconds.
+    pub ms: f64,
+    /// By which factor the worst held-back size was off when the model was checked.
+    pub held_back_factor: f64,
+    /// Whether the cluster is larger, or has more or fewer nodes, than any that was measured.
+    pub extrapolated: bool,
+}
+
+/// Predicts a step on a cluster.
+///
+/// # Panics
+/// If the coefficients lack a profile's version: a test sees to it that they do not.
+pub fn predict(profile: &Profile, step: Step, shape: &Shape) -> Prediction {
+    let coefficients = COEFFICIENTS
+        .iter()
+        .find(|row| row.version == profile.measured && row.step == step)
+        .expect("every profile was measured");
+    let copies = shape.routed(profile);
+    let mut fit = coefficients.fit;
+    if !shape.disk_scan {
+        fit.scan_ms = 0.0;
+    }
+    let mut prediction = Prediction {
+        ms: fit.ms(copies, shape.data_nodes),
+        held_back_factor: coefficients.held_back_factor,
+        extrapolated: !(table::COPIES_MIN..=table::COPIES_MAX).contains(&copies)
+            || !(table::NODES_MIN..=table::NODES_MAX).contains(&shape.data_nodes),
+    };
+    // 7.2 and 7.3 stand on the code of 7.4, but for the reroute that was still part of starting copies.
+    let measured_without = crate::profile::PROFILES
+        .iter()
+        .any(|other| other.measured == profile.measured && other.follow_up_reroute);
+    if step == Step::Start && !profile.follow_up_reroute && measured_without {
+        let reroute = predict(profile, Step::Reroute, shape);
+        prediction.ms += reroute.ms;
+        prediction.held_back_factor = prediction.held_back_factor.max(reroute.held_back_factor);
+    }
+    prediction
+}
+
+/// An operation on an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// Create it.
+    Create,
+    /// Delete it.
+    Delete,
+    /// Open it.
+    Open,
+    /// Close it.
+    Close,
+}
+
+impl Operation {
+    /// All operations.
+    pub const ALL: [Self; 4] = [Self::Create, Self::Delete, Self::Open, Self::Close];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Delete => "delete",
+            Self::Open => "open",
+            Self::Close => "close",
+        }
+    }
+}
+
+/// One way an operation may go.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Course {
+    /// Reroutes.
+    pub reroutes: u64,
+    /// Batches of started copies.
+    pub start_batches: u64,
+    /// Processor time of the master for all of it, milliseconds.
+    pub ms: f64,
+}
+
+/// What an operation takes until all its copies have started.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OperationCost {
+    /// The operation.
+    pub operation: Operation,
+    /// Where all copies that recover at once report at once: the fewest reroutes.
+    pub least: Course,
+    /// Where each copy reports alone and has a reroute to itself: the most.
+    pub most: Course,
+}
+
+/// Primaries that recover at once on a node (`node_initial_primaries_recoveries`).
+const PRIMARIES_AT_ONCE: u64 = 4;
+/// Replicas that recover at once on a node (`node_concurrent_incoming_recoveries`).
+const REPLICAS_AT_ONCE: u64 = 2;
+
+/// What the operations take on a cluster, one after another from the same state.
+pub fn operations(profile: &Profile, shape: &Shape, index: IndexShape) -> Vec<OperationCost> {
+    Operation::ALL
+        .into_iter()
+        .map(|operation| cost(profile, shape, index, operation))
+        .collect()
+}
+
+fn cost(
+    profile: &Profile,
+    shape: &Shape,
+    index: IndexShape,
+    operation: Operation,
+) -> OperationCost {
+    let nodes = u64::from(shape.data_nodes.max(1));
+    let primaries = u64::from(index.primaries);
+    let replicas = primaries * index.placed_replicas(shape.data_nodes);
+    let waves = Batches {
+        starts: primaries.div_ceil(PRIMARIES_AT_ONCE * nodes)
+            + replicas.div_ceil(REPLICAS_AT_ONCE * nodes),
+        answers: 1 + u64::from(replicas > 0),
+    };
+    let single = Batches {
+        starts: index.placed(shape.data_nodes),
+        answers: primaries + if replicas > 0 { primaries } else { 0 },
+    };
+    let with_index = shape.grown(primaries * (1 + u64::from(index.replicas)));
+    let course = |batches: Batches| match operation {
+        Operation::Create => started(profile, &with_index, batches.starts, 0),
+        Operation::Open => {
+            let grown = if profile.closed_in_table {
+                shape
+            } else {
+                &with_index
+            };
+            started(profile, grown, batches.starts, batches.answers)
+        }
+        Operation::Close if profile.closed_in_table => {
+            started(profile, shape, batches.starts, batches.answers)
+        }
+        Operation::Close | Operation::Delete => alone(profile, shape),
+    };
+    OperationCost {
+        operation,
+        least: course(waves),
+        most: course(single),
+    }
+}
+
+/// How reports of nodes fall into batches.
+#[derive(Clone, Copy)]
+struct Batches {
+    /// Batches of started copies.
+    starts: u64,
+    /// Batches of answers to the gateway.
+    answers: u64,
+}
+
+/// One reroute without what it takes away.
+fn alone(profile: &Profile, shape: &Shape) -> Course {
+    Course {
+        reroutes: 1,
+        start_batches: 0,
+        ms: predict(profile, Step::Delete, shape).ms,
+    }
+}
+
+/// A reroute with new copies in the table, one for each batch of the gateway's answers, and one for
+/// each batch of starts.
+fn started(profile: &Profile, shape: &Shape, starts: u64, answers: u64) -> Course {
+    let ms = |step| predict(profile, step, shape).ms;
+    let each_start = if profile.follow_up_reroute {
+        ms(Step::Start) + ms(Step::Reroute)
+    } else {
+        ms(Step::Start)
+    };
+    #[expect(clippy::cast_precision_loss, reason = "batches are few")]
+    let time = ms(Step::Create) + answers as f64 * ms(Step::Create) + starts as f64 * each_start;
+    Course {
+        reroutes: 1 + answers + starts,
+        start_batches: starts,
+        ms: time,
+    }
+}
+
+/// Whether a step of a measured version scans, so that its times may have a square term.
+pub fn scans(measured: &str, step: Step) -> bool {
+    let mut standing_on = crate::profile::PROFILES
+        .iter()
+        .filter(|profile| profile.measured == measured);
+    standing_on.clone().any(|profile| profile.scans)
+        // Where the reroute is a task of its own, starting copies asks no decider.
+        && (step != Step::Start || standing_on.all(|profile| !profile.follow_up_reroute))
+}
+
+/// Sizes that were measured, for people: copies and data nodes, from and to.
+pub const fn measured_range() -> (u64, u64, u32, u32) {
+    (
+        table::COPIES_MIN,
+        table::COPIES_MAX,
+        table::NODES_MIN,
+        table::NODES_MAX,
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+use super::fit::{Measured, fit, hold_back, read_csv, worst_factor};
+use super::*;
+use crate::profile::{PROFILES, V6_8, V7_0, V7_2, V7_4, V7_17};
+
+const MEASURED: &str = include_str!("../../data/measured.csv");
+
+const TWO_NODES: Shape = Shape {
+    data_nodes: 2,
+    copies: 2000,
+    closed_copies: 0,
+    disk_scan: true,
+};
+const FIVE_PRIMARIES: IndexShape = IndexShape {
+    primaries: 5,
+    replicas: 0,
+};
+
+fn operation(
+    profile: &Profile,
+    shape: &Shape,
+    index: IndexShape,
+    which: Operation,
+) -> OperationCost {
+    let all = operations(profile, shape, index);
+    all.into_iter()
+        .find(|cost| cost.operation == which)
+        .expect("all operations")
+}
+
+#[test]
+fn the_table_is_what_the_measurements_give() {
+    let rows = read_csv(MEASURED).unwrap();
+    let mut seen = 0;
+    for coefficients in COEFFICIENTS {
+        let of =
+            |row: &&Measured| row.version == coefficients.version && row.step == coefficients.step;
+        let rows: Vec<&Measured> = rows.iter().filter(of).collect();
+        let scan = scans(coefficients.version, coefficients.step);
+        let found = fit(&rows, scan).expect("measured");
+        for row in &rows {
+            let ratio = found.ms(row.routed_copies, row.nodes)
+                / coefficients.fit.ms(row.routed_copies, row.nodes);
+            assert!(
+                (ratio - 1.0).abs() < 1e-3,
+                "{coefficients:?} is not {found:?}"
+            );
+        }
+        let worst = worst_factor(&hold_back(&rows, scan)).unwrap();
+        assert!(
+            (worst - coefficients.held_back_factor).abs() < 0.006,
+            "{coefficients:?}: {worst}"
+        );
+        seen += rows.len();
+    }
+    assert_eq!(
+        seen,
+        rows.len(),
+        "every measurement belongs to a row of the table"
+    );
+    let (least, most, nodes_least, nodes_most) = measured_range();
+    for row in &rows {
+        assert!((least..=most).contains(&row.routed_copies));
+        assert!((nodes_least..=nodes_most).contains(&row.nodes));
+    }
+}
+
+#[test]
+fn every_step_of_every_profile_can_be_predicted() {
+    for profile in PROFILES {
+        for step in Step::ALL {
+            assert!(predict(profile, step, &TWO_NODES).ms > 0.0);
+        }
+    }
+}
+
+#[test]
+fn scanning_grows_with_the_square_and_kept_sets_with_the_size() {
+    let at = |profile, copies| {
+        let shape = Shape {
+            copies,
+            ..TWO_NODES
+        };
+        predict(profile, Step::Reroute, &shape).ms
+    };
+    // Between 100,000 and 200,000 copies nothing but the leading term counts.
+    for profile in [&V6_8, &V7_0, &V7_4] {
+        let ratio = at(profile, 200_000) / at(profile, 100_000);
+        assert!(
+            (3.8..=4.0).contains(&ratio),
+            "{}: {ratio}",
+            profile.versions
+        );
+    }
+    let ratio = at(&V7_17, 200_000) / at(&V7_17, 100_000);
+    assert!((1.9..=2.0).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn without_the_disk_deciders_question_nothing_is_scanned() {
+    let shape = Shape {
+        copies: 100_000,
+        ..TWO_NODES
+    };
+    let asked = predict(&V7_4, Step::Reroute, &shape).ms;
+    let unasked = predict(
+        &V7_4,
+        Step::Reroute,
+        &Shape {
+            disk_scan: false,
+            ..shape
+        },
+    )
+    .ms;
+    assert!(unasked < asked / 10.0, "{unasked} {asked}");
+    // Nor with a single data node.
+    let single = predict(
+        &V7_4,
+        Step::Reroute,
+        &Shape {
+            data_nodes: 1,
+            ..shape
+        },
+    )
+    .ms;
+    assert!((single - unasked).abs() < 1e-9);
+}
+
+#[test]
+fn closed_indices_count_from_7_2_on() {
+    let shape = Shape {
+        copies: 50_000,
+        closed_copies: 45_000,
+        ..TWO_NODES
+    };
+    assert_eq!(shape.routed(&V7_0), 5000);
+    assert_eq!(shape.routed(&V7_2), 50_000);
+}
+
+#[test]
+fn what_was_never_measured_is_told() {
+    let (_, most, _, most_nodes) = measured_range();
+    let at = |copies, data_nodes| {
+        let shape = Shape {
+            data_nodes,
+            copies,
+            ..TWO_NODES
+        };
+        predict(&V7_4, Step::Reroute, &shape).extrapolated
+    };
+    assert!(!at(most, 2));
+    assert!(at(most + 1, 2));
+    assert!(at(most, most_nodes + 1));
+    assert!(at(0, 2));
+}
+
+#[test]
+fn reroutes_of_a_creation() {
+    // Five primaries on two nodes recover at once (four on each node are allowed): the task's reroute,
+    // then one after the batch of starts. If each reports alone: five more.
+    let cost = operation(&V7_4, &TWO_NODES, FIVE_PRIMARIES, Operation::Create);
+    assert_eq!((cost.least.reroutes, cost.least.start_batches), (2, 1));
+    assert_eq!((cost.most.reroutes, cost.most.start_batches), (6, 5));
+    // With a replica each they follow, two at a time on each of two nodes: two waves more.
+    let replicated = IndexShape {
+        replicas: 1,
+        ..FIVE_PRIMARIES
+    };
+    let cost = operation(&V7_4, &TWO_NODES, replicated, Operation::Create);
+    assert_eq!(cost.least.reroutes, 1 + 1 + 2);
+    assert_eq!(cost.most.reroutes, 1 + 10);
+    // A second replica finds no node.
+    let twice = IndexShape {
+        replicas: 2,
+        ..FIVE_PRIMARIES
+    };
+    assert_eq!(
+        operation(&V7_4, &TWO_NODES, twice, Operation::Create)
+            .most
+            .reroutes,
+        11
+    );
+    // Twenty primaries on two nodes: eight at once.
+    let many = IndexShape {
+        primaries: 20,
+        replicas: 0,
+    };
+    assert_eq!(
+        operation(&V7_4, &TWO_NODES, many, Operation::Create)
+            .least
+            .reroutes,
+        1 + 3
+    );
+}
+
+#[test]
+fn reroutes_of_the_other_operations() {
+    let reroutes = |profile, which| {
+        let index = IndexShape {
+            primaries: 5,
+            replicas: 1,
+        };
+        let cost = operation(profile, &TWO_NODES, index, which);
+        (cost.least.reroutes, cost.most.reroutes)
+    };
+    assert_eq!(reroutes(&V7_4, Operation::Delete), (1, 1));
+    // The task's, two after answers of nodes (primaries, replicas), three waves of starts; or one for
+    // each of five and five answers and ten starts.
+    assert_eq!(reroutes(&V7_4, Operation::Open), (1 + 2 + 3, 1 + 10 + 10));
+    assert_eq!(
+        reroutes(&V7_4, Operation::Close),
+        reroutes(&V7_4, Operation::Open)
+    );
+    // Before 7.2 closing takes the index out of the routing table.
+    assert_eq!(reroutes(&V7_0, Operation::Close), (1, 1));
+    assert_eq!(reroutes(&V7_0, Operation::Open), (6, 21));
+}
+
+#[test]
+fn a_reroute_belongs_to_starting_before_7_4_and_follows_it_from_then_on() {
+    // Both stand on the same measurements, so the whole creation takes the same.
+    let index = IndexShape {
+        primaries: 5,
+        replicas: 1,
+    };
+    let before = operation(&V7_2, &TWO_NODES, index, Operation::Create);
+    let after = operation(&V7_4, &TWO_NODES, index, Operation::Create);
+    assert!((before.least.ms - after.least.ms).abs() < 1e-9);
+    assert!((before.most.ms - after.most.ms).abs() < 1e-9);
+    let start = |profile| predict(profile, Step::Start, &TWO_NODES).ms;
+    let reroute = predict(&V7_4, Step::Reroute, &TWO_NODES).ms;
+    assert!((start(&V7_2) - start(&V7_4) - reroute).abs() < 1e-9);
+}

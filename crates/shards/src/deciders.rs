@@ -1,0 +1,222 @@
+//! The deciders: whether a copy may go to a node, stay there, or be moved for balance.
+//!
+//! Sixteen of them, asked in the order of `ClusterModule.createDeciders` of 7.4.0. Each is a file or part
+//! of one, and answers through [`Why`], so that decisions in bulk make no text.
+
+mod activity;
+mod awareness;
+pub(crate) mod decision;
+mod disk;
+mod enable;
+mod filter;
+mod filters;
+mod limits;
+mod pattern;
+mod prepared;
+mod recovery;
+mod same_shard;
+mod words;
+
+pub use decision::{Decision, Reason, Silent, Told, Verdict, Why};
+pub use disk::expected_size_bytes;
+pub use filters::{Join, matches};
+pub use pattern::simple_match;
+pub use prepared::Deciders;
+
+use crate::copy::ShardCopy;
+use crate::model::{Index, IndexIndex, Node, NodeIndex, ShardId};
+use crate::service::Allocation;
+
+/// Asks deciders in turn; the first NO ends it where no reasons are heard.
+macro_rules! ask {
+    ($why:ident: $($question:expr),+ $(,)?) => {{
+        let mut all = Verdict::Yes;
+        $(
+            all = all.and($question);
+            if all == Verdict::No && !decision::on($why) {
+                return all;
+            }
+        )+
+        all
+    }};
+}
+
+/// What the deciders say, all together (`AllocationDeciders`).
+impl<'a> Allocation<'a> {
+    pub(crate) fn index(&self, index: IndexIndex) -> &'a Index {
+        self.cluster.index(index)
+    }
+
+    pub(crate) fn node(&self, node: NodeIndex) -> &'a Node {
+        self.cluster.node(node)
+    }
+
+    fn is_ignored<W: Why>(&self, shard: ShardId, node: NodeIndex, why: &mut W) -> bool {
+        let ignored = self.is_node_ignored(shard, node);
+        if ignored && W::ON {
+            why.hear(Reason {
+                verdict: Verdict::No,
+                decider: None,
+                explanation: None,
+            });
+        }
+        ignored
+    }
+
+    /// Whether the copy may be put on the node.
+    pub fn can_allocate<W: Why>(&self, copy: &ShardCopy, node: NodeIndex, why: &mut W) -> Verdict {
+        if self.is_ignored(copy.shard, node, why) {
+            return Verdict::No;
+        }
+        ask!(why:
+            recovery::max_retry(self, copy, why),
+            recovery::resize(self, copy, Some(node), why),
+            activity::replica_after_primary(self, copy, why),
+            enable::allocate(self, copy, why),
+            recovery::node_version(self, copy, node, why),
+            recovery::snapshot_in_progress(self, copy, why),
+            recovery::restore_in_progress(self, copy, why),
+            filter::allocate(self, copy, node, why),
+            same_shard::allocate(self, copy, node, why),
+            disk::allocate(self, copy, node, why),
+            limits::throttling(self, copy, node, why),
+            limits::shards_limit(self, copy, node, true, why),
+            awareness::under_capacity(self, copy, node, true, why),
+        )
+    }
+
+    /// Whether a started copy may stay on its node.
+    pub fn can_remain<W: Why>(&self, copy: &ShardCopy, node: NodeIndex, why: &mut W) -> Verdict {
+        if self.is_ignored(copy.shard, node, why) {
+            return Verdict::No;
+        }
+        ask!(why:
+            filter::remain(self, copy, node, why),
+            disk::remain(self, copy, node, why),
+            limits::shards_limit(self, copy, node, false, why),
+            awareness::under_capacity(self, copy, node, false, why),
+        )
+    }
+
+    /// Whether, as things are, every copy may stay where it is for reasons that need no look at it: proven
+    /// node by node. A `false` proves nothing.
+    pub fn all_can_remain(&self) -> bool {
+        self.ignores_nothing()
+            && self.deciders.limits_nothing()
+            && self
+                .nodes
+                .order()
+                .iter()
+                .all(|&node| disk::all_remain(self, node))
+    }
+
+    /// Whether the copy may be put anywhere at all.
+    pub fn can_allocate_anywhere<W: Why>(&self, copy: &ShardCopy, why: &mut W) -> Verdict {
+        ask!(why:
+            recovery::max_retry(self, copy, why),
+            recovery::resize(self, copy, None, why),
+            activity::replica_after_primary(self, copy, why),
+            enable::allocate(self, copy, why),
+            recovery::restore_in_progress(self, copy, why),
+        )
+    }
+
+    /// Whether any copy of the index may be put on the node.
+    pub fn can_allocate_index<W: Why>(
+        &self,
+        index: IndexIndex,
+        node: NodeIndex,
+        why: &mut W,
+    ) -> Verdict {
+        filter::index(self, index, node, why)
+    }
+
+    /// Whether the node may take any copy at all.
+    pub fn can_allocate_node<W: Why>(&self, node: NodeIndex, why: &mut W) -> Verdict {
+        limits::node_limit(self, node, why)
+    }
+
+    /// Whether the copy may be moved for balance, wherever to.
+    pub fn can_rebalance<W: Why>(&self, copy: &ShardCopy, why: &mut W) -> Verdict {
+        ask!(why:
+            activity::rebalance_only_when_active(self, copy, why),
+            activity::cluster_rebalance(self, why),
+            activity::concurrent_rebalance(self, why),
+            enable::rebalance(self, copy, why),
+            recovery::snapshot_in_progress(self, copy, why),
+        )
+    }
+
+    /// Whether anything may be moved for balance.
+    pub fn can_rebalance_cluster<W: Why>(&self, why: &mut W) -> Verdict {
+        ask!(why:
+            activity::cluster_rebalance(self, why),
+            activity::concurrent_rebalance(self, why),
+            enable::rebalance_cluster(self, why),
+        )
+    }
+
+    /// Whether an unassigned primary may be put on a node that has its data, if need be by force.
+    ///
+    /// Most deciders give way; those that know the copy would be useless there do not.
+    pub fn can_force_allocate_primary<W: Why>(
+        &self,
+        copy: &ShardCopy,
+        node: NodeIndex,
+        why: &mut W,
+    ) -> Verdict {
+        debug_assert!(copy.primary && copy.is_unassigned());
+        if self.is_ignored(copy.shard, node, why) {
+            return Verdict::No;
+        }
+        ask!(why:
+            recovery::max_retry(self, copy, why),
+            recovery::resize(self, copy, Some(node), why),
+            self.forced(copy, node, why, |why| activity::replica_after_primary(self, copy, why)),
+            self.forced(copy, node, why, |why| enable::allocate(self, copy, why)),
+            self.forced(copy, node, why, |why| recovery::node_version(self, copy, node, why)),
+            self.forced(copy, node, why, |why| recovery::snapshot_in_progress(self, copy, why)),
+            recovery::restore_in_progress(self, copy, why),
+            self.forced(copy, node, why, |why| filter::allocate(self, copy, node, why)),
+            same_shard::same_node(self, copy, node, why),
+            self.forced(copy, node, why, |why| disk::allocate(self, copy, node, why)),
+            self.forced(copy, node, why, |why| limits::throttling(self, copy, node, why)),
+            self.forced(copy, node, why, |why| limits::shards_limit(self, copy, node, true, why)),
+            self.forced(copy, node, why, |why| {
+                awareness::under_capacity(self, copy, node, true, why)
+            }),
+        )
+    }
+
+    /// A NO that gives way to force (`AllocationDecider.canForceAllocatePrimary`).
+    fn forced<W: Why>(
+        &self,
+        copy: &ShardCopy,
+        node: NodeIndex,
+        why: &mut W,
+        question: impl FnOnce(&mut W) -> Verdict,
+    ) -> Verdict {
+        let mark = why.mark();
+        let verdict = question(why);
+        if verdict != Verdict::No {
+            return verdict;
+        }
+        if W::ON {
+            let decider = why.take_back(mark);
+            let (shard, node) = (self.shown(copy.shard), &self.node(node).id);
+            why.hear(Reason {
+                verdict: Verdict::Yes,
+                decider,
+                explanation: Some(format!(
+                    "the primary of {shard} may be put on node [{node}] by force, since its data is there"
+                )),
+            });
+        }
+        Verdict::Yes
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! Deciders that wait for other copies: `ReplicaAfterPrimaryActive`, `RebalanceOnlyWhenActive`,
+//! `ClusterRebalance`, `ConcurrentRebalance`.
+
+use super::decision::answer;
+use super::{Verdict, Why};
+use crate::copy::ShardCopy;
+use crate::model::AllowRebalance;
+use crate::service::Allocation;
+
+/// A replica needs an active primary to recover from.
+pub(super) fn replica_after_primary<W: Why>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    why: &mut W,
+) -> Verdict {
+    const NAME: &str = "replica_after_primary_active";
+    if copy.primary {
+        return answer!(why, Yes, NAME, "this is a primary");
+    }
+    if round.nodes.active_primary(copy.shard).is_none() {
+        return answer!(
+            why,
+            No,
+            NAME,
+            "the primary that this replica needs is not active yet"
+        );
+    }
+    answer!(why, Yes, NAME, "the primary of this replica is active")
+}
+
+/// All copies of a shard have to be active before one of them moves for balance.
+pub(super) fn rebalance_only_when_active<W: Why>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    why: &mut W,
+) -> Verdict {
+    const NAME: &str = "rebalance_only_when_active";
+    let replicas = round.index(copy.shard.index).replicas;
+    if round.nodes.all_replicas_active(copy.shard, replicas) {
+        return answer!(why, Yes, NAME, "all copies of this shard are active");
+    }
+    answer!(
+        why,
+        No,
+        NAME,
+        "not all of the {} copies of this shard are active",
+        u64::from(replicas) + 1
+    )
+}
+
+/// `cluster.routing.allocation.allow_rebalance`.
+pub(super) fn cluster_rebalance<W: Why>(round: &Allocation<'_>, why: &mut W) -> Verdict {
+    const NAME: &str = "cluster_rebalance";
+    const SETTING: &str = "cluster.routing.allocation.allow_rebalance";
+    match round.cluster.settings.allow_rebalance {
+        AllowRebalance::IndicesPrimariesActive => {
+            const VALUE: &str = "indices_primaries_active";
+            if round.nodes.has_unassigned_primaries() {
+                return answer!(
+                    why,
+                    No,
+                    NAME,
+                    "a primary is unassigned; cluster setting [{SETTING}={VALUE}]"
+                );
+            }
+            if round.nodes.has_inactive_primaries() {
+                return answer!(
+                    why,
+                    No,
+                    NAME,
+                    "a primary is not active; cluster setting [{SETTING}={VALUE}]"
+                );
+            }
+            answer!(why, Yes, NAME, "all primaries are active")
+        }
+        AllowRebalance::IndicesAllActive => {
+            const VALUE: &str = "indices_all_active";
+            if round.nodes.has_unassigned_copies() {
+                return answer!(
+                    why,
+                    No,
+                    NAME,
+                    "a copy is unassigned; cluster setting [{SETTING}={VALUE}]"
+                );
+            }
+            if round.nodes.has_inactive_copies() {
+                return answer!(
+                    why,
+                    No,
+                    NAME,
+                    "a copy is not active; cluster setting [{SETTING}={VALUE}]"
+                );
+            }
+            answer!(why, Yes, NAME, "all copies are active")
+        }
+        AllowRebalance::Always => {
+            answer!(
+                why,
+                Yes,
+                NAME,
+                "allowed at any time; cluster setting [{SETTING}=always]"
+            )
+        }
+    }
+}
+
+/// `cluster.routing.allocation.cluster_concurrent_rebalance`: how many copies move at a time.
+pub(super) fn concurrent_rebalance<W: Why>(round: &Allocation<'_>, why: &mut W) -> Verdict {
+    const NAME: &str = "concurrent_rebalance";
+    const SETTING: &str = "cluster.routing.allocation.cluster_concurrent_rebalance";
+    let limit = round.cluster.settings.cluster_concurrent_rebalance;
+    if limit == -1 {
+        return answer!(
+            why,
+            Yes,
+            NAME,
+            "any number of copies may move; cluster setting [{SETTING}=-1]"
+        );
+    }
+    let moving = round.nodes.relocating_count();
+    if i64::from(moving) >= i64::from(limit) {
+        return answer!(
+            why,
+            Throttle,
+            NAME,
+            "[{moving}] copies are moving, which is the most at a time; cluster setting [{SETTING}={limit}]"
+        );
+    }
+    answer!(
+        why,
+        Yes,
+        NAME,
+        "[{moving}] copies are moving; cluster setting [{SETTING}={limit}]"
+    )
+}

@@ -1,0 +1,99 @@
+//! `AwarenessAllocationDecider`: copies of a shard are spread over the values of node attributes.
+
+use super::decision::answer;
+use super::{Verdict, Why};
+use crate::copy::ShardCopy;
+use crate::model::NodeIndex;
+use crate::service::Allocation;
+
+const NAME: &str = "awareness";
+const SETTING: &str = "cluster setting [cluster.routing.allocation.awareness.attributes";
+
+/// Whether the node's value of each attribute holds no more copies than its share: if the copy were
+/// `moving` there, or as things are.
+pub(super) fn under_capacity<W: Why>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    node: NodeIndex,
+    moving: bool,
+    why: &mut W,
+) -> Verdict {
+    let attributes = &round.deciders.awareness;
+    if attributes.is_empty() {
+        return answer!(why, Yes, NAME, "no attributes to be aware of; {SETTING}=]");
+    }
+    let wanted = u64::from(round.index(copy.shard.index).replicas) + 1;
+    // Relocation targets count, for there the copy is going to be; sources do not.
+    let counted = || {
+        let copies = round.nodes.assigned_copies(copy.shard);
+        let counted = copies.filter(|copy| copy.is_started() || copy.is_initializing());
+        counted.filter_map(|copy| copy.node)
+    };
+    for attribute in attributes {
+        let Some(value) = attribute.values[node.at()] else {
+            return answer!(
+                why,
+                No,
+                NAME,
+                "the node lacks the attribute [{}]; {SETTING}={}]",
+                attribute.name,
+                round.cluster.settings.awareness_attributes.join(",")
+            );
+        };
+        let holds = |value: Option<u32>| counted().any(|node| attribute.values[node.at()] == value);
+        let here = counted()
+            .filter(|node| attribute.values[node.at()] == Some(value))
+            .count();
+        let mut here = i64::try_from(here).unwrap_or(i64::MAX);
+        // What moving the copy adds to the counts: one at its new place, one less at its old place if
+        // that has any. A value once counted stays known, even at zero.
+        let mut known = [None; 2];
+        if moving {
+            let at = if copy.is_relocating() {
+                copy.relocating
+            } else {
+                copy.node
+            };
+            match at {
+                Some(at) if at == node => {}
+                Some(at) => {
+                    let old = attribute.values[at.at()];
+                    if old == Some(value) && here > 0 {
+                        here -= 1;
+                    }
+                    here += 1;
+                    known = [Some(old), Some(Some(value))];
+                }
+                None => {
+                    here += 1;
+                    known = [Some(Some(value)), None];
+                }
+            }
+        }
+        let missing = attribute
+            .forced
+            .iter()
+            .map(|value| Some(*value))
+            .filter(|value| !known.contains(&Some(*value)) && !holds(*value));
+        let values = u64::from(attribute.distinct) + missing.count() as u64;
+        let most = wanted.div_ceil(values.max(1));
+        if here > i64::try_from(most).unwrap_or(i64::MAX) {
+            return answer!(
+                why,
+                No,
+                NAME,
+                "[{here}] of [{wanted}] copies would be on nodes with this value of [{}], at most \
+                 [{most}] may, since there are [{values}] values; {SETTING}={}]",
+                attribute.name,
+                round.cluster.settings.awareness_attributes.join(",")
+            );
+        }
+    }
+    answer!(
+        why,
+        Yes,
+        NAME,
+        "the copies are spread as they should be; {SETTING}={}]",
+        round.cluster.settings.awareness_attributes.join(",")
+    )
+}

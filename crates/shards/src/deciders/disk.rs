@@ -1,0 +1,239 @@
+//! `DiskThresholdDecider`: no copy to a node above the low watermark, none stays above the high one.
+//!
+//! Arithmetic is the server's: whole bytes that wrap, percentages in double.
+
+use super::decision::answer;
+use super::prepared::sizes_of_primaries;
+use super::words::Bytes;
+use super::{Verdict, Why};
+use crate::copy::{RecoverySource, ShardCopy};
+use crate::engine::{Disk, Sums};
+use crate::model::{Cluster, DiskUsage, IndexState, NodeIndex, Watermark};
+use crate::service::Allocation;
+
+const NAME: &str = "disk_threshold";
+const LOW: &str = "cluster setting [cluster.routing.allocation.disk.watermark.low";
+const HIGH: &str = "cluster setting [cluster.routing.allocation.disk.watermark.high";
+
+/// How large a copy is going to be, bytes: as its shard is now, or as the shards together that it is made
+/// from; the default where that is not known (`getExpectedShardSize`).
+#[must_use]
+pub fn expected_size_bytes(cluster: &Cluster, copy: &ShardCopy, default: i64) -> i64 {
+    let known = |shard, primary| cluster.info.as_ref()?.size_bytes(shard, primary);
+    let index = cluster.index(copy.shard.index);
+    let Some(source) = index
+        .resize_source
+        .filter(|_| !copy.is_active() && copy.recovery == Some(RecoverySource::LocalShards))
+    else {
+        return known(copy.shard, copy.primary).unwrap_or(default);
+    };
+    let from = cluster.indices.get(source.at());
+    let Some(from) = from.filter(|from| from.state != IndexState::Deleted) else {
+        return default;
+    };
+    let shard = copy.shard.shard;
+    let shards = if from.shards > index.shards {
+        let factor = from.shards / index.shards.max(1);
+        let first = shard.saturating_mul(factor);
+        first..first.saturating_add(factor)
+    } else {
+        let shard = shard / (index.shards / from.shards.max(1)).max(1);
+        shard..shard.saturating_add(1)
+    };
+    let size = |shard, primary| known(shard, primary).unwrap_or(0);
+    match sizes_of_primaries(&cluster.routing, source, shards, size) {
+        0 => default,
+        bytes => bytes,
+    }
+}
+
+/// Why disks do not matter, if they do not.
+fn irrelevant(round: &Allocation<'_>, known: bool) -> Option<&'static str> {
+    if !round.cluster.settings.disk_threshold_enabled {
+        Some("cluster setting [cluster.routing.allocation.disk.threshold_enabled=false]")
+    } else if round.cluster.data_node_count() <= 1 {
+        Some("there is one data node only")
+    } else if round.cluster.info.is_none() {
+        Some("nothing is known about disks")
+    } else if !known {
+        Some("no disk usage is known")
+    } else {
+        None
+    }
+}
+
+/// The usage of a node's disk, with what is moving there, or away, counted in.
+fn usage(round: &Allocation<'_>, node: NodeIndex, disk: Disk) -> DiskUsage {
+    let disks = &round.deciders.disks;
+    let mut usage = match disk {
+        Disk::Least => disks.least[node.at()],
+        Disk::Most => disks.most[node.at()],
+    };
+    if round.cluster.settings.include_relocations {
+        let moving = round
+            .deciders
+            .engine
+            .relocating_bytes(round, node, disk, usage.path);
+        usage.free_bytes = usage.free_bytes.wrapping_sub(moving);
+    }
+    usage
+}
+
+/// Whether a copy may be put on a node, going by its path with the most space.
+pub(super) fn allocate<W: Why>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    node: NodeIndex,
+    why: &mut W,
+) -> Verdict {
+    if let Some(reason) = irrelevant(round, round.deciders.disks.most_known) {
+        return answer!(why, Yes, NAME, "{reason}");
+    }
+    let settings = &round.cluster.settings;
+    let (low, high) = (&settings.watermark_low, &settings.watermark_high);
+    let usage = usage(round, node, Disk::Most);
+    let free_percent = usage.free_percent();
+
+    // A new and empty primary needs no room yet.
+    let empty =
+        copy.primary && !copy.is_active() && copy.recovery == Some(RecoverySource::EmptyStore);
+    let short_of_bytes = usage.free_bytes < low.free_bytes;
+    if short_of_bytes || free_percent < low.free_percent {
+        if !empty {
+            return below(LOW, low, usage, short_of_bytes, why);
+        }
+        let room = if short_of_bytes {
+            usage.free_bytes > high.free_bytes
+        } else {
+            free_percent > high.free_percent
+        };
+        if !room {
+            return below(HIGH, high, usage, short_of_bytes, why);
+        }
+        return answer!(
+            why,
+            Yes,
+            NAME,
+            "above the low watermark but below the high one, and this primary is new and empty; \
+             {LOW}={}], {HIGH}={}], free [{}]",
+            low.raw,
+            high.raw,
+            Bytes(usage.free_bytes)
+        );
+    }
+
+    let size_bytes = expected_size_bytes(round.cluster, copy, 0);
+    let after = DiskUsage {
+        free_bytes: usage.free_bytes.wrapping_sub(size_bytes),
+        ..usage
+    };
+    if after.free_bytes < high.free_bytes || after.free_percent() < high.free_percent {
+        return answer!(
+            why,
+            No,
+            NAME,
+            "with this copy of [{}] the node would be above the high watermark, {HIGH}={}], free now \
+             [{}, {free_percent:.1}%], then [{}, {:.1}%]",
+            Bytes(size_bytes),
+            high.raw,
+            Bytes(usage.free_bytes),
+            Bytes(after.free_bytes),
+            after.free_percent()
+        );
+    }
+    answer!(
+        why,
+        Yes,
+        NAME,
+        "enough room on the node: free [{}], size of the copy [{}], then free [{}]",
+        Bytes(usage.free_bytes),
+        Bytes(size_bytes),
+        Bytes(after.free_bytes)
+    )
+}
+
+/// Whether a copy may stay on its node, going by its path with the least space. A copy on another path, or
+/// on one that is not known, may.
+pub(super) fn remain<W: Why>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    node: NodeIndex,
+    why: &mut W,
+) -> Verdict {
+    if let Some(reason) = irrelevant(round, round.deciders.disks.least_known) {
+        return answer!(why, Yes, NAME, "{reason}");
+    }
+    let high = &round.cluster.settings.watermark_high;
+    let usage = usage(round, node, Disk::Least);
+    let short_of_bytes = usage.free_bytes < high.free_bytes;
+    let enough = is_enough(&usage, high);
+    if enough && !W::ON {
+        return Verdict::Yes;
+    }
+    let path = round
+        .cluster
+        .info
+        .as_ref()
+        .and_then(|info| info.data_path(copy));
+    if path.is_none() || path != usage.path {
+        return answer!(
+            why,
+            Yes,
+            NAME,
+            "this copy does not lie on the node's fullest path, as far as is known"
+        );
+    }
+    if enough {
+        return answer!(
+            why,
+            Yes,
+            NAME,
+            "enough room for the copy to stay: free [{}], {HIGH}={}]",
+            Bytes(usage.free_bytes),
+            high.raw
+        );
+    }
+    below(HIGH, high, usage, short_of_bytes, why)
+}
+
+/// Whether no copy on the node has to leave for want of room.
+pub(super) fn all_remain(round: &Allocation<'_>, node: NodeIndex) -> bool {
+    irrelevant(round, round.deciders.disks.least_known).is_some()
+        || is_enough(
+            &usage(round, node, Disk::Least),
+            &round.cluster.settings.watermark_high,
+        )
+}
+
+fn is_enough(usage: &DiskUsage, mark: &Watermark) -> bool {
+    usage.free_bytes >= mark.free_bytes && usage.free_percent() >= mark.free_percent
+}
+
+fn below<W: Why>(
+    setting: &str,
+    mark: &Watermark,
+    usage: DiskUsage,
+    bytes: bool,
+    why: &mut W,
+) -> Verdict {
+    if bytes {
+        return answer!(
+            why,
+            No,
+            NAME,
+            "the node is above the watermark, {setting}={}]: free [{}], needed [{}]",
+            mark.raw,
+            Bytes(usage.free_bytes),
+            Bytes(mark.free_bytes)
+        );
+    }
+    answer!(
+        why,
+        No,
+        NAME,
+        "the node is above the watermark, {setting}={}]: used [{:.1}%], at most [{:.1}%]",
+        mark.raw,
+        usage.used_percent(),
+        100.0 - mark.free_percent
+    )
+}

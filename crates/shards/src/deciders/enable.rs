@@ -1,0 +1,175 @@
+//! `EnableAllocationDecider`: what may be allocated or rebalanced at all; an index's setting overrides
+//! the cluster's.
+
+use super::decision::answer;
+use super::{Verdict, Why};
+use crate::copy::{RecoverySource, ShardCopy};
+use crate::model::{AllocationEnable, IndexState, RebalanceEnable};
+use crate::service::Allocation;
+
+const NAME: &str = "enable";
+
+const fn allocation_word(enable: AllocationEnable) -> &'static str {
+    match enable {
+        AllocationEnable::None => "none",
+        AllocationEnable::NewPrimaries => "new_primaries",
+        AllocationEnable::Primaries => "primaries",
+        AllocationEnable::All => "all",
+    }
+}
+
+const fn rebalance_word(enable: RebalanceEnable) -> &'static str {
+    match enable {
+        RebalanceEnable::None => "none",
+        RebalanceEnable::Primaries => "primaries",
+        RebalanceEnable::Replicas => "replicas",
+        RebalanceEnable::All => "all",
+    }
+}
+
+/// `allocation.enable`.
+pub(super) fn allocate<W: Why>(round: &Allocation<'_>, copy: &ShardCopy, why: &mut W) -> Verdict {
+    if round.ignore_disable {
+        return answer!(
+            why,
+            Yes,
+            NAME,
+            "commands given by hand count more than [allocation.enable]"
+        );
+    }
+    let own = round.index(copy.shard.index).settings.allocation_enable;
+    let enable = own.unwrap_or(round.cluster.settings.allocation_enable);
+    let (allowed, what) = match enable {
+        AllocationEnable::All => (true, "any copy"),
+        AllocationEnable::None => (false, "any copy"),
+        AllocationEnable::NewPrimaries => {
+            let new = copy.primary
+                && !copy.is_active()
+                && !copy.recovery.is_some_and(RecoverySource::is_existing_store);
+            (
+                new,
+                if new {
+                    "a new primary"
+                } else {
+                    "all but new primaries"
+                },
+            )
+        }
+        AllocationEnable::Primaries => (
+            copy.primary,
+            if copy.primary {
+                "a primary"
+            } else {
+                "a replica"
+            },
+        ),
+    };
+    let setting = if own.is_some() {
+        "index setting [index.routing.allocation.enable"
+    } else {
+        "cluster setting [cluster.routing.allocation.enable"
+    };
+    let value = allocation_word(enable);
+    if allowed {
+        return answer!(
+            why,
+            Yes,
+            NAME,
+            "{what} may be allocated; {setting}={value}]"
+        );
+    }
+    answer!(
+        why,
+        No,
+        NAME,
+        "allocating {what} is forbidden; {setting}={value}]"
+    )
+}
+
+/// `rebalance.enable`, for one copy.
+pub(super) fn rebalance<W: Why>(round: &Allocation<'_>, copy: &ShardCopy, why: &mut W) -> Verdict {
+    if round.ignore_disable {
+        return answer!(
+            why,
+            Yes,
+            NAME,
+            "commands given by hand count more than [rebalance.enable]"
+        );
+    }
+    let own = round.index(copy.shard.index).settings.rebalance_enable;
+    let enable = own.unwrap_or(round.cluster.settings.rebalance_enable);
+    let allowed = match enable {
+        RebalanceEnable::All => true,
+        RebalanceEnable::None => false,
+        RebalanceEnable::Primaries => copy.primary,
+        RebalanceEnable::Replicas => !copy.primary,
+    };
+    let setting = if own.is_some() {
+        "index setting [index.routing.rebalance.enable"
+    } else {
+        "cluster setting [cluster.routing.rebalance.enable"
+    };
+    let what = if copy.primary {
+        "a primary"
+    } else {
+        "a replica"
+    };
+    let value = rebalance_word(enable);
+    if allowed {
+        return answer!(
+            why,
+            Yes,
+            NAME,
+            "{what} may be moved for balance; {setting}={value}]"
+        );
+    }
+    answer!(
+        why,
+        No,
+        NAME,
+        "moving {what} for balance is forbidden; {setting}={value}]"
+    )
+}
+
+/// `rebalance.enable`, for the cluster: where it is `none`, an index that overrides it suffices.
+pub(super) fn rebalance_cluster<W: Why>(round: &Allocation<'_>, why: &mut W) -> Verdict {
+    if round.ignore_disable {
+        return answer!(
+            why,
+            Yes,
+            NAME,
+            "commands given by hand count more than [rebalance.enable]"
+        );
+    }
+    if round.cluster.settings.rebalance_enable != RebalanceEnable::None {
+        return answer!(
+            why,
+            Yes,
+            NAME,
+            "moving for balance is not forbidden everywhere"
+        );
+    }
+    let allows = |own: Option<RebalanceEnable>| own.is_some_and(|own| own != RebalanceEnable::None);
+    let live = round
+        .cluster
+        .indices
+        .iter()
+        .filter(|index| index.state != IndexState::Deleted);
+    if live
+        .map(|index| index.settings.rebalance_enable)
+        .any(allows)
+    {
+        return answer!(
+            why,
+            Yes,
+            NAME,
+            "moving for balance is allowed for at least one index"
+        );
+    }
+    answer!(
+        why,
+        No,
+        NAME,
+        "moving for balance is forbidden; cluster setting [cluster.routing.rebalance.enable=none]"
+    )
+}

@@ -1,0 +1,110 @@
+//! `FilterAllocationDecider`: which nodes an index, or anything, may be on.
+
+use super::decision::answer;
+use super::filters::{Join, Shown, matches};
+use super::{Verdict, Why};
+use crate::copy::{RecoverySource, ShardCopy};
+use crate::model::{Filters, IndexIndex, Node, NodeIndex};
+use crate::service::Allocation;
+
+const NAME: &str = "filter";
+
+/// The group of filters that keeps a node out, the first of its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    Require,
+    Include,
+    Exclude,
+}
+
+/// Which group keeps the node out, if any.
+pub(super) fn fault(
+    node: &Node,
+    require: &Filters,
+    include: &Filters,
+    exclude: &Filters,
+) -> Option<Fault> {
+    if !require.is_empty() && !matches(require, Join::And, node) {
+        Some(Fault::Require)
+    } else if !include.is_empty() && !matches(include, Join::Or, node) {
+        Some(Fault::Include)
+    } else if !exclude.is_empty() && matches(exclude, Join::Or, node) {
+        Some(Fault::Exclude)
+    } else {
+        None
+    }
+}
+
+/// Whether a copy may be put on a node. Where an index has just been shrunk, only nodes that hold a copy
+/// of each of its source's shards count.
+pub(super) fn allocate<W: Why>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    node: NodeIndex,
+    why: &mut W,
+) -> Verdict {
+    if copy.is_unassigned() && copy.recovery == Some(RecoverySource::LocalShards) {
+        let initial = &round.index(copy.shard.index).settings.initial_recovery;
+        if !initial.is_empty() && !matches(initial, Join::Or, round.node(node)) {
+            return answer!(
+                why,
+                No,
+                NAME,
+                "a shrunk index begins on a node that holds all its source's shards, index setting \
+                 [index.routing.allocation.initial_recovery] filters [{}]",
+                Shown(initial, Join::Or)
+            );
+        }
+    }
+    index(round, copy.shard.index, node, why)
+}
+
+/// Whether a copy may stay on a node.
+pub(super) fn remain<W: Why>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    node: NodeIndex,
+    why: &mut W,
+) -> Verdict {
+    index(round, copy.shard.index, node, why)
+}
+
+/// Whether copies of an index may be on a node: the cluster's filters, then the index's.
+pub(super) fn index<W: Why>(
+    round: &Allocation<'_>,
+    index: IndexIndex,
+    node: NodeIndex,
+    why: &mut W,
+) -> Verdict {
+    if let Some(fault) = round.deciders.cluster_fault(node) {
+        let settings = &round.cluster.settings;
+        let groups = [&settings.require, &settings.include, &settings.exclude];
+        return kept_out(fault, "cluster setting [cluster", groups, why);
+    }
+    if let Some(fault) = round.deciders.index_fault(round.cluster, index, node) {
+        let settings = &round.index(index).settings;
+        let groups = [&settings.require, &settings.include, &settings.exclude];
+        return kept_out(fault, "index setting [index", groups, why);
+    }
+    answer!(
+        why,
+        Yes,
+        NAME,
+        "the node passes all require, include and exclude filters"
+    )
+}
+
+fn kept_out<W: Why>(fault: Fault, scope: &str, groups: [&Filters; 3], why: &mut W) -> Verdict {
+    let (filters, join, text, word) = match fault {
+        Fault::Require => (groups[0], Join::And, "does not match", "require"),
+        Fault::Include => (groups[1], Join::Or, "does not match", "include"),
+        Fault::Exclude => (groups[2], Join::Or, "matches", "exclude"),
+    };
+    answer!(
+        why,
+        No,
+        NAME,
+        "the node {text} {scope}.routing.allocation.{word}] filters [{}]",
+        Shown(filters, join)
+    )
+}

@@ -1,0 +1,160 @@
+//! Deciders that count: `ThrottlingAllocationDecider`, `ShardsLimitAllocationDecider`.
+
+use super::decision::answer;
+use super::{Verdict, Why};
+use crate::copy::ShardCopy;
+use crate::engine::Sums;
+use crate::model::NodeIndex;
+use crate::service::Allocation;
+
+/// How many recoveries a node may take part in at a time.
+pub(super) fn throttling<W: Why>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    node: NodeIndex,
+    why: &mut W,
+) -> Verdict {
+    const NAME: &str = "throttling";
+    const INITIAL: &str =
+        "cluster setting [cluster.routing.allocation.node_initial_primaries_recoveries";
+    const INCOMING: &str =
+        "cluster setting [cluster.routing.allocation.node_concurrent_incoming_recoveries";
+    const OUTGOING: &str =
+        "cluster setting [cluster.routing.allocation.node_concurrent_outgoing_recoveries";
+    let settings = &round.cluster.settings;
+    if copy.primary && copy.is_unassigned() {
+        let limit = settings.node_initial_primaries_recoveries;
+        let running = round.deciders.engine.initial_primaries(round.nodes, node);
+        if i64::from(running) >= i64::from(limit) {
+            return answer!(
+                why,
+                Throttle,
+                NAME,
+                "[{running}] primaries recover from this node's own disk, {INITIAL}={limit}]"
+            );
+        }
+        return answer!(
+            why,
+            Yes,
+            NAME,
+            "[{running}] primaries recover from this node's own disk, {INITIAL}={limit}]"
+        );
+    }
+    let limit = settings.node_concurrent_incoming_recoveries;
+    let incoming = round.nodes.incoming_recoveries(node);
+    if incoming >= limit {
+        return answer!(
+            why,
+            Throttle,
+            NAME,
+            "[{incoming}] recoveries run into this node, {INCOMING}={limit}]"
+        );
+    }
+    let primary = round.nodes.active_primary(copy.shard);
+    let Some(source) = primary.and_then(|primary| round.nodes.copy(primary).node) else {
+        return answer!(
+            why,
+            No,
+            NAME,
+            "the primary that this copy recovers from is not active yet"
+        );
+    };
+    let most = settings.node_concurrent_outgoing_recoveries;
+    let outgoing = round.nodes.outgoing_recoveries(source);
+    if outgoing >= most {
+        return answer!(
+            why,
+            Throttle,
+            NAME,
+            "[{outgoing}] recoveries run out of node [{}], which has the primary, {OUTGOING}={most}]",
+            round.node(source).id
+        );
+    }
+    answer!(
+        why,
+        Yes,
+        NAME,
+        "[{incoming}] recoveries run into this node, {INCOMING}={limit}]; [{outgoing}] out of the \
+         primary's, {OUTGOING}={most}]"
+    )
+}
+
+const LIMIT_NAME: &str = "shards_limit";
+const CLUSTER: &str = "cluster setting [cluster.routing.allocation.total_shards_per_node";
+const INDEX: &str = "index setting [index.routing.allocation.total_shards_per_node";
+
+/// How many copies a node may hold, of all indices and of one. Copies that move away do not count.
+///
+/// To be added (`adding`) a copy has to find the limit not reached; to stay, not exceeded.
+pub(super) fn shards_limit<W: Why>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    node: NodeIndex,
+    adding: bool,
+    why: &mut W,
+) -> Verdict {
+    let index = copy.shard.index;
+    let of_index = round.index(index).settings.total_shards_per_node;
+    let of_node = round.cluster.settings.total_shards_per_node;
+    if of_index <= 0 && of_node <= 0 {
+        return answer!(
+            why,
+            Yes,
+            LIMIT_NAME,
+            "no limits: {CLUSTER}={of_node}], {INDEX}={of_index}]"
+        );
+    }
+    let over = |count: u32, limit: i32| {
+        limit > 0 && i64::from(count) + i64::from(adding) > i64::from(limit)
+    };
+    let all = round.deciders.engine.owned(round.nodes, node);
+    if over(all, of_node) {
+        return answer!(
+            why,
+            No,
+            LIMIT_NAME,
+            "[{all}] copies are on the node, {CLUSTER}={of_node}]"
+        );
+    }
+    if of_index > 0 {
+        let count = round.deciders.engine.owned_of_index(round, node, index);
+        if over(count, of_index) {
+            return answer!(
+                why,
+                No,
+                LIMIT_NAME,
+                "[{count}] copies of index [{}] are on the node, {INDEX}={of_index}]",
+                round.index(index).name
+            );
+        }
+    }
+    answer!(
+        why,
+        Yes,
+        LIMIT_NAME,
+        "[{all}] copies are on the node, {CLUSTER}={of_node}], {INDEX}={of_index}]"
+    )
+}
+
+/// Whether the node may take a copy of any index.
+pub(super) fn node_limit<W: Why>(round: &Allocation<'_>, node: NodeIndex, why: &mut W) -> Verdict {
+    let limit = round.cluster.settings.total_shards_per_node;
+    if limit <= 0 {
+        return answer!(why, Yes, LIMIT_NAME, "no limit: {CLUSTER}={limit}]");
+    }
+    let count = round.deciders.engine.owned(round.nodes, node);
+    if i64::from(count) >= i64::from(limit) {
+        return answer!(
+            why,
+            No,
+            LIMIT_NAME,
+            "[{count}] copies are on the node, {CLUSTER}={limit}]"
+        );
+    }
+    answer!(
+        why,
+        Yes,
+        LIMIT_NAME,
+        "[{count}] copies are on the node, {CLUSTER}={limit}]"
+    )
+}

@@ -1,0 +1,239 @@
+//! What deciders would work out again and again, worked out once for a round.
+
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+
+use super::filter::{Fault, fault};
+use crate::engine::Engine;
+use crate::model::{Cluster, DiskUsage, Filters, IndexIndex, NodeIndex, RoutingTable, ShardId};
+use crate::nodes::RoutingNodes;
+
+/// The deciders of a round, with what holds for all of it: no setting, node or disk changes in one.
+#[derive(Debug)]
+pub struct Deciders {
+    /// Counts and sums per node.
+    pub engine: Engine,
+    cluster_faults: Vec<Option<Fault>>,
+    /// Per index its class of filters; 0 for none.
+    filter_classes: Vec<u32>,
+    /// Per class and node what [`fault`] said: 0 not asked yet, 1 passes, else the fault plus 2.
+    index_faults: Vec<Cell<u8>>,
+    /// Whether any `total_shards_per_node` is set.
+    limits: bool,
+    snapshots: HashSet<(ShardId, NodeIndex)>,
+    restores: HashSet<(u32, ShardId)>,
+    pub(super) awareness: Vec<Awareness>,
+    pub(super) disks: Disks,
+}
+
+/// One of `awareness.attributes` with its values as numbers.
+#[derive(Debug)]
+pub(super) struct Awareness {
+    /// The attribute's name.
+    pub name: String,
+    /// Per node its value; `None` where the node has none.
+    pub values: Vec<Option<u32>>,
+    /// How many values the routed nodes have; having none counts as one.
+    pub distinct: u32,
+    /// Values that `awareness.force` names, as often as it does. Some may be on no node.
+    pub forced: Vec<u32>,
+}
+
+/// Disk usages by node, those missing filled in.
+#[derive(Debug, Default)]
+pub(super) struct Disks {
+    /// Whether any node's usage is known, for the path with the least and that with the most space.
+    pub least_known: bool,
+    pub most_known: bool,
+    /// Per node; the average where the node's usage is missing.
+    pub least: Vec<DiskUsage>,
+    pub most: Vec<DiskUsage>,
+}
+
+impl Deciders {
+    /// Prepares a round on this cluster. Nodes that have left are already gone from the routing nodes.
+    #[must_use]
+    pub fn new(cluster: &Cluster, nodes: &RoutingNodes, engine: Engine) -> Deciders {
+        let settings = &cluster.settings;
+        let faults = cluster.nodes.iter().map(|node| {
+            fault(
+                node,
+                &settings.require,
+                &settings.include,
+                &settings.exclude,
+            )
+        });
+        let (filter_classes, classes) = classes(cluster);
+        Deciders {
+            engine,
+            cluster_faults: faults.collect(),
+            filter_classes,
+            index_faults: vec![Cell::new(0); classes * cluster.nodes.len()],
+            limits: settings.total_shards_per_node > 0
+                || cluster
+                    .indices
+                    .iter()
+                    .any(|index| index.settings.total_shards_per_node > 0),
+            snapshots: cluster
+                .snapshots
+                .iter()
+                .map(|read| (read.shard, read.node))
+                .collect(),
+            restores: {
+                let running = cluster.restores.iter().filter(|restore| !restore.completed);
+                running
+                    .map(|restore| (restore.restore, restore.shard))
+                    .collect()
+            },
+            awareness: awareness(cluster, nodes),
+            disks: disks(cluster),
+        }
+    }
+
+    pub(super) fn cluster_fault(&self, node: NodeIndex) -> Option<Fault> {
+        self.cluster_faults[node.at()]
+    }
+
+    pub(super) fn index_fault(
+        &self,
+        cluster: &Cluster,
+        index: IndexIndex,
+        node: NodeIndex,
+    ) -> Option<Fault> {
+        let class = self.filter_classes[index.at()].checked_sub(1)?;
+        let known = &self.index_faults[class as usize * cluster.nodes.len() + node.at()];
+        let found = match known.get() {
+            0 => {
+                let settings = &cluster.index(index).settings;
+                let node = cluster.node(node);
+                fault(
+                    node,
+                    &settings.require,
+                    &settings.include,
+                    &settings.exclude,
+                )
+            }
+            1 => None,
+            2 => Some(Fault::Require),
+            3 => Some(Fault::Include),
+            _ => Some(Fault::Exclude),
+        };
+        known.set(found.map_or(1, |fault| fault as u8 + 2));
+        found
+    }
+
+    /// Whether no filter, attribute or limit can keep a copy from anywhere.
+    pub(super) fn limits_nothing(&self) -> bool {
+        !self.limits
+            && self.awareness.is_empty()
+            && self.index_faults.is_empty()
+            && self.cluster_faults.iter().all(Option::is_none)
+    }
+
+    pub(super) fn is_snapshotted(&self, shard: ShardId, node: NodeIndex) -> bool {
+        self.snapshots.contains(&(shard, node))
+    }
+
+    pub(super) fn is_restoring(&self, restore: u32, shard: ShardId) -> bool {
+        self.restores.contains(&(restore, shard))
+    }
+}
+
+/// Numbers equal groups of filters alike, so that each is matched against a node once.
+fn classes(cluster: &Cluster) -> (Vec<u32>, usize) {
+    type Group = Vec<(String, Vec<String>)>;
+    let mut known: HashMap<[&Group; 3], u32> = HashMap::new();
+    let numbers = cluster.indices.iter().map(|index| {
+        let settings = &index.settings;
+        let groups = [&settings.require, &settings.include, &settings.exclude];
+        if groups.iter().all(|group| group.is_empty()) {
+            return 0;
+        }
+        let next = u32::try_from(known.len() + 1).expect("fewer than 2^32 indices");
+        *known
+            .entry(groups.map(|Filters(pairs)| pairs))
+            .or_insert(next)
+    });
+    let numbers = numbers.collect();
+    (numbers, known.len())
+}
+
+fn awareness(cluster: &Cluster, nodes: &RoutingNodes) -> Vec<Awareness> {
+    let attributes = cluster.settings.awareness_attributes.iter();
+    let prepare = |name: &String| {
+        let mut numbers: HashMap<&str, u32> = HashMap::new();
+        let mut number = |value| {
+            let next = u32::try_from(numbers.len()).expect("fewer than 2^32 values");
+            *numbers.entry(value).or_insert(next)
+        };
+        let values = cluster
+            .nodes
+            .iter()
+            .map(|node| node.attribute(name).map(&mut number));
+        let values: Vec<Option<u32>> = values.collect();
+        let routed = nodes
+            .order()
+            .iter()
+            .filter(|node| cluster.node(**node).present);
+        let distinct: HashSet<Option<u32>> = routed.map(|node| values[node.at()]).collect();
+        // of two groups of one name the later counts, as in the map they are put into
+        let forced = cluster
+            .settings
+            .awareness_forced
+            .iter()
+            .rev()
+            .find(|(group, _)| group == name);
+        let forced = forced
+            .map(|(_, forced)| forced.as_slice())
+            .unwrap_or_default();
+        Awareness {
+            name: name.clone(),
+            forced: forced.iter().map(|value| number(value)).collect(),
+            distinct: u32::try_from(distinct.len()).expect("fewer than 2^32 nodes"),
+            values,
+        }
+    };
+    attributes.map(prepare).collect()
+}
+
+fn disks(cluster: &Cluster) -> Disks {
+    let Some(info) = &cluster.info else {
+        return Disks::default();
+    };
+    let fill = |known: &HashMap<NodeIndex, DiskUsage>| -> Vec<DiskUsage> {
+        let count = i64::try_from(known.len()).unwrap_or(i64::MAX).max(1);
+        let sum = |of: fn(&DiskUsage) -> i64| known.values().map(of).fold(0, i64::wrapping_add);
+        let average = DiskUsage {
+            path: None,
+            total_bytes: sum(|usage| usage.total_bytes) / count,
+            free_bytes: sum(|usage| usage.free_bytes) / count,
+        };
+        let nodes = (0..).map(NodeIndex).take(cluster.nodes.len());
+        nodes
+            .map(|node| known.get(&node).copied().unwrap_or(average))
+            .collect()
+    };
+    Disks {
+        least_known: !info.least.is_empty(),
+        most_known: !info.most.is_empty(),
+        least: fill(&info.least),
+        most: fill(&info.most),
+    }
+}
+
+/// The sum of the sizes of source shards for a copy made from local shards.
+pub(super) fn sizes_of_primaries(
+    routing: &RoutingTable,
+    source: IndexIndex,
+    shards: std::ops::Range<u32>,
+    size_bytes: impl Fn(ShardId, bool) -> i64,
+) -> i64 {
+    let Some(table) = routing.table(source) else {
+        return 0;
+    };
+    let primaries = table.copies.iter().filter(|copy| copy.primary);
+    let wanted = primaries.filter(|copy| shards.contains(&copy.shard.shard));
+    wanted
+        .map(|copy| size_bytes(copy.shard, true))
+        .fold(0, i64::wrapping_add)
+}

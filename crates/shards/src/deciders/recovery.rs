@@ -1,0 +1,194 @@
+//! Deciders about where a copy's data comes from: `MaxRetry`, `Resize`, `NodeVersion`,
+//! `SnapshotInProgress`, `RestoreInProgress`.
+
+use super::decision::answer;
+use super::{Verdict, Why};
+use crate::copy::{RecoverySource, ShardCopy};
+use crate::model::{IndexState, NodeIndex, ShardId, Version};
+use crate::service::Allocation;
+
+/// The oldest version that splits a shard (`ResizeAction.COMPATIBILITY_VERSION`).
+const SPLITS_FROM: Version = Version::release(6, 1, 0);
+
+/// `index.allocation.max_retries`: how often an allocation may fail.
+pub(super) fn max_retry<W: Why>(round: &Allocation<'_>, copy: &ShardCopy, why: &mut W) -> Verdict {
+    const NAME: &str = "max_retry";
+    let failed = copy.unassigned.map_or(0, |info| info.failed_allocations);
+    if failed == 0 {
+        return answer!(why, Yes, NAME, "no allocation of this copy has failed");
+    }
+    let most = round.index(copy.shard.index).settings.max_retries;
+    if failed >= most {
+        return answer!(
+            why,
+            No,
+            NAME,
+            "[{failed}] allocations have failed, index setting [index.allocation.max_retries={most}]; \
+             retry with [/_cluster/reroute?retry_failed=true]"
+        );
+    }
+    answer!(
+        why,
+        Yes,
+        NAME,
+        "[{failed}] allocations have failed, index setting [index.allocation.max_retries={most}]"
+    )
+}
+
+/// A copy made by a split or a clone goes where its source's primary is.
+///
+/// Without a node, only whether that primary is active counts.
+pub(super) fn resize<W: Why>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    node: Option<NodeIndex>,
+    why: &mut W,
+) -> Verdict {
+    const NAME: &str = "resize";
+    if copy.unassigned.is_none() || copy.recovery != Some(RecoverySource::LocalShards) {
+        return Verdict::Yes;
+    }
+    let index = round.index(copy.shard.index);
+    let source = index.resize_source.filter(|source| {
+        let known = round.cluster.indices.get(source.at());
+        known.is_some_and(|source| source.state != IndexState::Deleted)
+    });
+    let Some(source) = source else {
+        return answer!(
+            why,
+            No,
+            NAME,
+            "the index that this one is made from does not exist"
+        );
+    };
+    let from = round.index(source);
+    if index.shards < from.shards {
+        // a shrink is a matter of the filter decider
+        return Verdict::Yes;
+    }
+    // The server refuses numbers of shards that do not divide; such a state cannot come from it.
+    let factor = (index.shards / from.shards.max(1)).max(1);
+    let shard = copy.shard.shard / factor;
+    let shard = ShardId {
+        index: source,
+        shard,
+    };
+    let primary = (shard.shard < from.shards)
+        .then(|| round.nodes.active_primary(shard))
+        .flatten();
+    let Some(primary) = primary else {
+        return answer!(
+            why,
+            No,
+            NAME,
+            "the source primary {} is not active",
+            round.shown(shard)
+        );
+    };
+    let Some(node) = node else {
+        return answer!(why, Yes, NAME, "the source primary is active");
+    };
+    let found = round.node(node);
+    if found.version < SPLITS_FROM {
+        return answer!(
+            why,
+            No,
+            NAME,
+            "node [{}] has version [{}]; splitting needs [{SPLITS_FROM}]",
+            found.id,
+            found.version
+        );
+    }
+    if round.nodes.copy(primary).node == Some(node) {
+        answer!(why, Yes, NAME, "the source primary is on this node")
+    } else {
+        answer!(why, No, NAME, "the source primary is on another node")
+    }
+}
+
+/// A copy recovers from a node of the same version or an older one only.
+pub(super) fn node_version<W: Why>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    node: NodeIndex,
+    why: &mut W,
+) -> Verdict {
+    const NAME: &str = "node_version";
+    let source = if copy.primary {
+        let Some(source) = copy.node else {
+            return answer!(why, Yes, NAME, "a primary that recovers from no other node");
+        };
+        source
+    } else {
+        let primary = round.nodes.active_primary(copy.shard);
+        let Some(source) = primary.and_then(|primary| round.nodes.copy(primary).node) else {
+            return answer!(why, Yes, NAME, "no primary is active to recover from");
+        };
+        source
+    };
+    let (from, to) = (round.node(source).version, round.node(node).version);
+    let what = if copy.primary { "primary" } else { "replica" };
+    if to >= from {
+        return answer!(
+            why,
+            Yes,
+            NAME,
+            "a {what} may go from version [{from}] to version [{to}]"
+        );
+    }
+    answer!(
+        why,
+        No,
+        NAME,
+        "a {what} cannot go from version [{from}] to the older version [{to}]"
+    )
+}
+
+/// A primary that a snapshot is reading waits.
+pub(super) fn snapshot_in_progress<W: Why>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    why: &mut W,
+) -> Verdict {
+    const NAME: &str = "snapshot_in_progress";
+    if !copy.primary || round.cluster.snapshots.is_empty() {
+        return answer!(why, Yes, NAME, "no snapshot is reading this copy");
+    }
+    if let Some(node) = copy.node
+        && round.deciders.is_snapshotted(copy.shard, node)
+    {
+        return answer!(
+            why,
+            Throttle,
+            NAME,
+            "a snapshot is reading {} on its node [{}]",
+            round.shown(copy.shard),
+            round.node(node).id
+        );
+    }
+    answer!(why, Yes, NAME, "no snapshot is reading this copy")
+}
+
+/// A copy that comes from a snapshot needs a restore that is not over.
+pub(super) fn restore_in_progress<W: Why>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    why: &mut W,
+) -> Verdict {
+    const NAME: &str = "restore_in_progress";
+    let Some(RecoverySource::Snapshot(restore)) = copy.recovery else {
+        return answer!(why, Yes, NAME, "this copy does not come from a snapshot");
+    };
+    if round.deciders.is_restoring(restore, copy.shard) {
+        return answer!(why, Yes, NAME, "this copy is being restored");
+    }
+    answer!(
+        why,
+        No,
+        NAME,
+        "restoring {} from its snapshot has failed; close or delete index [{}] and restore it again, \
+         or allocate an empty primary by a reroute command",
+        round.shown(copy.shard),
+        round.index(copy.shard.index).name
+    )
+}

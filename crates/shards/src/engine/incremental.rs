@@ -1,0 +1,193 @@
+//! Keeps counts and sums per node, and brings them up to date from the log of changes.
+//!
+//! A copy that was put on a node, or began to move, changes the sums by what it adds. Whatever else
+//! happened to a node's copies (starts, failures, promotions) makes its sums be made anew when next asked
+//! for: such changes come before a round's questions, not between them.
+
+use std::cell::RefCell;
+
+use super::{Disk, Sums, leaving_path};
+use crate::deciders::expected_size_bytes;
+use crate::model::{Cluster, IndexIndex, NodeIndex, PathIndex, ShardId};
+use crate::nodes::{Change, CopyIndex, RoutingNodes};
+use crate::service::Allocation;
+
+/// Kept counts and sums. They belong to one [`RoutingNodes`] and one reading of the disks.
+#[derive(Debug, Default)]
+pub struct Incremental(RefCell<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// How much of the log is counted.
+    seen: usize,
+    nodes: Vec<Option<NodeSums>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct NodeSums {
+    owned: u32,
+    initial_primaries: u32,
+    /// Relocation targets on the node, and copies that move away.
+    arriving: Vec<CopyIndex>,
+    leaving: Vec<CopyIndex>,
+    /// What those take and free, per disk; made when first asked for.
+    bytes: [Option<i64>; 2],
+}
+
+impl NodeSums {
+    fn of(nodes: &RoutingNodes, node: NodeIndex) -> NodeSums {
+        let mut sums = NodeSums::default();
+        for (handle, _) in nodes.copies_on(node) {
+            sums.add(nodes, handle);
+        }
+        sums
+    }
+
+    fn add(&mut self, nodes: &RoutingNodes, handle: CopyIndex) {
+        let copy = nodes.copy(handle);
+        if copy.is_relocating() {
+            self.leaving.push(handle);
+            return;
+        }
+        self.owned += 1;
+        if copy.is_relocation_target() {
+            self.arriving.push(handle);
+        } else if copy.is_initializing() && copy.primary {
+            self.initial_primaries += 1;
+        }
+    }
+}
+
+impl Kept {
+    fn node(&mut self, nodes: &RoutingNodes, node: NodeIndex) -> &mut NodeSums {
+        self.catch_up(nodes);
+        if self.nodes.len() <= node.at() {
+            self.nodes.resize(node.at() + 1, None);
+        }
+        self.nodes[node.at()].get_or_insert_with(|| NodeSums::of(nodes, node))
+    }
+
+    fn catch_up(&mut self, nodes: &RoutingNodes) {
+        let log = nodes.changes().log();
+        if self.seen == log.len() {
+            return;
+        }
+        // Only the last change is certain to be what its copies still are.
+        let latest = log.len() - 1;
+        for (at, change) in log.iter().enumerate().skip(self.seen) {
+            match change {
+                Change::UnassignedUpdated(_) => {}
+                Change::Initialized(copy) if at == latest => {
+                    self.added(nodes, copy.node, copy.shard);
+                }
+                Change::RelocationStarted { started, target } if at == latest => {
+                    self.left(nodes, started.node, started.shard);
+                    self.added(nodes, target.node, target.shard);
+                }
+                Change::RelocationStarted {
+                    started: one,
+                    target: other,
+                } => {
+                    self.forget([one.node, other.node]);
+                }
+                Change::Initialized(copy)
+                | Change::Started(copy)
+                | Change::Failed(copy)
+                | Change::RelocationCompleted(copy)
+                | Change::RelocationSourceRemoved(copy)
+                | Change::Promoted(copy)
+                | Change::Reinitialized(copy) => self.forget([copy.node, copy.relocating]),
+            }
+        }
+        self.seen = log.len();
+    }
+
+    fn forget(&mut self, nodes: [Option<NodeIndex>; 2]) {
+        for node in nodes.into_iter().flatten() {
+            if let Some(sums) = self.nodes.get_mut(node.at()) {
+                *sums = None;
+            }
+        }
+    }
+
+    fn sums(&mut self, node: Option<NodeIndex>) -> Option<&mut NodeSums> {
+        self.nodes.get_mut(node?.at())?.as_mut()
+    }
+
+    fn added(&mut self, nodes: &RoutingNodes, node: Option<NodeIndex>, shard: ShardId) {
+        let Some(sums) = self.sums(node) else { return };
+        if let Some(handle) = node.and_then(|node| nodes.on_node(node, shard)) {
+            sums.add(nodes, handle);
+            sums.bytes = [None; 2];
+        }
+    }
+
+    fn left(&mut self, nodes: &RoutingNodes, node: Option<NodeIndex>, shard: ShardId) {
+        let Some(sums) = self.sums(node) else { return };
+        if let Some(handle) = node.and_then(|node| nodes.on_node(node, shard)) {
+            sums.owned -= 1;
+            sums.leaving.push(handle);
+            sums.bytes = [None; 2];
+        }
+    }
+}
+
+impl Sums for Incremental {
+    fn relocating_bytes(
+        &self,
+        round: &Allocation<'_>,
+        node: NodeIndex,
+        disk: Disk,
+        path: Option<PathIndex>,
+    ) -> i64 {
+        let mut kept = self.0.borrow_mut();
+        let sums = kept.node(round.nodes, node);
+        let known = sums.bytes[disk as usize];
+        known.unwrap_or_else(|| {
+            let bytes = bytes(round.cluster, round.nodes, sums, disk, path);
+            sums.bytes[disk as usize] = Some(bytes);
+            bytes
+        })
+    }
+
+    fn owned(&self, nodes: &RoutingNodes, node: NodeIndex) -> u32 {
+        self.0.borrow_mut().node(nodes, node).owned
+    }
+
+    fn owned_of_index(&self, round: &Allocation<'_>, node: NodeIndex, index: IndexIndex) -> u32 {
+        let shards = 0..round.index(index).shards;
+        let held = shards.filter(|&shard| {
+            let held = round.nodes.on_node(node, ShardId { index, shard });
+            held.is_some_and(|held| !round.nodes.copy(held).is_relocating())
+        });
+        u32::try_from(held.count()).unwrap_or(u32::MAX)
+    }
+
+    fn initial_primaries(&self, nodes: &RoutingNodes, node: NodeIndex) -> u32 {
+        self.0.borrow_mut().node(nodes, node).initial_primaries
+    }
+}
+
+fn bytes(
+    cluster: &Cluster,
+    nodes: &RoutingNodes,
+    sums: &NodeSums,
+    disk: Disk,
+    path: Option<PathIndex>,
+) -> i64 {
+    let Some(info) = &cluster.info else { return 0 };
+    let size = |handle: &CopyIndex| expected_size_bytes(cluster, nodes.copy(*handle), 0);
+    let arriving = sums.arriving.iter().filter(|handle| {
+        let on = info.data_path(nodes.copy(**handle));
+        on.is_none() || on == path
+    });
+    let mut bytes = arriving.map(size).fold(0, i64::wrapping_add);
+    if disk == Disk::Least {
+        let leaving = sums.leaving.iter().filter(|handle| {
+            let on = leaving_path(info, nodes, **handle);
+            on.is_some() && on == path
+        });
+        bytes = leaving.map(size).fold(bytes, i64::wrapping_sub);
+    }
+    bytes
+}

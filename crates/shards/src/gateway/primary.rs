@@ -1,0 +1,129 @@
+//! Primaries that have data somewhere (`PrimaryShardAllocator`).
+
+use super::{Fetch, Placing, StartedStore, StoreError};
+use crate::copy::{AllocationIndex, AllocationStatus, RecoverySource, ShardCopy};
+use crate::deciders::{Silent, Verdict};
+use crate::model::NodeIndex;
+use crate::service::Allocation;
+
+/// Where an unassigned primary goes whose data exists, on a node or in a snapshot: to a node that has a
+/// copy in sync, by force if deciders forbid all of them.
+pub(super) fn place(
+    allocation: &mut Allocation<'_>,
+    fetch: &dyn Fetch,
+    copy: &ShardCopy,
+) -> Placing {
+    let restored = match copy.recovery {
+        Some(RecoverySource::Snapshot(_)) => true,
+        Some(source) if source.is_existing_store() => false,
+        _ => return Placing::NotTaken,
+    };
+    if !copy.primary {
+        return Placing::NotTaken;
+    }
+    let Some(stores) = fetch.started(copy.shard) else {
+        allocation.has_pending_fetch = true;
+        return Placing::No(AllocationStatus::FetchingShardData);
+    };
+    let candidates = candidates(allocation, copy, restored, stores);
+    if candidates.is_empty() {
+        return if restored {
+            Placing::NotTaken
+        } else {
+            Placing::No(AllocationStatus::NoValidShardCopy)
+        };
+    }
+    let asked = ask(allocation, copy, &candidates, false);
+    let (place, throttled) = match asked {
+        Asked {
+            yes: Some(place), ..
+        } => (Some(place), false),
+        Asked {
+            throttled: 0, no, ..
+        } if no > 0 => {
+            let forced = ask(allocation, copy, &candidates, true);
+            (forced.yes, forced.throttled > 0)
+        }
+        Asked { .. } => (None, true),
+    };
+    // Once data of one copy is being asked for, no later primary of the round is placed.
+    if allocation.has_pending_fetch {
+        Placing::No(AllocationStatus::FetchingShardData)
+    } else if let Some((node, existing)) = place {
+        Placing::Yes(node, existing)
+    } else if throttled {
+        Placing::No(AllocationStatus::DecidersThrottled)
+    } else {
+        Placing::No(AllocationStatus::DecidersNo)
+    }
+}
+
+/// Copies on disk fit to be the primary, the best first (`buildNodeShardsResult`).
+fn candidates(
+    allocation: &Allocation<'_>,
+    copy: &ShardCopy,
+    any: bool,
+    stores: Vec<StartedStore>,
+) -> Vec<StartedStore> {
+    let index = allocation.cluster.index(copy.shard.index);
+    let in_sync = index
+        .in_sync
+        .get(copy.shard.shard as usize)
+        .map_or(&[][..], Vec::as_slice);
+    let is_in_sync =
+        |store: &StartedStore| store.allocation.is_some_and(|id| in_sync.contains(&id));
+    let ignored = allocation.ignored_nodes(copy.shard);
+    let mut found: Vec<StartedStore> = stores
+        .into_iter()
+        .filter(|store| {
+            !ignored.contains(&store.node)
+                && store.allocation.is_some()
+                && store.error != Some(StoreError::Other)
+                && (any || is_in_sync(store))
+        })
+        .collect();
+    found.sort_by_key(|store| {
+        let matching = !any || is_in_sync(store);
+        (!matching, store.error.is_some(), !store.primary)
+    });
+    found
+}
+
+/// What deciders say of all candidates together.
+struct Asked {
+    /// The first that may be taken.
+    yes: Option<(NodeIndex, Option<AllocationIndex>)>,
+    throttled: usize,
+    no: usize,
+}
+
+fn ask(
+    allocation: &Allocation<'_>,
+    copy: &ShardCopy,
+    candidates: &[StartedStore],
+    force: bool,
+) -> Asked {
+    let mut asked = Asked {
+        yes: None,
+        throttled: 0,
+        no: 0,
+    };
+    for store in candidates {
+        if !allocation.nodes.is_routed(store.node) {
+            continue;
+        }
+        let verdict = if force {
+            allocation.can_force_allocate_primary(copy, store.node, &mut Silent)
+        } else {
+            allocation.can_allocate(copy, store.node, &mut Silent)
+        };
+        match verdict {
+            Verdict::Yes => {
+                asked.yes.get_or_insert((store.node, store.allocation));
+            }
+            Verdict::Throttle => asked.throttled += 1,
+            Verdict::No => asked.no += 1,
+        }
+    }
+    asked
+}

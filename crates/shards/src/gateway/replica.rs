@@ -1,0 +1,169 @@
+//! Replicas that have data somewhere, or wait for it (`ReplicaShardAllocator`).
+
+use super::{Fetch, FileStore, Placing};
+use crate::copy::{AllocationStatus, Reason, ShardCopy, UnassignedInfo};
+use crate::deciders::{Silent, Verdict};
+use crate::model::NodeIndex;
+use crate::nodes::CopyIndex;
+use crate::service::Allocation;
+
+/// A match that is complete: the same sync id.
+const WHOLE: u64 = i64::MAX.cast_unsigned();
+
+/// Where an unassigned replica goes: to the node with most of its data. One whose node has left waits
+/// for it as long as no other node has any data. Replicas of a new index have no data anywhere.
+pub(super) fn place(
+    allocation: &mut Allocation<'_>,
+    fetch: &dyn Fetch,
+    copy: &ShardCopy,
+) -> Placing {
+    let Some(info) = copy.unassigned else {
+        return Placing::NotTaken;
+    };
+    if copy.primary || info.reason == Reason::IndexCreated {
+        return Placing::NotTaken;
+    }
+    let best = best_verdict(allocation, copy);
+    let no = Placing::No(match best {
+        Verdict::Throttle => AllocationStatus::DecidersThrottled,
+        _ => AllocationStatus::DecidersNo,
+    });
+    let asked_before = allocation.debug && fetch.has_asked_for_files(copy.shard);
+    if best != Verdict::Yes && !asked_before {
+        return no;
+    }
+    let Some(stores) = fetch.files(copy.shard) else {
+        allocation.has_pending_fetch = true;
+        return Placing::No(AllocationStatus::FetchingShardData);
+    };
+    let Some(primary) = allocation.nodes.active_primary(copy.shard) else {
+        return no;
+    };
+    let Some(primary) = store_of(allocation, primary, &stores) else {
+        return Placing::NotTaken;
+    };
+    let matches = Matches::of(allocation, copy, &primary, &stores);
+    if best != Verdict::Yes {
+        return no;
+    }
+    if let Some((node, _)) = matches.best {
+        return match allocation.can_allocate(copy, node, &mut Silent) {
+            Verdict::Throttle => Placing::No(AllocationStatus::DecidersThrottled),
+            _ => Placing::Yes(node, None),
+        };
+    }
+    if !matches.any && info.delayed {
+        return Placing::No(AllocationStatus::DelayedAllocation);
+    }
+    Placing::NotTaken
+}
+
+/// The best any node gives (`canBeAllocatedToAtLeastOneNode`).
+fn best_verdict(allocation: &Allocation<'_>, copy: &ShardCopy) -> Verdict {
+    let mut best = Verdict::No;
+    for &node in &allocation.cluster.data_nodes {
+        if !allocation.nodes.is_routed(node) {
+            continue;
+        }
+        match allocation.can_allocate(copy, node, &mut Silent) {
+            Verdict::Yes => return Verdict::Yes,
+            Verdict::Throttle => best = Verdict::Throttle,
+            Verdict::No => {}
+        }
+    }
+    best
+}
+
+/// The files of an assigned copy among the answers (`findStore`).
+fn store_of(
+    allocation: &Allocation<'_>,
+    copy: CopyIndex,
+    stores: &[FileStore],
+) -> Option<FileStore> {
+    let node = allocation.nodes.copy(copy).node?;
+    stores.iter().find(|store| store.node == node).copied()
+}
+
+/// How much of the primary's data nodes have (`MatchingNodes`).
+struct Matches {
+    /// The node with the most, and how many bytes; none if all have nothing.
+    best: Option<(NodeIndex, u64)>,
+    /// Whether any node the copy may go to has files, matching or not.
+    any: bool,
+}
+
+impl Matches {
+    fn of(
+        allocation: &Allocation<'_>,
+        copy: &ShardCopy,
+        primary: &FileStore,
+        stores: &[FileStore],
+    ) -> Self {
+        let mut matches = Self {
+            best: None,
+            any: false,
+        };
+        for store in stores {
+            if store.is_empty
+                || !allocation.nodes.is_routed(store.node)
+                || allocation.can_allocate(copy, store.node, &mut Silent) == Verdict::No
+            {
+                continue;
+            }
+            matches.any = true;
+            let same = store.sync_id.is_some() && store.sync_id == primary.sync_id;
+            let bytes = if same { WHOLE } else { store.matching_bytes };
+            if bytes > matches.best.map_or(0, |(_, most)| most) {
+                matches.best = Some((store.node, bytes));
+            }
+        }
+        matches
+    }
+}
+
+/// Cancels recoveries of replicas where another node turns out to have all of the data
+/// (`processExistingRecoveries`).
+pub(super) fn cancel_worse_recoveries(allocation: &mut Allocation<'_>, fetch: &dyn Fetch) {
+    let mut worse = Vec::new();
+    for &node in allocation.nodes.order() {
+        for (handle, copy) in allocation.nodes.copies_on(node) {
+            let recovers = copy.is_initializing() && !copy.primary && copy.relocating.is_none();
+            let is_new = copy
+                .unassigned
+                .is_some_and(|info| info.reason == Reason::IndexCreated);
+            if recovers && !is_new && is_worse(allocation, fetch, node, copy) {
+                worse.push(handle);
+            }
+        }
+    }
+    let info = UnassignedInfo::new(Reason::ReallocatedReplica, allocation.now_nanos);
+    for handle in worse {
+        allocation.nodes.fail(handle, info);
+    }
+}
+
+fn is_worse(
+    allocation: &Allocation<'_>,
+    fetch: &dyn Fetch,
+    node: NodeIndex,
+    copy: &ShardCopy,
+) -> bool {
+    let Some(stores) = fetch.files(copy.shard) else {
+        return false;
+    };
+    let Some(primary) = allocation
+        .nodes
+        .active_primary(copy.shard)
+        .and_then(|primary| store_of(allocation, primary, &stores))
+    else {
+        return false;
+    };
+    let Some((best, bytes)) = Matches::of(allocation, copy, &primary, &stores).best else {
+        return false;
+    };
+    let here = stores
+        .iter()
+        .find(|store| store.node == node)
+        .and_then(|store| store.sync_id);
+    best != node && here != primary.sync_id && bytes == WHOLE
+}

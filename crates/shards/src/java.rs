@@ -1,0 +1,170 @@
+//! Orders of collections that the server's decisions depend on: Java's `HashMap` and `HashSet`, and the
+//! maps of hppc as they are with `-Dhppc.bitmixer=DETERMINISTIC`.
+
+mod hppc;
+mod tree;
+
+pub use hppc::HppcOrder;
+
+use std::collections::HashMap;
+
+use tree::Tree;
+
+const NONE: u32 = u32::MAX;
+/// A bin that grows beyond this becomes a tree (`TREEIFY_THRESHOLD`), or its table doubles.
+const TREEIFY: u32 = 8;
+/// A tree that a split leaves with at most this many becomes a list (`UNTREEIFY_THRESHOLD`).
+const UNTREEIFY: u32 = 6;
+/// Below this many bins the table doubles instead (`MIN_TREEIFY_CAPACITY`).
+const MIN_TREEIFY_CAPACITY: usize = 64;
+
+/// `String.hashCode`: over UTF-16 units.
+pub fn string_hash(text: &str) -> i32 {
+    text.encode_utf16().fold(0i32, |hash, unit| {
+        hash.wrapping_mul(31).wrapping_add(i32::from(unit))
+    })
+}
+
+/// `String.compareTo`: by UTF-16 units, which differs from the order of `str` beyond U+D7FF.
+pub fn string_compare(a: &str, b: &str) -> std::cmp::Ordering {
+    a.encode_utf16().cmp(b.encode_utf16())
+}
+
+/// The order in which a `HashMap` or `HashSet` of strings is walked.
+///
+/// Keys are put in one after the other; the table begins with 16 bins and doubles when it is three
+/// quarters full. A doubling keeps the order within a bin, and so does all but one thing: a bin of more
+/// than eight becomes a tree (or, in a small table, makes it double), whose root is walked first.
+#[derive(Debug, Clone)]
+pub struct HashOrder<'k> {
+    keys: Vec<(&'k str, i32)>,
+    heads: Vec<u32>,
+    tails: Vec<u32>,
+    lengths: Vec<u32>,
+    next: Vec<u32>,
+    trees: HashMap<usize, Tree>,
+}
+
+impl Default for HashOrder<'_> {
+    fn default() -> Self {
+        Self {
+            keys: Vec::new(),
+            heads: vec![NONE; 16],
+            tails: vec![NONE; 16],
+            lengths: vec![0; 16],
+            next: Vec::new(),
+            trees: HashMap::new(),
+        }
+    }
+}
+
+impl<'k> HashOrder<'k> {
+    /// The items in the order in which a new `HashMap` with these keys is walked, into which they were
+    /// put one after the other. Keys must differ.
+    pub fn of<T: Copy>(items: &[T], key: impl Fn(T) -> &'k str) -> Vec<T> {
+        let mut order = Self::default();
+        for &item in items {
+            order.insert(key(item));
+        }
+        order.iter().map(|at| items[at]).collect()
+    }
+
+    /// Puts in a key that is not yet there.
+    ///
+    /// # Panics
+    /// With more than 2^32 keys.
+    pub fn insert(&mut self, key: &'k str) {
+        let item = u32::try_from(self.keys.len()).expect("fewer than 2^32 keys");
+        let hash = string_hash(key);
+        // HashMap.hash: the upper half takes part even in small tables.
+        self.keys.push((
+            key,
+            hash ^ hash.cast_unsigned().wrapping_shr(16).cast_signed(),
+        ));
+        self.next.push(NONE);
+        let bin = self.bin(item);
+        if let Some(tree) = self.trees.get_mut(&bin) {
+            self.heads[bin] = tree.put(item, self.heads[bin], &mut self.next, &self.keys);
+            self.lengths[bin] += 1;
+        } else {
+            self.append(bin, item);
+            if self.lengths[bin] > TREEIFY {
+                if self.heads.len() < MIN_TREEIFY_CAPACITY {
+                    self.double();
+                } else {
+                    self.treeify(bin);
+                }
+            }
+        }
+        if self.keys.len() > self.heads.len() / 4 * 3 {
+            self.double();
+        }
+    }
+
+    /// The keys, by the order in which they were put in, in the order in which the map is walked.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.heads.iter().flat_map(|&head| self.chain(head))
+    }
+
+    fn chain(&self, head: u32) -> impl Iterator<Item = usize> + '_ {
+        let there = |item: u32| (item != NONE).then_some(item);
+        std::iter::successors(there(head), move |&item| there(self.next[item as usize]))
+            .map(|item| item as usize)
+    }
+
+    fn bin(&self, item: u32) -> usize {
+        self.keys[item as usize].1.cast_unsigned() as usize & (self.heads.len() - 1)
+    }
+
+    fn append(&mut self, bin: usize, item: u32) {
+        match self.tails[bin] {
+            NONE => self.heads[bin] = item,
+            tail => self.next[tail as usize] = item,
+        }
+        self.next[item as usize] = NONE;
+        self.tails[bin] = item;
+        self.lengths[bin] += 1;
+    }
+
+    fn treeify(&mut self, bin: usize) {
+        let (tree, head) = Tree::of(self.heads[bin], &mut self.next, &self.keys);
+        self.heads[bin] = head;
+        self.trees.insert(bin, tree);
+    }
+
+    /// Twice the bins: each is split in two, both in the order they had.
+    fn double(&mut self) {
+        let before = self.heads.len();
+        let heads = std::mem::replace(&mut self.heads, vec![NONE; before * 2]);
+        self.tails = vec![NONE; before * 2];
+        self.lengths = vec![0; before * 2];
+        let mut trees = std::mem::take(&mut self.trees);
+        for (bin, head) in heads.into_iter().enumerate() {
+            let mut item = head;
+            while item != NONE {
+                let following = self.next[item as usize];
+                let to = self.bin(item);
+                self.append(to, item);
+                item = following;
+            }
+            let Some(tree) = trees.remove(&bin) else {
+                continue;
+            };
+            let halves = [bin, bin + before];
+            let split = halves.iter().all(|&half| self.lengths[half] > 0);
+            if split {
+                for half in halves {
+                    if self.lengths[half] > UNTREEIFY {
+                        self.treeify(half);
+                    }
+                }
+            } else {
+                let all = halves[usize::from(self.lengths[bin] == 0)];
+                self.trees.insert(all, tree);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

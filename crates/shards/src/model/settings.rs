@@ -1,0 +1,335 @@
+//! Settings of cluster and index that the allocation asks for, with the defaults of 7.4.0.
+
+/// `cluster.routing.allocation.enable`, `index.routing.allocation.enable`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AllocationEnable {
+    /// Nothing is allocated.
+    None,
+    /// Only primaries that never held data.
+    NewPrimaries,
+    /// Only primaries.
+    Primaries,
+    /// Everything.
+    #[default]
+    All,
+}
+
+/// `cluster.routing.rebalance.enable`, `index.routing.rebalance.enable`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RebalanceEnable {
+    /// Nothing is rebalanced.
+    None,
+    /// Only primaries.
+    Primaries,
+    /// Only replicas.
+    Replicas,
+    /// Everything.
+    #[default]
+    All,
+}
+
+/// `cluster.routing.allocation.allow_rebalance`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AllowRebalance {
+    /// At any time.
+    Always,
+    /// When all primaries are active.
+    IndicesPrimariesActive,
+    /// When all copies are active.
+    #[default]
+    IndicesAllActive,
+}
+
+/// Filters of one group: pairs of attribute and its values, already split at the commas.
+///
+/// An empty list is no filter. Values may hold `*` (`DiscoveryNodeFilters`).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Filters(pub Vec<(String, Vec<String>)>);
+
+impl Filters {
+    /// Adds a filter as it is written in a setting; values are separated by commas. One without a
+    /// value is none (`buildFromKeyValue`).
+    pub fn add(&mut self, attribute: &str, values: &str) {
+        let values: Vec<String> = values
+            .split(',')
+            .map(str::trim)
+            .filter(|value| !value.is_empty())
+            .map(str::to_owned)
+            .collect();
+        if !values.is_empty() {
+            self.0.push((attribute.to_owned(), values));
+        }
+    }
+
+    /// Whether there is no filter.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// A disk watermark: a share of the disk that may be used, or bytes that must be free.
+///
+/// One of the two rules at a time; the other is set so that it never bites (`DiskThresholdSettings`).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Watermark {
+    /// As it was written.
+    pub raw: String,
+    /// Free space below which the watermark is crossed, percent; 0 for a watermark in bytes.
+    pub free_percent: f64,
+    /// Free space below which the watermark is crossed, bytes; 0 for a watermark in percent.
+    pub free_bytes: i64,
+}
+
+/// A text that is no watermark.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a watermark is a share like 85% or 0.85, or a size like 500mb; found {0:?}")]
+pub struct WatermarkError(pub String);
+
+impl Watermark {
+    /// Reads a watermark as 7.4.0 does (`RatioValue`, then `ByteSizeValue`).
+    ///
+    /// # Errors
+    /// If the text is neither a share between 0 and 100 % nor a size with a unit.
+    pub fn parse(raw: &str) -> Result<Self, WatermarkError> {
+        let error = || WatermarkError(raw.to_owned());
+        if let Some(percent) = ratio(raw) {
+            return Ok(Self {
+                raw: raw.to_owned(),
+                free_percent: 100.0 - percent,
+                free_bytes: 0,
+            });
+        }
+        Ok(Self {
+            raw: raw.to_owned(),
+            free_percent: 0.0,
+            free_bytes: size_bytes(raw).ok_or_else(error)?,
+        })
+    }
+}
+
+/// `RatioValue.parseRatioValue`: "85%" or "0.85", as a percentage.
+fn ratio(text: &str) -> Option<f64> {
+    if let Some(percent) = text.strip_suffix('%') {
+        let value: f64 = percent.parse().ok()?;
+        (0.0..=100.0).contains(&value).then_some(value)
+    } else {
+        let value: f64 = text.parse().ok()?;
+        (0.0..=1.0).contains(&value).then(|| 100.0 * value.abs())
+    }
+}
+
+/// `ByteSizeValue.parseBytesSizeValue`, sizes in powers of 1024.
+fn size_bytes(text: &str) -> Option<i64> {
+    const UNITS: [(&str, i64); 11] = [
+        ("pb", 1 << 50),
+        ("tb", 1 << 40),
+        ("gb", 1 << 30),
+        ("mb", 1 << 20),
+        ("kb", 1 << 10),
+        ("p", 1 << 50),
+        ("t", 1 << 40),
+        ("g", 1 << 30),
+        ("m", 1 << 20),
+        ("k", 1 << 10),
+        ("b", 1),
+    ];
+    let lower = text.trim().to_lowercase();
+    if lower == "0" || lower == "-1" {
+        return lower.parse().ok();
+    }
+    let (number, factor) = UNITS
+        .iter()
+        .find_map(|&(unit, factor)| Some((lower.strip_suffix(unit)?.trim(), factor)))?;
+    if let Ok(whole) = number.parse::<i64>() {
+        return whole.checked_mul(factor).filter(|&bytes| bytes >= 0);
+    }
+    let part: f64 = number.parse().ok()?;
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "as the server multiplies in double and casts to long"
+    )]
+    (part.is_finite() && part >= 0.0 && factor > 1).then_some((part * factor as f64) as i64)
+}
+
+/// Settings of the cluster, with 7.4.0's defaults.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// `cluster.routing.allocation.enable`: all.
+    pub allocation_enable: AllocationEnable,
+    /// `cluster.routing.rebalance.enable`: all.
+    pub rebalance_enable: RebalanceEnable,
+    /// `cluster.routing.allocation.allow_rebalance`: `indices_all_active`.
+    pub allow_rebalance: AllowRebalance,
+    /// `cluster.routing.allocation.cluster_concurrent_rebalance`: 2; -1 for no limit.
+    pub cluster_concurrent_rebalance: i32,
+    /// `cluster.routing.allocation.node_initial_primaries_recoveries`: 4.
+    pub node_initial_primaries_recoveries: i32,
+    /// `cluster.routing.allocation.node_concurrent_incoming_recoveries`: 2.
+    pub node_concurrent_incoming_recoveries: i32,
+    /// `cluster.routing.allocation.node_concurrent_outgoing_recoveries`: 2.
+    pub node_concurrent_outgoing_recoveries: i32,
+    /// `cluster.routing.allocation.same_shard.host`: false.
+    pub same_shard_host: bool,
+    /// `cluster.routing.allocation.total_shards_per_node`: -1, no limit.
+    pub total_shards_per_node: i32,
+    /// `cluster.routing.allocation.awareness.attributes`: none.
+    pub awareness_attributes: Vec<String>,
+    /// `cluster.routing.allocation.awareness.force.<attribute>.values`: none.
+    pub awareness_forced: Vec<(String, Vec<String>)>,
+    /// `cluster.routing.allocation.require.*`.
+    pub require: Filters,
+    /// `cluster.routing.allocation.include.*`.
+    pub include: Filters,
+    /// `cluster.routing.allocation.exclude.*`.
+    pub exclude: Filters,
+    /// `cluster.routing.allocation.disk.threshold_enabled`: true.
+    pub disk_threshold_enabled: bool,
+    /// `cluster.routing.allocation.disk.watermark.low`: 85 %.
+    pub watermark_low: Watermark,
+    /// `cluster.routing.allocation.disk.watermark.high`: 90 %.
+    pub watermark_high: Watermark,
+    /// `cluster.routing.allocation.disk.watermark.flood_stage`: 95 %. No decider looks at it.
+    pub watermark_flood_stage: Watermark,
+    /// `cluster.routing.allocation.disk.include_relocations`: true.
+    pub include_relocations: bool,
+    /// `cluster.routing.allocation.balance.shard`: 0.45.
+    pub balance_shard: f32,
+    /// `cluster.routing.allocation.balance.index`: 0.55.
+    pub balance_index: f32,
+    /// `cluster.routing.allocation.balance.threshold`: 1.0.
+    pub balance_threshold: f32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let share = |used: u32| Watermark {
+            raw: format!("{used}%"),
+            free_percent: 100.0 - f64::from(used),
+            free_bytes: 0,
+        };
+        Self {
+            allocation_enable: AllocationEnable::All,
+            rebalance_enable: RebalanceEnable::All,
+            allow_rebalance: AllowRebalance::IndicesAllActive,
+            cluster_concurrent_rebalance: 2,
+            node_initial_primaries_recoveries: 4,
+            node_concurrent_incoming_recoveries: 2,
+            node_concurrent_outgoing_recoveries: 2,
+            same_shard_host: false,
+            total_shards_per_node: -1,
+            awareness_attributes: Vec::new(),
+            awareness_forced: Vec::new(),
+            require: Filters::default(),
+            include: Filters::default(),
+            exclude: Filters::default(),
+            disk_threshold_enabled: true,
+            watermark_low: share(85),
+            watermark_high: share(90),
+            watermark_flood_stage: share(95),
+            include_relocations: true,
+            balance_shard: 0.45,
+            balance_index: 0.55,
+            balance_threshold: 1.0,
+        }
+    }
+}
+
+/// Settings of an index, with 7.4.0's defaults.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IndexSettings {
+    /// `index.priority`: 1.
+    pub priority: i32,
+    /// `index.creation_date`, milliseconds; -1 where it is missing.
+    pub creation_date: i64,
+    /// `index.allocation.max_retries`: 5.
+    pub max_retries: u32,
+    /// `index.routing.allocation.enable`: unset, so the cluster's counts.
+    pub allocation_enable: Option<AllocationEnable>,
+    /// `index.routing.rebalance.enable`: unset, so the cluster's counts.
+    pub rebalance_enable: Option<RebalanceEnable>,
+    /// `index.routing.allocation.total_shards_per_node`: -1, no limit.
+    pub total_shards_per_node: i32,
+    /// `index.routing.allocation.require.*`.
+    pub require: Filters,
+    /// `index.routing.allocation.include.*`.
+    pub include: Filters,
+    /// `index.routing.allocation.exclude.*`.
+    pub exclude: Filters,
+    /// `index.routing.allocation.initial_recovery.*`: set by a shrink.
+    pub initial_recovery: Filters,
+    /// `index.unassigned.node_left.delayed_timeout`: one minute, nanoseconds.
+    pub delayed_timeout_nanos: i64,
+    /// `index.auto_expand_replicas`: off; else least and most, `u32::MAX` for "all".
+    pub auto_expand_replicas: Option<(u32, u32)>,
+}
+
+impl Default for IndexSettings {
+    fn default() -> Self {
+        Self {
+            priority: 1,
+            creation_date: -1,
+            max_retries: 5,
+            allocation_enable: None,
+            rebalance_enable: None,
+            total_shards_per_node: -1,
+            require: Filters::default(),
+            include: Filters::default(),
+            exclude: Filters::default(),
+            initial_recovery: Filters::default(),
+            delayed_timeout_nanos: 60_000_000_000,
+            auto_expand_replicas: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Filters, Watermark};
+
+    #[test]
+    fn watermarks_are_shares_or_sizes() {
+        for (raw, percent, bytes) in [
+            ("85%", 15.0, 0),
+            ("0.85", 15.0, 0),
+            ("0", 100.0, 0),
+            ("1", 0.0, 0),
+            ("500mb", 0.0, 500 << 20),
+            ("1.5gb", 0.0, 3 << 29),
+            ("20 GB", 0.0, 20 << 30),
+            ("7k", 0.0, 7 << 10),
+            ("12b", 0.0, 12),
+        ] {
+            let mark = Watermark::parse(raw).unwrap();
+            assert_eq!(mark.raw, raw);
+            assert!((mark.free_percent - percent).abs() < 1e-9, "{raw}");
+            assert_eq!(mark.free_bytes, bytes, "{raw}");
+        }
+        for wrong in [
+            "",
+            "%",
+            "101%",
+            "-1%",
+            "85",
+            "1.5b",
+            "-5mb",
+            "lots",
+            "9999999999pb",
+        ] {
+            let error = Watermark::parse(wrong).unwrap_err();
+            assert!(error.to_string().contains(&format!("{wrong:?}")), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn filters_are_split_at_commas() {
+        let mut filters = Filters::default();
+        filters.add("rack", " a ,,b");
+        filters.add("zone", " , ");
+        assert_eq!(
+            filters.0,
+            [("rack".to_owned(), vec!["a".to_owned(), "b".to_owned()])]
+        );
+        assert!(!filters.is_empty());
+    }
+}

@@ -1,0 +1,229 @@
+//! The routing table (`RoutingTable`, `IndexRoutingTable`, `IndexShardRoutingTable`).
+
+use super::IndexIndex;
+use crate::copy::ShardCopy;
+use crate::java::{HashOrder, HppcOrder};
+use crate::nodes::RoutingNodes;
+
+/// In which order the indices of a table are walked once it has been rebuilt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TableOrder {
+    /// As before; what is new comes last. For states of live clusters, whose maps are seeded anew each
+    /// time and so have no order that could be foretold.
+    #[default]
+    Kept,
+    /// As the server's maps have it when it runs with `-Dhppc.bitmixer=DETERMINISTIC`.
+    Deterministic,
+}
+
+/// The copies of one index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexTable {
+    /// The index.
+    pub index: IndexIndex,
+    /// Its copies, those of one shard side by side: shards in the order in which the server walks
+    /// them, copies of a shard in the order of its list. A relocating copy appears once, as source.
+    pub copies: Vec<ShardCopy>,
+}
+
+impl IndexTable {
+    /// The copies of each shard, in order.
+    pub fn groups(&self) -> impl Iterator<Item = &[ShardCopy]> {
+        self.copies.chunk_by(|a, b| a.shard == b.shard)
+    }
+
+    /// The copies of one shard, in order; empty if there is no such shard.
+    pub fn group(&self, shard: u32) -> &[ShardCopy] {
+        self.groups()
+            .find(|group| group[0].shard.shard == shard)
+            .unwrap_or_default()
+    }
+
+    /// The primary of a shard, in whatever state.
+    pub fn primary(&self, shard: u32) -> Option<&ShardCopy> {
+        self.group(shard).iter().find(|copy| copy.primary)
+    }
+
+    /// Its shards in order.
+    fn shards(&self) -> impl Iterator<Item = u32> + '_ {
+        self.groups().map(|group| group[0].shard.shard)
+    }
+
+    /// Puts the copies of each shard side by side, the shards in this order; within a shard the order
+    /// stays. Shards that are not named come last.
+    fn arrange(&mut self, order: impl Iterator<Item = u32>) {
+        let mut ranks: Vec<u32> = Vec::new();
+        for (rank, shard) in (0..).zip(order) {
+            let shard = shard as usize;
+            if ranks.len() <= shard {
+                ranks.resize(shard + 1, u32::MAX);
+            }
+            ranks[shard] = rank;
+        }
+        self.copies.sort_by_key(|copy| {
+            let shard = copy.shard.shard;
+            (
+                ranks.get(shard as usize).copied().unwrap_or(u32::MAX),
+                shard,
+            )
+        });
+    }
+
+    /// [`IndexTable::arrange`], as a map of numbers has the shards that were put into it in this order.
+    pub(crate) fn arrange_as_put(&mut self, shards: &[u32]) {
+        let order = HppcOrder::of_numbers(shards.iter().copied());
+        self.arrange(order.iter().map(|at| shards[at]));
+    }
+}
+
+/// Where every copy is, index by index.
+#[derive(Debug, Clone, Default)]
+pub struct RoutingTable {
+    tables: Vec<IndexTable>,
+    /// Per index its place in `tables`.
+    places: Vec<Option<u32>>,
+    /// How a rebuilt table is ordered.
+    pub order: TableOrder,
+}
+
+impl RoutingTable {
+    /// A table of these indices in this order.
+    ///
+    /// # Panics
+    /// With more than 2^32 indices.
+    pub fn new(tables: Vec<IndexTable>, order: TableOrder) -> Self {
+        let mut table = Self {
+            tables,
+            places: Vec::new(),
+            order,
+        };
+        table.index_places();
+        table
+    }
+
+    /// All indices in the order of `indicesRouting()`, which is also the order in which nodes get
+    /// their lists and the balancer its indices.
+    pub fn tables(&self) -> &[IndexTable] {
+        &self.tables
+    }
+
+    /// The table of one index, if it is routed.
+    pub fn table(&self, index: IndexIndex) -> Option<&IndexTable> {
+        let place = (*self.places.get(index.at())?)?;
+        self.tables.get(place as usize)
+    }
+
+    /// All copies in order.
+    pub fn copies(&self) -> impl Iterator<Item = &ShardCopy> {
+        self.tables.iter().flat_map(|table| &table.copies)
+    }
+
+    /// The table after a round (`RoutingTable.Builder.updateNodes`): copies node by node, then the
+    /// unassigned ones, then those set aside.
+    pub(crate) fn rebuilt(&self, nodes: &RoutingNodes, names: &[&str]) -> Self {
+        let mut tables: Vec<Option<IndexTable>> = vec![None; names.len()];
+        let mut arrival = Vec::with_capacity(self.tables.len());
+        let unassigned = nodes.unassigned();
+        let on_nodes = nodes
+            .order()
+            .iter()
+            .flat_map(|&node| nodes.copies_on(node).map(|(_, copy)| copy))
+            .filter(|copy| !copy.is_relocation_target());
+        let elsewhere = unassigned.list().iter().chain(unassigned.ignored());
+        for copy in on_nodes.chain(elsewhere.map(|&handle| nodes.copy(handle))) {
+            let index = copy.shard.index;
+            let table = tables[index.at()].get_or_insert_with(|| {
+                arrival.push(index);
+                let copies = self.table(index).map_or(0, |before| before.copies.len());
+                IndexTable {
+                    index,
+                    copies: Vec::with_capacity(copies),
+                }
+            });
+            table.copies.push(*copy);
+        }
+        let order: Vec<IndexIndex> = match self.order {
+            TableOrder::Kept => self.tables.iter().map(|table| table.index).collect(),
+            TableOrder::Deterministic => {
+                let name = |index: IndexIndex| names[index.at()];
+                let walked = HashOrder::of(&arrival, name);
+                HppcOrder::of_strings(walked.iter().map(|&index| name(index)))
+                    .iter()
+                    .map(|at| walked[at])
+                    .collect()
+            }
+        };
+        let ordered = order.into_iter().filter_map(|index| {
+            let mut table = tables[index.at()].take()?;
+            match self.order {
+                TableOrder::Kept => {
+                    let before = self.table(index)?;
+                    table.arrange(before.shards());
+                }
+                TableOrder::Deterministic => {
+                    let mut arrived = Vec::new();
+                    let mut seen = std::collections::HashSet::new();
+                    for copy in &table.copies {
+                        if seen.insert(copy.shard.shard) {
+                            arrived.push(copy.shard.shard);
+                        }
+                    }
+                    table.arrange_as_put(&arrived);
+                }
+            }
+            Some(table)
+        });
+        Self::new(ordered.collect(), self.order)
+    }
+
+    /// The table with some indices added or replaced (`Some`) or taken out (`None`), one after the other
+    /// (`RoutingTable.builder(table)`, `add`, `remove`).
+    pub(crate) fn edited(
+        self,
+        edits: Vec<(IndexIndex, Option<IndexTable>)>,
+        names: &[&str],
+    ) -> Self {
+        // All are put into a new map, which alone can change the order.
+        let names_now = self.tables.iter().map(|table| names[table.index.at()]);
+        let mut walked = HppcOrder::of_strings(names_now);
+        let mut tables: Vec<Option<IndexTable>> = self.tables.into_iter().map(Some).collect();
+        let mut places = self.places;
+        for (index, edit) in edits {
+            if places.len() <= index.at() {
+                places.resize(index.at() + 1, None);
+            }
+            let place = places[index.at()];
+            match (edit, place) {
+                (Some(table), Some(place)) => tables[place as usize] = Some(table),
+                (Some(table), None) => {
+                    places[index.at()] =
+                        Some(u32::try_from(tables.len()).expect("fewer than 2^32 indices"));
+                    tables.push(Some(table));
+                    walked.insert_hash(crate::java::string_hash(names[index.at()]));
+                }
+                (None, Some(place)) => {
+                    tables[place as usize] = None;
+                    places[index.at()] = None;
+                    walked.remove(place as usize);
+                }
+                (None, None) => {}
+            }
+        }
+        let tables = match self.order {
+            TableOrder::Kept => tables.into_iter().flatten().collect(),
+            TableOrder::Deterministic => walked.iter().filter_map(|at| tables[at].take()).collect(),
+        };
+        Self::new(tables, self.order)
+    }
+
+    fn index_places(&mut self) {
+        self.places.clear();
+        for (place, table) in self.tables.iter().enumerate() {
+            let at = table.index.at();
+            if self.places.len() <= at {
+                self.places.resize(at + 1, None);
+            }
+            self.places[at] = Some(u32::try_from(place).expect("fewer than 2^32 indices"));
+        }
+    }
+}

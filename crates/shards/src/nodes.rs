@@ -1,0 +1,346 @@
+//! Copies by node, and what is unassigned (`RoutingNodes`, `RoutingNode`).
+//!
+//! Every copy has a [`CopyIndex`] for the life of a [`RoutingNodes`]: transitions change the copy in
+//! place, so whatever list holds the handle keeps its order, as the server's lists do when it replaces
+//! an element. A copy that is removed from a node and put on one again stands at the end.
+
+mod changes;
+mod list;
+mod load;
+mod recoveries;
+mod transitions;
+mod unassigned;
+
+pub use changes::{Change, Changes, ShardChanges};
+pub use unassigned::Unassigned;
+
+use crate::copy::{AllocationIds, AllocationIndex, ShardCopy};
+use crate::model::{NodeIndex, ShardId, Version};
+use list::{Handles, NodeList};
+use recoveries::Recoveries;
+
+/// A copy within a [`RoutingNodes`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CopyIndex(u32);
+
+impl CopyIndex {
+    /// The place as a `usize`, to index side tables with; below [`RoutingNodes::copy_limit`].
+    pub const fn at(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A routing table, or a wish, that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RoutingError {
+    /// Two copies of one shard on one node.
+    #[error("two copies of [{index}][{shard}] on node {node}: a node holds at most one")]
+    TwoOnNode {
+        /// Index, by name.
+        index: String,
+        /// Shard number.
+        shard: u32,
+        /// Node, by id.
+        node: String,
+    },
+    /// A shard with no primary, or more than one.
+    #[error("[{index}][{shard}] has {found} primaries: exactly one is expected")]
+    Primaries {
+        /// Index, by name.
+        index: String,
+        /// Shard number.
+        shard: u32,
+        /// How many there are.
+        found: usize,
+    },
+    /// An index that is listed twice, or has a shard twice, or lacks most of its shards.
+    #[error(
+        "the routing table lists {found} shards of [{index}], of which there are {expected}: \
+         one of them twice, or not nearly all"
+    )]
+    Shards {
+        /// Index, by name.
+        index: String,
+        /// How many it has by its metadata.
+        expected: u32,
+        /// How many groups of copies there are.
+        found: usize,
+    },
+    /// A replica recovers though its primary is on no node.
+    #[error("a copy of [{index}][{shard}] recovers from its primary, which is unassigned")]
+    NoPrimary {
+        /// Index, by name.
+        index: String,
+        /// Shard number.
+        shard: u32,
+    },
+    /// A table that names what the cluster does not have.
+    #[error("the routing table names {what}, which the cluster does not have")]
+    Unknown {
+        /// What it names.
+        what: String,
+    },
+    /// A copy whose fields contradict each other.
+    #[error("a copy of [{index}][{shard}] is {state:?} but has {what}")]
+    Broken {
+        /// Index, by name.
+        index: String,
+        /// Shard number.
+        shard: u32,
+        /// Its state.
+        state: crate::copy::CopyState,
+        /// What contradicts it.
+        what: &'static str,
+    },
+    /// A round over a table with copies on a node that is not, or no longer, a data node.
+    #[error(
+        "copies are on node {node}, which is no data node of the cluster now: \
+         tell of nodes that left before the next round"
+    )]
+    DeadNode {
+        /// Node, by id.
+        node: String,
+    },
+    /// A step on a copy that is not there or not in the right state.
+    #[error("cannot {wish} [{index}][{shard}]: {why}")]
+    Refused {
+        /// What was to be done.
+        wish: &'static str,
+        /// Index, by name.
+        index: String,
+        /// Shard number.
+        shard: u32,
+        /// Why not.
+        why: String,
+    },
+}
+
+/// Copies by node, and what is unassigned.
+#[derive(Debug, Clone)]
+pub struct RoutingNodes {
+    copies: Vec<ShardCopy>,
+    /// Per copy its slot in its node's list.
+    spots: Vec<u32>,
+    /// Per node its list; `None` for nodes that are not routed.
+    lists: Vec<Option<NodeList>>,
+    /// The routed nodes in the order of the server's hash map.
+    order: Vec<NodeIndex>,
+    /// Per node its version; `None` if it is no longer in the cluster.
+    versions: Vec<Option<Version>>,
+    /// Per index the place of its shard 0 in `assigned`, and how many it has there.
+    shards: Vec<(u32, u32)>,
+    /// Per shard its assigned copies.
+    assigned: Vec<Handles>,
+    recoveries: Vec<Recoveries>,
+    unassigned: Unassigned,
+    inactive_primaries: u32,
+    inactive_copies: u32,
+    relocating: u32,
+    ids: AllocationIds,
+    changes: Changes,
+}
+
+impl RoutingNodes {
+    fn admit(&mut self, copy: ShardCopy) -> CopyIndex {
+        let handle =
+            CopyIndex(u32::try_from(self.copies.len()).expect("fewer than 2^32 copies in a round"));
+        self.copies.push(copy);
+        self.spots.push(u32::MAX);
+        handle
+    }
+
+    /// The shard's place in `assigned`.
+    fn dense(&self, shard: ShardId) -> Option<usize> {
+        let (first, places) = *self.shards.get(shard.index.at())?;
+        (shard.shard < places).then_some(first as usize + shard.shard as usize)
+    }
+
+    /// The copy behind a handle, as it is now.
+    pub fn copy(&self, copy: CopyIndex) -> &ShardCopy {
+        &self.copies[copy.at()]
+    }
+
+    /// One more than the highest [`CopyIndex::at`] so far.
+    pub fn copy_limit(&self) -> usize {
+        self.copies.len()
+    }
+
+    /// The routed nodes in the order of the server's hash map. Dead nodes are among them until
+    /// [`RoutingNodes::remove_node`].
+    pub fn order(&self) -> &[NodeIndex] {
+        &self.order
+    }
+
+    /// Whether the node is routed.
+    pub fn is_routed(&self, node: NodeIndex) -> bool {
+        self.lists.get(node.at()).is_some_and(Option::is_some)
+    }
+
+    /// The version of a node, if it is still in the cluster.
+    pub fn version(&self, node: NodeIndex) -> Option<Version> {
+        self.versions.get(node.at()).copied().flatten()
+    }
+
+    /// The copies on a node in the order they came (`RoutingNode` as an iterator).
+    pub fn handles_on(&self, node: NodeIndex) -> impl Iterator<Item = CopyIndex> + '_ {
+        self.lists
+            .get(node.at())
+            .and_then(Option::as_ref)
+            .into_iter()
+            .flat_map(NodeList::iter)
+    }
+
+    /// The copies on a node in the order they came, with their handles.
+    pub fn copies_on(&self, node: NodeIndex) -> impl Iterator<Item = (CopyIndex, &ShardCopy)> + '_ {
+        self.handles_on(node)
+            .map(|handle| (handle, &self.copies[handle.at()]))
+    }
+
+    /// How many copies are on a node, recovering ones included (`RoutingNode.size`).
+    pub fn count_on(&self, node: NodeIndex) -> usize {
+        self.lists
+            .get(node.at())
+            .and_then(Option::as_ref)
+            .map_or(0, NodeList::len)
+    }
+
+    /// The copy of a shard on a node (`RoutingNode.getByShardId`).
+    pub fn on_node(&self, node: NodeIndex, shard: ShardId) -> Option<CopyIndex> {
+        self.assigned(shard)
+            .iter()
+            .copied()
+            .find(|handle| self.copies[handle.at()].node == Some(node))
+    }
+
+    /// The copies of a shard that are on nodes, relocation targets included, in the server's order.
+    pub fn assigned(&self, shard: ShardId) -> &[CopyIndex] {
+        self.dense(shard)
+            .and_then(|dense| self.assigned.get(dense))
+            .map_or(&[], Handles::as_slice)
+    }
+
+    /// As [`RoutingNodes::assigned`], the copies themselves.
+    pub fn assigned_copies(&self, shard: ShardId) -> impl Iterator<Item = &ShardCopy> + '_ {
+        self.assigned(shard)
+            .iter()
+            .map(|handle| &self.copies[handle.at()])
+    }
+
+    /// The assigned copy with that allocation id (`getByAllocationId`).
+    pub fn by_allocation(&self, shard: ShardId, allocation: AllocationIndex) -> Option<CopyIndex> {
+        self.assigned(shard)
+            .iter()
+            .copied()
+            .find(|handle| self.copies[handle.at()].allocation == Some(allocation))
+    }
+
+    /// The primary of a shard, if it is active (`activePrimary`).
+    pub fn active_primary(&self, shard: ShardId) -> Option<CopyIndex> {
+        self.assigned(shard).iter().copied().find(|handle| {
+            let copy = &self.copies[handle.at()];
+            copy.primary && copy.is_active()
+        })
+    }
+
+    /// The active replica that would be promoted: on the node of the highest version, the first of
+    /// those (`activeReplicaWithHighestVersion`).
+    pub fn active_replica_with_highest_version(&self, shard: ShardId) -> Option<CopyIndex> {
+        let mut best: Option<(Option<Version>, CopyIndex)> = None;
+        for &handle in self.assigned(shard) {
+            let copy = &self.copies[handle.at()];
+            let Some(node) = copy.node else { continue };
+            if copy.primary || !copy.is_active() || !self.is_routed(node) {
+                continue;
+            }
+            let version = self.version(node);
+            if best.is_none_or(|(highest, _)| version > highest) {
+                best = Some((version, handle));
+            }
+        }
+        best.map(|(_, handle)| handle)
+    }
+
+    /// Whether there are at least `replicas` + 1 assigned copies and all of them are active
+    /// (`allReplicasActive`).
+    pub fn all_replicas_active(&self, shard: ShardId, replicas: u32) -> bool {
+        let copies = self.assigned(shard);
+        !copies.is_empty()
+            && copies.len() > replicas as usize
+            && copies
+                .iter()
+                .all(|handle| self.copies[handle.at()].is_active())
+    }
+
+    /// Recoveries that end on this node (`getIncomingRecoveries`).
+    pub fn incoming_recoveries(&self, node: NodeIndex) -> i32 {
+        self.recoveries.get(node.at()).map_or(0, |r| r.incoming)
+    }
+
+    /// Recoveries that this node's primaries feed (`getOutgoingRecoveries`).
+    pub fn outgoing_recoveries(&self, node: NodeIndex) -> i32 {
+        self.recoveries.get(node.at()).map_or(0, |r| r.outgoing)
+    }
+
+    /// What is unassigned.
+    pub fn unassigned(&self) -> &Unassigned {
+        &self.unassigned
+    }
+
+    /// Whether a primary is unassigned, ignored ones included (`hasUnassignedPrimaries`).
+    pub fn has_unassigned_primaries(&self) -> bool {
+        self.unassigned.primaries() + self.unassigned.ignored_primaries() > 0
+    }
+
+    /// Whether a copy is unassigned, ignored ones included (`hasUnassignedShards`).
+    pub fn has_unassigned_copies(&self) -> bool {
+        !self.unassigned.list().is_empty() || !self.unassigned.ignored().is_empty()
+    }
+
+    /// Whether a primary recovers that no other copy stands for (`hasInactivePrimaries`).
+    pub fn has_inactive_primaries(&self) -> bool {
+        self.inactive_primaries > 0
+    }
+
+    /// Whether a copy recovers, relocations aside (`hasInactiveShards`).
+    pub fn has_inactive_copies(&self) -> bool {
+        self.inactive_copies > 0
+    }
+
+    /// Copies that are moving (`getRelocatingShardCount`).
+    pub fn relocating_count(&self) -> u32 {
+        self.relocating
+    }
+
+    /// All copies on nodes, one from each node in turn (`nodeInterleavedShardIterator`), as it stands.
+    pub fn interleaved(&self) -> Vec<CopyIndex> {
+        let mut queue: std::collections::VecDeque<_> = self
+            .order
+            .iter()
+            .map(|&node| self.handles_on(node))
+            .collect();
+        let mut all = Vec::with_capacity(self.copies.len());
+        while let Some(mut rest) = queue.pop_front() {
+            if let Some(handle) = rest.next() {
+                all.push(handle);
+                queue.push_back(rest);
+            }
+        }
+        all
+    }
+
+    /// What has been changed since this was made.
+    pub fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    /// The allocation id that would be handed out next.
+    pub fn next_allocation(&self) -> u64 {
+        self.ids.next()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod sample;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! Recoveries that run, counted per node (`RoutingNodes.Recoveries`).
+
+use super::{CopyIndex, RoutingError, RoutingNodes};
+use crate::copy::{RecoverySource, ShardCopy};
+use crate::model::Cluster;
+
+/// Recoveries into and out of a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Recoveries {
+    pub incoming: i32,
+    pub outgoing: i32,
+}
+
+impl RoutingNodes {
+    /// Counts a recovery found in the table; it is fed by the table's primary, whatever its state.
+    pub(super) fn initial_recovery(
+        &mut self,
+        cluster: &Cluster,
+        copy: &ShardCopy,
+        primary: &ShardCopy,
+    ) -> Result<(), RoutingError> {
+        if copy.recovery == Some(RecoverySource::Peer) && primary.node.is_none() {
+            return Err(RoutingError::NoPrimary {
+                index: cluster.index(copy.shard.index).name.clone(),
+                shard: copy.shard.shard,
+            });
+        }
+        self.count_recovery(copy, 1, Some(*primary));
+        Ok(())
+    }
+
+    pub(super) fn add_recovery(&mut self, handle: CopyIndex) {
+        let copy = *self.copy(handle);
+        let primary = self.peer_primary(&copy);
+        self.count_recovery(&copy, 1, primary);
+    }
+
+    pub(super) fn remove_recovery(&mut self, copy: &ShardCopy) {
+        let primary = self.peer_primary(copy);
+        self.count_recovery(copy, -1, primary);
+    }
+
+    fn count_recovery(&mut self, copy: &ShardCopy, how_many: i32, primary: Option<ShardCopy>) {
+        debug_assert!(copy.is_initializing());
+        let Some(node) = copy.node else { return };
+        self.recoveries[node.at()].incoming += how_many;
+        if copy.recovery != Some(RecoverySource::Peer) {
+            return;
+        }
+        let feeding = primary.and_then(|primary| primary.node);
+        debug_assert!(feeding.is_some(), "peer recovery without a primary");
+        let Some(feeding) = feeding else { return };
+        self.recoveries[feeding.at()].outgoing += how_many;
+        if let (true, true, Some(from)) = (how_many < 0, copy.primary, copy.relocating) {
+            // The primary has arrived: replicas that recover do so from its new node now.
+            let replicas = self
+                .assigned_copies(copy.shard)
+                .filter(|other| {
+                    !other.primary
+                        && other.is_initializing()
+                        && other.recovery == Some(RecoverySource::Peer)
+                })
+                .fold(0, |sum, _| sum + 1);
+            self.recoveries[from.at()].outgoing -= replicas;
+            self.recoveries[node.at()].outgoing += replicas;
+        }
+    }
+
+    /// The primary that feeds a peer recovery (`findAssignedPrimaryIfPeerRecovery`): an active one, else
+    /// one that is not the target of a relocation, else any.
+    fn peer_primary(&self, copy: &ShardCopy) -> Option<ShardCopy> {
+        if copy.recovery != Some(RecoverySource::Peer) {
+            return None;
+        }
+        let mut found: Option<ShardCopy> = None;
+        for other in self
+            .assigned_copies(copy.shard)
+            .filter(|other| other.primary)
+        {
+            if other.is_active() {
+                return Some(*other);
+            }
+            if found.is_none_or(|before| before.relocating.is_some()) {
+                found = Some(*other);
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,144 @@
+//! Small clusters for tests, written as one line per shard.
+
+use crate::copy::{
+    AllocationIndex, CopyState, Reason, RecoverySource, ShardCopy, UNKNOWN_SIZE, UnassignedInfo,
+};
+use crate::model::{
+    Cluster, Index, IndexIndex, IndexSettings, IndexState, IndexTable, Node, NodeIndex,
+    RoutingTable, ShardId, TableOrder, Version,
+};
+
+/// A live data node of version 7.4.0.
+pub(crate) fn node(id: &str) -> Node {
+    Node {
+        id: id.to_owned(),
+        name: id.to_owned(),
+        host: id.to_owned(),
+        host_address: "10.0.0.1".to_owned(),
+        publish_address: "10.0.0.1".to_owned(),
+        attributes: Vec::new(),
+        data: true,
+        version: Version::release(7, 4, 0),
+        present: true,
+    }
+}
+
+/// A cluster of so many nodes ("n0", "n1", ...) and indices ("i0", "i1", ...), one per text. An index is
+/// its shards, separated by `|`; a shard is its copies, separated by spaces; a copy is:
+///
+/// - `P` or `R`, for primary and replica; then what it does and where:
+/// - `s0`: started on n0; `i0`: initializing on n0; `m01`: moves from n0 to n1; `u`: unassigned.
+///
+/// Allocation ids are handed out in order from 1 on; a relocation takes two. Active copies are in sync.
+/// Recovering and unassigned primaries have an existing store.
+pub(crate) fn cluster(nodes: usize, indices: &[&str]) -> Cluster {
+    let mut cluster = Cluster {
+        nodes: (0..nodes).map(|n| node(&format!("n{n}"))).collect(),
+        ..Cluster::default()
+    };
+    cluster.data_nodes = (0..).map(NodeIndex).take(nodes).collect();
+    let mut tables = Vec::new();
+    for (number, text) in (0..).zip(indices) {
+        let index = IndexIndex(number);
+        let mut copies = Vec::new();
+        let mut in_sync = Vec::new();
+        for (shard, group) in (0..).zip(text.split('|')) {
+            let id = ShardId { index, shard };
+            let group: Vec<ShardCopy> = group
+                .split_whitespace()
+                .map(|word| copy(&mut cluster, id, word))
+                .collect();
+            let active = group.iter().filter(|copy| copy.is_active());
+            in_sync.push(active.filter_map(|copy| copy.allocation).collect());
+            copies.extend(group);
+        }
+        let shards = text.split('|').count();
+        cluster.indices.push(Index {
+            name: format!("i{number}"),
+            uuid: format!("uuid{number}"),
+            shards: u32::try_from(shards).unwrap(),
+            replicas: u32::try_from(copies.len() / shards - 1).unwrap(),
+            state: IndexState::Open,
+            settings: IndexSettings::default(),
+            in_sync,
+            resize_source: None,
+        });
+        tables.push(IndexTable { index, copies });
+    }
+    cluster.routing = RoutingTable::new(tables, TableOrder::Kept);
+    cluster
+}
+
+fn copy(cluster: &mut Cluster, shard: ShardId, word: &str) -> ShardCopy {
+    let mut letters = word.chars();
+    let primary = letters.next() == Some('P');
+    let state = letters.next().unwrap();
+    let mut places = letters.map(|digit| NodeIndex(digit.to_digit(10).unwrap()));
+    let mut fresh = || {
+        let id = AllocationIndex(cluster.next_allocation);
+        cluster.next_allocation += 1;
+        Some(id)
+    };
+    let recovery = if primary {
+        RecoverySource::ExistingStore
+    } else {
+        RecoverySource::Peer
+    };
+    let info = UnassignedInfo::new(Reason::ClusterRecovered, 0);
+    let unassigned = ShardCopy::new_unassigned(shard, primary, recovery, info);
+    match state {
+        'u' => unassigned,
+        'i' => unassigned.initialize(places.next().unwrap(), fresh().unwrap(), UNKNOWN_SIZE),
+        _ => ShardCopy {
+            node: places.next(),
+            allocation: fresh(),
+            relocating: places.next(),
+            relocation: (state == 'm').then(fresh).flatten(),
+            recovery: None,
+            unassigned: None,
+            state: if state == 'm' {
+                CopyState::Relocating
+            } else {
+                CopyState::Started
+            },
+            ..unassigned
+        },
+    }
+}
+
+/// A shard's number.
+pub(crate) const fn shard(index: u32, shard: u32) -> ShardId {
+    ShardId {
+        index: IndexIndex(index),
+        shard,
+    }
+}
+
+/// A copy in the words of [`cluster`], the target of a relocation as `t` with its place and source.
+pub(crate) fn word(copy: &ShardCopy) -> String {
+    let kind = if copy.primary { 'P' } else { 'R' };
+    let place = |node: Option<NodeIndex>| node.map_or(String::new(), |node| node.0.to_string());
+    let state = match copy.state {
+        CopyState::Unassigned => 'u',
+        CopyState::Initializing if copy.relocating.is_some() => 't',
+        CopyState::Initializing => 'i',
+        CopyState::Started => 's',
+        CopyState::Relocating => 'm',
+    };
+    format!(
+        "{kind}{state}{}{}",
+        place(copy.node),
+        place(copy.relocating)
+    )
+}
+
+/// The table of an index in the words of [`cluster`].
+pub(crate) fn table(cluster: &Cluster, index: u32) -> String {
+    let Some(table) = cluster.routing.table(IndexIndex(index)) else {
+        return "not routed".to_owned();
+    };
+    let groups = table
+        .groups()
+        .map(|group| group.iter().map(word).collect::<Vec<_>>().join(" "));
+    groups.collect::<Vec<_>>().join("|")
+}

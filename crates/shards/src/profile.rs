@@ -1,0 +1,286 @@
+//! Versions of the server, as far as they differ in what a reroute costs.
+//!
+//! Decisions are modelled on 7.4.0 alone. What differs between versions here is the input (closed
+//! indices in the routing table from 7.2 on), the work of a round (copies by state scanned for every
+//! question up to 7.5, kept in sets from 7.6 on) and when a reroute follows started copies (in the
+//! same task up to 7.3, in a task of its own from 7.4 on).
+
+use crate::model::Version;
+
+/// Which server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Product {
+    /// Elasticsearch.
+    Elasticsearch,
+    /// OpenSearch, which began as Elasticsearch 7.10.
+    OpenSearch,
+}
+
+impl std::fmt::Display for Product {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Elasticsearch => "Elasticsearch",
+            Self::OpenSearch => "OpenSearch",
+        })
+    }
+}
+
+/// How a version allocates, as far as the cost depends on it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// The versions, for people: `7.4 to 7.5`.
+    pub versions: &'static str,
+    /// The version whose code was measured; the coefficients are kept under it.
+    pub measured: &'static str,
+    /// Closed indices stay in the routing table (`RoutingTable.Builder.addAsFromOpenToClose`).
+    pub closed_in_table: bool,
+    /// Copies by state are looked for among all copies of a node, each time
+    /// (`RoutingNode.shardsWithState`): a round takes time with the square of the copies.
+    pub scans: bool,
+    /// The reroute after copies have started is a task of its own (`ShardStateAction`), which waits
+    /// behind more urgent ones; before, it was part of the task that starts them.
+    pub follow_up_reroute: bool,
+}
+
+/// Elasticsearch 6.8.
+pub const V6_8: Profile = Profile {
+    versions: "6.8",
+    measured: "6.8.23",
+    closed_in_table: false,
+    scans: true,
+    follow_up_reroute: false,
+};
+/// Elasticsearch 7.0 and 7.1.
+pub const V7_0: Profile = Profile {
+    versions: "7.0 to 7.1",
+    measured: "7.1.1",
+    closed_in_table: false,
+    scans: true,
+    follow_up_reroute: false,
+};
+/// Elasticsearch 7.2 and 7.3.
+pub const V7_2: Profile = Profile {
+    versions: "7.2 to 7.3",
+    measured: "7.4.0",
+    closed_in_table: true,
+    scans: true,
+    follow_up_reroute: false,
+};
+/// Elasticsearch 7.4 and 7.5.
+pub const V7_4: Profile = Profile {
+    versions: "7.4 to 7.5",
+    measured: "7.4.0",
+    closed_in_table: true,
+    scans: true,
+    follow_up_reroute: true,
+};
+/// Elasticsearch 7.6 to 7.16.
+pub const V7_6: Profile = Profile {
+    versions: "7.6 to 7.16",
+    measured: "7.6.0",
+    closed_in_table: true,
+    scans: false,
+    follow_up_reroute: true,
+};
+/// Elasticsearch 7.17, and the allocator that later versions call legacy.
+pub const V7_17: Profile = Profile {
+    versions: "7.17 and later",
+    measured: "7.17.28",
+    closed_in_table: true,
+    scans: false,
+    follow_up_reroute: true,
+};
+
+/// All profiles, oldest first.
+pub const PROFILES: [&Profile; 6] = [&V6_8, &V7_0, &V7_2, &V7_4, &V7_6, &V7_17];
+
+/// A server's version with the profile that stands for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// Which server.
+    pub product: Product,
+    /// Its version.
+    pub version: Version,
+    /// What it is taken for.
+    pub profile: &'static Profile,
+    /// Why the profile may not fit, where it is not the version's own.
+    pub warning: Option<String>,
+}
+
+impl std::fmt::Display for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.product, self.version)
+    }
+}
+
+/// A version that no profile stands for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProfileError {
+    /// Not a version.
+    #[error("expected a version like 7.4.0, 7.17 or opensearch-2.19.1, found {0:?}")]
+    NotAVersion(String),
+    /// A version that is not modelled.
+    #[error("{product} {version} is not modelled: {modelled} are")]
+    NotModelled {
+        /// Which server.
+        product: Product,
+        /// The version asked for.
+        version: Version,
+        /// What is modelled.
+        modelled: &'static str,
+    },
+}
+
+impl Server {
+    /// Reads `7.4.0`, `7.17`, `elasticsearch-7.4.0`, `opensearch-2.19.1`; what follows a hyphen after
+    /// the number (`-SNAPSHOT`) is passed over.
+    ///
+    /// # Errors
+    /// If it is no version, or one that is not modelled.
+    pub fn parse(text: &str) -> Result<Self, ProfileError> {
+        let error = || ProfileError::NotAVersion(text.chars().take(40).collect());
+        let lower = text.trim().to_ascii_lowercase();
+        let (product, number) = match lower.split_once(['-', ' ']) {
+            Some(("opensearch", rest)) => (Product::OpenSearch, rest),
+            Some(("elasticsearch", rest)) => (Product::Elasticsearch, rest),
+            _ => (Product::Elasticsearch, lower.as_str()),
+        };
+        Self::of(product, version(number).ok_or_else(error)?)
+    }
+
+    /// The profile for a version of a server.
+    ///
+    /// # Errors
+    /// If it is not modelled.
+    pub fn of(product: Product, version: Version) -> Result<Self, ProfileError> {
+        let refused = |modelled| {
+            Err(ProfileError::NotModelled {
+                product,
+                version,
+                modelled,
+            })
+        };
+        let (major, minor) = (version.0 / 1_000_000, version.0 / 10_000 % 100);
+        let (profile, warning) = match (product, major, minor) {
+            (Product::OpenSearch, 1..=3, _) => (
+                &V7_6,
+                Some(format!(
+                    "OpenSearch {version} was not measured: it is taken for Elasticsearch 7.10, from \
+                     which it came"
+                )),
+            ),
+            (Product::OpenSearch, ..) => return refused("OpenSearch 1 to 3"),
+            (_, 6, 8) => (&V6_8, None),
+            (_, 7, 0..=1) => (&V7_0, None),
+            (_, 7, 2..=3) => (&V7_2, None),
+            (_, 7, 4..=5) => (&V7_4, None),
+            (_, 7, 6..=16) => (&V7_6, None),
+            (_, 7, 17) => (&V7_17, None),
+            (_, 8, 0..=5) => (
+                &V7_17,
+                Some(format!(
+                    "Elasticsearch {version} was not measured: it is taken for 7.17"
+                )),
+            ),
+            (_, 8 | 9, _) => (
+                &V7_17,
+                Some(format!(
+                    "Elasticsearch {version} computes a desired balance beside the reroute (from 8.6 \
+                     on), which is not modelled: it is taken for 7.17"
+                )),
+            ),
+            _ => return refused("Elasticsearch 6.8 to 9"),
+        };
+        Ok(Self {
+            product,
+            version,
+            profile,
+            warning,
+        })
+    }
+}
+
+/// `7.4.0`, `7.4`, `7.4.0-SNAPSHOT`: each part below 100, as the server numbers itself.
+pub fn version(text: &str) -> Option<Version> {
+    let number = text.split('-').next()?;
+    let mut parts = number.split('.').map(|part| {
+        let digits =
+            !part.is_empty() && part.len() <= 2 && part.bytes().all(|b| b.is_ascii_digit());
+        if digits {
+            part.parse::<u32>().ok()
+        } else {
+            None
+        }
+    });
+    let (major, minor) = (parts.next()??, parts.next()??);
+    let revision = match parts.next() {
+        Some(part) => part?,
+        None => 0,
+    };
+    parts
+        .next()
+        .is_none()
+        .then(|| Version::release(major, minor, revision))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(text: &str) -> (&'static str, bool) {
+        let server = Server::parse(text).unwrap();
+        (server.profile.versions, server.warning.is_some())
+    }
+
+    #[test]
+    fn each_version_has_its_profile() {
+        assert_eq!(profile("6.8.23"), ("6.8", false));
+        assert_eq!(profile("7.1.1"), ("7.0 to 7.1", false));
+        // Closed indices in the table came with 7.2, the deferred reroute with 7.4, kept sets with 7.6.
+        assert_eq!(profile("7.2.0"), ("7.2 to 7.3", false));
+        assert_eq!(profile("7.4"), ("7.4 to 7.5", false));
+        assert_eq!(profile("7.5.2-SNAPSHOT"), ("7.4 to 7.5", false));
+        assert_eq!(profile("7.6.0"), ("7.6 to 7.16", false));
+        assert_eq!(profile("elasticsearch-7.17.28"), ("7.17 and later", false));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_taken_for_something_with_a_warning() {
+        assert_eq!(profile("8.5.3"), ("7.17 and later", true));
+        assert_eq!(profile("8.6.0"), ("7.17 and later", true));
+        assert_eq!(profile("OpenSearch 2.19.1"), ("7.6 to 7.16", true));
+        let desired = Server::parse("8.11.0").unwrap().warning.unwrap();
+        assert!(desired.contains("desired balance"), "{desired}");
+        assert!(
+            !Server::parse("8.5.0")
+                .unwrap()
+                .warning
+                .unwrap()
+                .contains("desired")
+        );
+    }
+
+    #[test]
+    fn others_are_refused_by_name() {
+        for text in ["5.6.16", "6.7.2", "7.18.0", "10.0.0", "opensearch-4.0.0"] {
+            let error = Server::parse(text).unwrap_err();
+            assert!(matches!(error, ProfileError::NotModelled { .. }), "{text}");
+            let number = text.trim_start_matches("opensearch-");
+            assert!(error.to_string().contains(number), "{error}");
+        }
+        for text in [
+            "",
+            "7",
+            "7.",
+            "seven",
+            "7.4.0.1",
+            "7.400",
+            "-7.4",
+            "7.+4",
+            "opensearch-",
+        ] {
+            let error = Server::parse(text).unwrap_err();
+            assert!(matches!(error, ProfileError::NotAVersion(_)), "{text}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Creating, closing, opening and deleting an index, as far as routing goes (`IndexRoutingTable.Builder`).
+//!
+//! Each is followed by a reroute, which is the caller's.
+
+use crate::copy::{Reason, RecoverySource, ShardCopy, UnassignedInfo};
+use crate::model::{
+    Cluster, Index, IndexIndex, IndexState, IndexTable, ShardId, TableOrder, Version,
+};
+
+/// From here on closed indices stay in the routing table.
+const REPLICATES_CLOSED: Version = Version::release(7, 2, 0);
+
+/// Adds an index whose copies are all unassigned (`initializeAsNew`). One that has copies in sync gets
+/// its primaries from them; one that is resized from another gets them from that one's shards.
+///
+/// The index counts as open. The in-sync sets are brought to one per shard.
+///
+/// # Panics
+/// With more than 2^32 indices.
+pub fn create_index(cluster: &mut Cluster, mut index: Index, now_nanos: i64) -> IndexIndex {
+    let number = IndexIndex(u32::try_from(cluster.indices.len()).expect("fewer than 2^32 indices"));
+    index.state = IndexState::Open;
+    index.in_sync.resize(index.shards as usize, Vec::new());
+    cluster.indices.push(index);
+    let table = fresh_table(cluster, number, Reason::IndexCreated, now_nanos);
+    edit(cluster, vec![(number, Some(table))]);
+    number
+}
+
+/// Closes an open index. From 7.2 on its copies all become unassigned and are allocated again
+/// (`initializeAsFromOpenToClose`); with an older node in the cluster it leaves the routing table.
+/// For an index that is not open does nothing.
+pub fn close_index(cluster: &mut Cluster, index: IndexIndex, now_nanos: i64) {
+    if cluster.index(index).state != IndexState::Open {
+        return;
+    }
+    cluster.indices[index.at()].state = IndexState::Closed;
+    let replicated = cluster
+        .nodes
+        .iter()
+        .all(|node| !node.present || node.version >= REPLICATES_CLOSED);
+    let table = replicated.then(|| fresh_table(cluster, index, Reason::IndexClosed, now_nanos));
+    edit(cluster, vec![(index, table)]);
+}
+
+/// Opens a closed index (`initializeAsFromCloseToOpen`). For an index that is not closed does nothing.
+pub fn open_index(cluster: &mut Cluster, index: IndexIndex, now_nanos: i64) {
+    if cluster.index(index).state != IndexState::Closed {
+        return;
+    }
+    cluster.indices[index.at()].state = IndexState::Open;
+    let table = fresh_table(cluster, index, Reason::IndexReopened, now_nanos);
+    edit(cluster, vec![(index, Some(table))]);
+}
+
+/// Deletes an index; its number stays.
+pub fn delete_index(cluster: &mut Cluster, index: IndexIndex) {
+    let deleted = &mut cluster.indices[index.at()];
+    deleted.state = IndexState::Deleted;
+    deleted.in_sync = Vec::new();
+    edit(cluster, vec![(index, None)]);
+}
+
+/// Sets the number of replicas (`updateNumberOfReplicas`): new ones are unassigned; of too many, those
+/// go first that are on no node.
+pub fn set_replicas(cluster: &mut Cluster, index: IndexIndex, replicas: u32, now_nanos: i64) {
+    set_replicas_of(cluster, &[(index, replicas)], now_nanos);
+}
+
+/// Brings indices that expand by themselves to the number of data nodes
+/// (`AutoExpandReplicas.getAutoExpandReplicaChanges`); closed ones stay as they are. Whether any changed.
+pub(super) fn expand_replicas(cluster: &mut Cluster, now_nanos: i64) -> bool {
+    let nodes = u32::try_from(cluster.data_node_count()).unwrap_or(u32::MAX);
+    // Without a data node nothing is changed, as with fewer nodes than the least asks for.
+    let Some(others) = nodes.checked_sub(1) else {
+        return false;
+    };
+    let changed: Vec<(IndexIndex, u32)> = (0..)
+        .map(IndexIndex)
+        .zip(&cluster.indices)
+        .filter(|(_, index)| index.state == IndexState::Open)
+        .filter_map(|(number, index)| {
+            let (least, most) = index.settings.auto_expand_replicas?;
+            let wanted = others.max(least).min(most);
+            (wanted <= most.min(others) && wanted != index.replicas).then_some((number, wanted))
+        })
+        .collect();
+    set_replicas_of(cluster, &changed, now_nanos);
+    !changed.is_empty()
+}
+
+fn set_replicas_of(cluster: &mut Cluster, changes: &[(IndexIndex, u32)], now_nanos: i64) {
+    let mut edits = Vec::with_capacity(changes.len());
+    for &(index, replicas) in changes {
+        cluster.indices[index.at()].replicas = replicas;
+        let Some(before) = cluster.routing.table(index) else {
+            continue;
+        };
+        let mut copies = Vec::with_capacity(before.copies.len());
+        for group in before.groups() {
+            copies.extend(resized(group, replicas as usize + 1, now_nanos));
+        }
+        let mut table = IndexTable { index, copies };
+        if cluster.routing.order == TableOrder::Deterministic {
+            let shards: Vec<u32> = before.groups().map(|group| group[0].shard.shard).collect();
+            table.arrange_as_put(&shards);
+        }
+        edits.push((index, Some(table)));
+    }
+    if !edits.is_empty() {
+        edit(cluster, edits);
+    }
+}
+
+/// The copies of a shard with as many as asked for (`addReplica`, `removeReplica`).
+fn resized(group: &[ShardCopy], wanted: usize, now_nanos: i64) -> Vec<ShardCopy> {
+    let mut copies = group.to_vec();
+    while copies.len() < wanted {
+        copies.push(ShardCopy::new_unassigned(
+            group[0].shard,
+            false,
+            RecoverySource::Peer,
+            UnassignedInfo::new(Reason::ReplicaAdded, now_nanos),
+        ));
+    }
+    while copies.len() > wanted {
+        let spare = copies
+            .iter()
+            .position(|copy| !copy.primary && copy.is_unassigned())
+            .or_else(|| copies.iter().position(|copy| !copy.primary));
+        let Some(spare) = spare else { break };
+        copies.remove(spare);
+    }
+    copies
+}
+
+/// All copies of an index, unassigned (`initializeEmpty`).
+fn fresh_table(cluster: &Cluster, number: IndexIndex, why: Reason, now_nanos: i64) -> IndexTable {
+    let index = cluster.index(number);
+    let info = UnassignedInfo::new(why, now_nanos);
+    let mut copies = Vec::new();
+    for shard in 0..index.shards {
+        let known = index
+            .in_sync
+            .get(shard as usize)
+            .is_some_and(|ids| !ids.is_empty());
+        let source = if known {
+            RecoverySource::ExistingStore
+        } else if index.resize_source.is_some() {
+            RecoverySource::LocalShards
+        } else {
+            RecoverySource::EmptyStore
+        };
+        let id = ShardId {
+            index: number,
+            shard,
+        };
+        copies.push(ShardCopy::new_unassigned(id, true, source, info));
+        for _ in 0..index.replicas {
+            let source = RecoverySource::Peer;
+            copies.push(ShardCopy::new_unassigned(id, false, source, info));
+        }
+    }
+    let mut table = IndexTable {
+        index: number,
+        copies,
+    };
+    if cluster.routing.order == TableOrder::Deterministic {
+        let shards: Vec<u32> = (0..index.shards).collect();
+        table.arrange_as_put(&shards);
+    }
+    table
+}
+
+fn edit(cluster: &mut Cluster, edits: Vec<(IndexIndex, Option<IndexTable>)>) {
+    let names: Vec<&str> = cluster
+        .indices
+        .iter()
+        .map(|index| index.name.as_str())
+        .collect();
+    cluster.routing = std::mem::take(&mut cluster.routing).edited(edits, &names);
+}

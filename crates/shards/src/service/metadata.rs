@@ -1,0 +1,124 @@
+//! The cluster after a round: its table from the nodes (`RoutingTable.Builder.updateNodes`), in-sync sets
+//! (`IndexMetaDataUpdater`).
+
+use super::CopyId;
+use crate::copy::{AllocationIndex, FORCED_ALLOCATION, RecoverySource, ShardCopy};
+use crate::model::{Cluster, ShardId};
+use crate::nodes::{RoutingNodes, ShardChanges};
+
+/// Writes the round back.
+pub(super) fn apply(cluster: &mut Cluster, nodes: &RoutingNodes) {
+    let names: Vec<&str> = cluster
+        .indices
+        .iter()
+        .map(|index| index.name.as_str())
+        .collect();
+    cluster.routing = cluster.routing.rebuilt(nodes, &names);
+    cluster.next_allocation = nodes.next_allocation();
+    for (&shard, changes) in nodes.changes().shards() {
+        let index = &mut cluster.indices[shard.index.at()];
+        let limit = index.replicas as usize + 1;
+        let shards = index.shards as usize;
+        if index.in_sync.len() < shards {
+            index.in_sync.resize(shards, Vec::new());
+        }
+        let set = &mut index.in_sync[shard.shard as usize];
+        update_in_sync(set, limit, shard, changes, nodes);
+    }
+}
+
+/// The in-sync set of a shard after a round (`updateInSyncAllocations`).
+fn update_in_sync(
+    set: &mut Vec<AllocationIndex>,
+    limit: usize,
+    shard: ShardId,
+    changes: &ShardChanges,
+    nodes: &RoutingNodes,
+) {
+    // A primary put on a node from nothing that was in sync was forced there, or restored.
+    if let Some(primary) = changes.initialized_primary
+        && let Some(id) = primary.allocation
+        && !set.is_empty()
+        && !set.contains(&id)
+    {
+        set.clear();
+        match primary.recovery {
+            Some(RecoverySource::EmptyStore) => {}
+            Some(RecoverySource::ForcedStalePrimary) => set.push(FORCED_ALLOCATION),
+            _ => set.push(id),
+        }
+        return;
+    }
+    let mut now: Vec<AllocationIndex> = set.clone();
+    for id in &changes.added {
+        if !now.contains(id) {
+            now.push(*id);
+        }
+    }
+    now.retain(|id| !changes.removed.contains(id));
+    if now.len() > set.len() && now.len() > limit {
+        // Only trimmed as it grows: copies on nodes stay, of the others those that were there first.
+        let on_a_node = |id: &AllocationIndex| {
+            nodes
+                .assigned_copies(shard)
+                .any(|copy| !copy.is_relocation_target() && copy.allocation == Some(*id))
+        };
+        now.sort_by_key(|id| !on_a_node(id));
+        now.truncate(limit);
+    }
+    if let Some(failed) = changes.first_failed_primary
+        && let Some(id) = failed.allocation
+        && !nodes.assigned_copies(shard).any(ShardCopy::is_active)
+        && !now.contains(&id)
+    {
+        // Without an active copy its data is all there is: were it forgotten, the next primary would
+        // be an empty one.
+        now.push(id);
+    }
+    if !now.is_empty() {
+        *set = now;
+    }
+}
+
+/// Takes allocation ids without a copy out of the in-sync sets, never the last of a set
+/// (`removeStaleIdsWithoutRoutings`). The sets as they were, for [`put_back`].
+pub(super) fn remove_stale(
+    cluster: &mut Cluster,
+    stale: &[CopyId],
+) -> Vec<(ShardId, Vec<AllocationIndex>)> {
+    let mut shards: Vec<ShardId> = stale.iter().map(|copy| copy.shard).collect();
+    shards.sort_unstable();
+    shards.dedup();
+    let mut before = Vec::new();
+    for shard in shards {
+        let Some(set) = in_sync(cluster, shard) else {
+            continue;
+        };
+        let remaining: Vec<AllocationIndex> = set
+            .iter()
+            .copied()
+            .filter(|&allocation| !stale.contains(&CopyId { shard, allocation }))
+            .collect();
+        if !remaining.is_empty() {
+            before.push((shard, std::mem::replace(set, remaining)));
+        }
+    }
+    before
+}
+
+/// Undoes [`remove_stale`].
+pub(super) fn put_back(cluster: &mut Cluster, before: Vec<(ShardId, Vec<AllocationIndex>)>) {
+    for (shard, ids) in before {
+        if let Some(set) = in_sync(cluster, shard) {
+            *set = ids;
+        }
+    }
+}
+
+fn in_sync(cluster: &mut Cluster, shard: ShardId) -> Option<&mut Vec<AllocationIndex>> {
+    cluster
+        .indices
+        .get_mut(shard.index.at())?
+        .in_sync
+        .get_mut(shard.shard as usize)
+}

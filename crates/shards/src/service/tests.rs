@@ -1,0 +1,466 @@
+use super::{
+    CopyId, FailedCopy, Outcome, Round, close_index, create_index, delete_index, fail, move_copy,
+    nodes_changed, open_index, reroute, retry_failed, set_replicas, start,
+};
+use crate::copy::{
+    AllocationIndex, AllocationStatus, FORCED_ALLOCATION, Reason, RecoverySource, ShardCopy,
+    UnassignedInfo,
+};
+use crate::gateway::Stores;
+use crate::model::{
+    Cluster, Index, IndexIndex, IndexSettings, IndexState, NodeIndex, RebalanceEnable,
+    RoutingTable, ShardId, TableOrder, Version,
+};
+use crate::nodes::Change;
+use crate::nodes::sample::{cluster as sample, node, shard, table};
+
+const ONE: ShardId = shard(0, 0);
+const SECOND: i64 = 1_000_000_000;
+
+/// As [`sample`], without rebalancing: what moves is only what is asked for.
+fn cluster(nodes: usize, indices: &[&str]) -> Cluster {
+    let mut cluster = sample(nodes, indices);
+    cluster.settings.rebalance_enable = RebalanceEnable::None;
+    cluster
+}
+
+fn at(cluster: &Cluster, node: u32, id: ShardId) -> CopyId {
+    let group = cluster.routing.table(id.index).unwrap().group(id.shard);
+    let targets = group
+        .iter()
+        .filter(|copy| copy.is_relocating())
+        .map(ShardCopy::relocation_target);
+    let copies = group.iter().copied().chain(targets);
+    let copy = copies
+        .into_iter()
+        .find(|copy| copy.node == Some(NodeIndex(node)))
+        .unwrap();
+    CopyId {
+        shard: id,
+        allocation: copy.allocation.unwrap(),
+    }
+}
+
+fn in_sync(cluster: &Cluster, id: ShardId) -> Vec<AllocationIndex> {
+    let mut ids = cluster.index(id.index).in_sync[id.shard as usize].clone();
+    ids.sort_unstable();
+    ids
+}
+
+fn active_ids(cluster: &Cluster, id: ShardId) -> Vec<AllocationIndex> {
+    let group = cluster.routing.table(id.index).unwrap().group(id.shard);
+    let active = group.iter().filter(|copy| copy.is_active());
+    let mut ids: Vec<AllocationIndex> = active.filter_map(|copy| copy.allocation).collect();
+    ids.sort_unstable();
+    ids
+}
+
+fn infos(cluster: &Cluster, id: ShardId) -> Vec<UnassignedInfo> {
+    let group = cluster.routing.table(id.index).unwrap().group(id.shard);
+    group.iter().filter_map(|copy| copy.unassigned).collect()
+}
+
+fn failed(copy: CopyId) -> FailedCopy {
+    FailedCopy {
+        copy,
+        mark_stale: false,
+    }
+}
+
+/// A reroute in which nodes say what they had before.
+fn again(cluster: &mut Cluster, stores: &Stores, now_nanos: i64) -> Outcome {
+    reroute(cluster, &Round::new(stores, now_nanos)).unwrap()
+}
+
+#[test]
+fn a_reroute_with_nothing_to_do_changes_nothing() {
+    let mut cluster = cluster(2, &["Ps0 Rs1", "Ps1 Rs0"]);
+    let before = cluster.clone();
+    let outcome = again(&mut cluster, &Stores::of(&before), 0);
+    assert_eq!(outcome, Outcome::default());
+    assert_eq!(cluster.routing.tables(), before.routing.tables());
+    assert_eq!(cluster.indices, before.indices);
+}
+
+#[test]
+fn a_copy_that_has_started_is_in_sync() {
+    let mut cluster = cluster(3, &["Ps0 Ri1"]);
+    let replica = at(&cluster, 1, ONE);
+    let outcome = start(&mut cluster, &[replica]).unwrap();
+    assert!(matches!(outcome.changes[..], [Change::Started(_)]));
+    assert_eq!(table(&cluster, 0), "Ps0 Rs1");
+    assert_eq!(in_sync(&cluster, ONE), active_ids(&cluster, ONE));
+    assert_eq!(in_sync(&cluster, ONE).len(), 2);
+}
+
+#[test]
+fn a_move_that_is_done_swaps_ids() {
+    let mut cluster = cluster(3, &["Pm01 Rs2"]);
+    let target = at(&cluster, 1, ONE);
+    start(&mut cluster, &[target]).unwrap();
+    // Copies are listed node by node in the order of the server's map.
+    assert_eq!(table(&cluster, 0), "Ps1 Rs2");
+    assert_eq!(in_sync(&cluster, ONE), active_ids(&cluster, ONE));
+}
+
+#[test]
+fn replicas_start_before_their_primary_has_moved() {
+    let mut cluster = cluster(4, &["Pm01 Ri2"]);
+    let both = [at(&cluster, 1, ONE), at(&cluster, 2, ONE)];
+    start(&mut cluster, &both).unwrap();
+    assert_eq!(table(&cluster, 0), "Ps1 Rs2");
+    assert_eq!(in_sync(&cluster, ONE), active_ids(&cluster, ONE));
+}
+
+#[test]
+fn only_what_recovers_can_start() {
+    let mut cluster = cluster(3, &["Ps0 Ri1"]);
+    let before = cluster.clone();
+    let mut refused = |copies: &[CopyId]| start(&mut cluster, copies).unwrap_err().to_string();
+    let (primary, replica) = (at(&before, 0, ONE), at(&before, 1, ONE));
+    assert!(refused(&[replica, primary]).contains("it is Started"));
+    assert!(refused(&[replica, replica]).contains("named twice"));
+    let unknown = CopyId {
+        allocation: AllocationIndex(77),
+        ..replica
+    };
+    assert!(refused(&[unknown]).contains("no node has a copy with allocation 77"));
+    let nowhere = CopyId {
+        shard: shard(3, 0),
+        ..replica
+    };
+    assert!(refused(&[nowhere]).contains("no such shard"));
+    assert_eq!(cluster.routing.tables(), before.routing.tables());
+}
+
+#[test]
+fn a_failed_primary_without_a_replica_stays_in_sync() {
+    let mut cluster = cluster(2, &["Ps0"]);
+    let primary = at(&cluster, 0, ONE);
+    let stores = Stores::of(&cluster);
+    let list = [FailedCopy {
+        copy: primary,
+        mark_stale: true,
+    }];
+    fail(&mut cluster, &list, &[], &Round::new(&stores, 0)).unwrap();
+    // It is kept off the node where it failed, the only one that has its data.
+    assert_eq!(table(&cluster, 0), "Pu");
+    assert_eq!(in_sync(&cluster, ONE), [primary.allocation]);
+    let info = infos(&cluster, ONE)[0];
+    assert_eq!(info.last_status, AllocationStatus::NoValidShardCopy);
+    // In the next round it may go back, under its old id.
+    again(&mut cluster, &stores, 0);
+    assert_eq!(table(&cluster, 0), "Pi0");
+    assert_eq!(at(&cluster, 0, ONE), primary);
+    let info = infos(&cluster, ONE)[0];
+    assert_eq!(
+        (info.reason, info.failed_allocations),
+        (Reason::AllocationFailed, 1)
+    );
+    let list = [failed(primary)];
+    fail(&mut cluster, &list, &[], &Round::new(&stores, 0)).unwrap();
+    assert_eq!(infos(&cluster, ONE)[0].failed_allocations, 2);
+}
+
+#[test]
+fn a_stale_replica_leaves_the_in_sync_set() {
+    let mut cluster = cluster(2, &["Ps0 Rs1"]);
+    let list = [FailedCopy {
+        copy: at(&cluster, 1, ONE),
+        mark_stale: true,
+    }];
+    let stores = Stores::of(&cluster);
+    fail(&mut cluster, &list, &[], &Round::new(&stores, 0)).unwrap();
+    assert_eq!(in_sync(&cluster, ONE), active_ids(&cluster, ONE));
+    assert_eq!(table(&cluster, 0), "Ps0 Ru");
+}
+
+#[test]
+fn ids_without_a_copy_can_leave_but_for_the_last() {
+    let mut cluster = cluster(2, &["Pu"]);
+    cluster.indices[0].in_sync[0] = [11, 12].map(AllocationIndex).to_vec();
+    let stale = [11, 12].map(|id| CopyId {
+        shard: ONE,
+        allocation: AllocationIndex(id),
+    });
+    let stores = Stores::default();
+    let round = Round::new(&stores, 0);
+    fail(&mut cluster, &[], &stale[..1], &round).unwrap();
+    assert_eq!(in_sync(&cluster, ONE), [AllocationIndex(12)]);
+    fail(&mut cluster, &[], &stale[1..], &round).unwrap();
+    assert_eq!(in_sync(&cluster, ONE), [AllocationIndex(12)]);
+    assert_eq!(
+        fail(&mut cluster, &[], &[], &round).unwrap(),
+        Outcome::default()
+    );
+}
+
+#[test]
+fn a_copy_that_another_takes_along_is_passed_over() {
+    let mut cluster = cluster(3, &["Ps0 Ri1"]);
+    let list = [failed(at(&cluster, 0, ONE)), failed(at(&cluster, 1, ONE))];
+    let stores = Stores::default();
+    fail(&mut cluster, &list, &[], &Round::new(&stores, 0)).unwrap();
+    let mut reasons: Vec<Reason> = infos(&cluster, ONE)
+        .iter()
+        .map(|info| info.reason)
+        .collect();
+    reasons.sort_by_key(|&reason| reason as u8);
+    assert_eq!(reasons, [Reason::AllocationFailed, Reason::PrimaryFailed]);
+}
+
+#[test]
+fn sets_are_trimmed_when_they_grow() {
+    // One replica: the set may hold two. One of three is on no node; the new one drives it out.
+    let mut cluster = cluster(2, &["Ps0 Ri1"]);
+    let primary = at(&cluster, 0, ONE).allocation;
+    cluster.indices[0].in_sync[0] = vec![AllocationIndex(90), AllocationIndex(91), primary];
+    let replica = at(&cluster, 1, ONE);
+    start(&mut cluster, &[replica]).unwrap();
+    assert_eq!(in_sync(&cluster, ONE), active_ids(&cluster, ONE));
+}
+
+#[test]
+fn a_forced_stale_primary_is_in_sync_only_when_it_has_started() {
+    let mut cluster = cluster(2, &["Pi0"]);
+    let mut tables = cluster.routing.tables().to_vec();
+    tables[0].copies[0].recovery = Some(RecoverySource::ForcedStalePrimary);
+    cluster.routing = RoutingTable::new(tables, TableOrder::Kept);
+    cluster.indices[0].in_sync[0] = vec![FORCED_ALLOCATION];
+    let primary = at(&cluster, 0, ONE);
+    start(&mut cluster, &[primary]).unwrap();
+    assert_eq!(in_sync(&cluster, ONE), [primary.allocation]);
+}
+
+#[test]
+fn copies_of_a_node_that_left_wait_a_minute() {
+    let mut cluster = cluster(3, &["Ps0 Rs1", "Ps1 Rs2"]);
+    let mut stores = Stores::of(&cluster);
+    cluster.nodes[1].present = false;
+    cluster.settle_nodes();
+    stores.observe(&cluster);
+    let round = Round::new(&stores, 5 * SECOND);
+    assert!(
+        reroute(&mut cluster, &round)
+            .unwrap_err()
+            .to_string()
+            .contains("node n1")
+    );
+    nodes_changed(&mut cluster, true, &round).unwrap();
+    assert_eq!(table(&cluster, 0), "Ps0 Ru");
+    assert_eq!(table(&cluster, 1), "Ps2 Ru");
+    let info = infos(&cluster, ONE)[0];
+    assert!(info.delayed);
+    assert_eq!((info.reason, info.at_nanos), (Reason::NodeLeft, 5 * SECOND));
+    // The id of what left stays in sync: it may come back.
+    assert_eq!(in_sync(&cluster, ONE).len(), 2);
+    again(&mut cluster, &stores, 64 * SECOND);
+    assert_eq!(table(&cluster, 0), "Ps0 Ru");
+    // Then they wait no longer, and the balancer puts them on the nodes that are left.
+    again(&mut cluster, &stores, 65 * SECOND);
+    assert_eq!(table(&cluster, 0), "Ps0 Ri2");
+    assert_eq!(table(&cluster, 1), "Ri0 Ps2");
+}
+
+#[test]
+fn a_node_that_comes_back_gets_its_copies_again() {
+    let mut cluster = cluster(3, &["Ps0 Rs1"]);
+    let mut stores = Stores::of(&cluster);
+    cluster.nodes[1].present = false;
+    cluster.settle_nodes();
+    stores.observe(&cluster);
+    nodes_changed(&mut cluster, true, &Round::new(&stores, 0)).unwrap();
+    cluster.nodes[1].present = true;
+    cluster.settle_nodes();
+    stores.observe(&cluster);
+    assert_eq!(cluster.data_nodes, [0, 2, 1].map(NodeIndex));
+    nodes_changed(&mut cluster, true, &Round::new(&stores, SECOND)).unwrap();
+    assert_eq!(table(&cluster, 0), "Ps0 Ri1");
+}
+
+#[test]
+fn closing_and_opening_allocate_everything_again() {
+    let mut cluster = cluster(2, &["Ps0 Rs1"]);
+    let stores = Stores::of(&cluster);
+    let ids = in_sync(&cluster, ONE);
+    close_index(&mut cluster, IndexIndex(0), 3);
+    assert_eq!(table(&cluster, 0), "Pu Ru");
+    assert_eq!(infos(&cluster, ONE)[0].reason, Reason::IndexClosed);
+    assert_eq!(cluster.total_copies(), 2);
+    again(&mut cluster, &stores, 4);
+    assert_eq!(table(&cluster, 0), "Pi0 Ru");
+    assert_eq!(in_sync(&cluster, ONE), ids);
+    let primary = at(&cluster, 0, ONE);
+    start(&mut cluster, &[primary]).unwrap();
+    again(&mut cluster, &stores, 5);
+    assert_eq!(table(&cluster, 0), "Ps0 Ri1");
+    open_index(&mut cluster, IndexIndex(0), 6);
+    assert_eq!(table(&cluster, 0), "Pu Ru");
+    assert_eq!(infos(&cluster, ONE)[0].reason, Reason::IndexReopened);
+    // Asked once more, nothing happens.
+    let before = cluster.routing.clone();
+    open_index(&mut cluster, IndexIndex(0), 7);
+    assert_eq!(cluster.routing.tables(), before.tables());
+}
+
+#[test]
+fn before_7_2_a_closed_index_is_not_routed() {
+    let mut cluster = cluster(2, &["Ps0 Rs1", "Ps0 Rs1"]);
+    cluster.nodes[1].version = Version::release(7, 1, 1);
+    close_index(&mut cluster, IndexIndex(0), 0);
+    assert_eq!(table(&cluster, 0), "not routed");
+    assert_eq!(table(&cluster, 1), "Ps0 Rs1");
+    open_index(&mut cluster, IndexIndex(0), 0);
+    assert_eq!(table(&cluster, 0), "Pu Ru");
+    delete_index(&mut cluster, IndexIndex(1));
+    assert_eq!(table(&cluster, 1), "not routed");
+    assert_eq!(cluster.index_by_name("i1"), None);
+    assert_eq!(cluster.total_copies(), 2);
+}
+
+fn new_index(name: &str, shards: u32, replicas: u32) -> Index {
+    Index {
+        name: name.to_owned(),
+        uuid: name.to_owned(),
+        shards,
+        replicas,
+        state: IndexState::Closed,
+        settings: IndexSettings::default(),
+        in_sync: Vec::new(),
+        resize_source: None,
+    }
+}
+
+#[test]
+fn a_new_index_starts_empty() {
+    let mut cluster = cluster(2, &["Ps0 Rs1"]);
+    let index = create_index(&mut cluster, new_index("new", 2, 1), 9);
+    assert_eq!(cluster.index(index).state, IndexState::Open);
+    assert_eq!(table(&cluster, index.0), "Pu Ru|Pu Ru");
+    let copies = &cluster.routing.table(index).unwrap().copies;
+    let sources: Vec<_> = copies.iter().filter_map(|copy| copy.recovery).collect();
+    let (empty, peer) = (RecoverySource::EmptyStore, RecoverySource::Peer);
+    assert_eq!(sources, [empty, peer, empty, peer]);
+    assert_eq!(infos(&cluster, shard(1, 0))[0].reason, Reason::IndexCreated);
+    again(&mut cluster, &Stores::default(), 9);
+    // Replicas wait for their primaries.
+    let states = table(&cluster, index.0);
+    assert_eq!(states.matches("Pi").count(), 2, "{states}");
+    assert_eq!(states.matches("Ru").count(), 2, "{states}");
+    // A resized one gets its shards from another.
+    let mut resized = new_index("resized", 1, 0);
+    resized.resize_source = Some(index);
+    let index = create_index(&mut cluster, resized, 9);
+    let primary = cluster.routing.table(index).unwrap().primary(0).unwrap();
+    assert_eq!(primary.recovery, Some(RecoverySource::LocalShards));
+}
+
+#[test]
+fn replicas_come_and_go() {
+    let mut cluster = cluster(3, &["Ps0 Rs1 Ru|Ps1 Rs0 Rs2"]);
+    set_replicas(&mut cluster, IndexIndex(0), 1, 0);
+    // The one on no node goes first, else the first.
+    assert_eq!(table(&cluster, 0), "Ps0 Rs1|Ps1 Rs2");
+    set_replicas(&mut cluster, IndexIndex(0), 3, 0);
+    assert_eq!(table(&cluster, 0), "Ps0 Rs1 Ru Ru|Ps1 Rs2 Ru Ru");
+    assert_eq!(infos(&cluster, ONE)[0].reason, Reason::ReplicaAdded);
+    set_replicas(&mut cluster, IndexIndex(0), 0, 0);
+    assert_eq!(table(&cluster, 0), "Ps0|Ps1");
+    assert_eq!(cluster.index(IndexIndex(0)).replicas, 0);
+}
+
+#[test]
+fn replicas_expand_to_the_nodes() {
+    for (nodes, range, replicas) in [
+        (4, (0, 1), 1),
+        (4, (0, u32::MAX), 3),
+        (1, (0, u32::MAX), 0),
+        // Fewer nodes than the least asks for: as it was.
+        (2, (2, 5), 1),
+        (4, (2, 2), 2),
+    ] {
+        let mut cluster = cluster(nodes, &["Ps0 Ru"]);
+        cluster.indices[0].settings.auto_expand_replicas = Some(range);
+        again(&mut cluster, &Stores::default(), 0);
+        assert_eq!(
+            cluster.indices[0].replicas, replicas,
+            "{nodes} nodes, {range:?}"
+        );
+        let copies = cluster.routing.table(IndexIndex(0)).unwrap().copies.len();
+        assert_eq!(copies, replicas as usize + 1, "{nodes} nodes, {range:?}");
+    }
+    let mut closed = cluster(4, &["Ps0 Rs1"]);
+    closed.indices[0].settings.auto_expand_replicas = Some((0, u32::MAX));
+    closed.indices[0].state = IndexState::Closed;
+    again(&mut closed, &Stores::default(), 0);
+    assert_eq!(closed.indices[0].replicas, 1);
+}
+
+#[test]
+fn failures_are_forgotten_on_demand() {
+    let mut cluster = cluster(2, &["Ps0 Ru"]);
+    let mut tables = cluster.routing.tables().to_vec();
+    tables[0].copies[1].unassigned = Some(UnassignedInfo {
+        failed_allocations: 5,
+        ..UnassignedInfo::new(Reason::AllocationFailed, 0)
+    });
+    cluster.routing = RoutingTable::new(tables, TableOrder::Kept);
+    let stores = Stores::of(&cluster);
+    again(&mut cluster, &stores, 0);
+    assert_eq!(table(&cluster, 0), "Ps0 Ru");
+    retry_failed(&mut cluster, &Round::new(&stores, 0)).unwrap();
+    assert_eq!(table(&cluster, 0), "Ps0 Ri1");
+    let info = infos(&cluster, ONE)[0];
+    assert_eq!(
+        (info.reason, info.failed_allocations),
+        (Reason::ManualAllocation, 0)
+    );
+}
+
+#[test]
+fn a_copy_is_moved_by_hand() {
+    let mut cluster = cluster(3, &["Ps0 Rs1", "Pi0"]);
+    let stores = Stores::of(&cluster);
+    let round = Round::new(&stores, 0);
+    let mut wish = |id, from, to| {
+        move_copy(&mut cluster, id, NodeIndex(from), NodeIndex(to), &round)
+            .map(|_| table(&cluster, 0))
+            .map_err(|error| error.to_string())
+    };
+    assert!(
+        wish(ONE, 0, 1)
+            .unwrap_err()
+            .contains("deciders forbid it on node n1")
+    );
+    assert!(wish(ONE, 2, 1).unwrap_err().contains("has no copy"));
+    assert!(
+        wish(shard(1, 0), 0, 2)
+            .unwrap_err()
+            .contains("it is Initializing")
+    );
+    assert!(wish(ONE, 0, 7).unwrap_err().contains("holds no data"));
+    assert!(
+        wish(shard(5, 0), 0, 2)
+            .unwrap_err()
+            .contains("no such shard")
+    );
+    assert_eq!(wish(ONE, 0, 2).unwrap(), "Pm02 Rs1");
+}
+
+#[test]
+fn names_decide_the_order_of_a_deterministic_table() {
+    // What a 7.4.0 jar with -Dhppc.bitmixer=DETERMINISTIC does with these maps is tested beside them
+    // (`java`); here, that tables pass through them: a map of shards has 3, 4, 1, 2, 0.
+    let mut cluster = cluster(1, &[]);
+    cluster.routing.order = TableOrder::Deterministic;
+    cluster.nodes.push(node("n1"));
+    cluster.settle_nodes();
+    let index = create_index(&mut cluster, new_index("five", 5, 0), 0);
+    let shards = |cluster: &Cluster| -> Vec<u32> {
+        let table = cluster.routing.table(index).unwrap();
+        table.groups().map(|group| group[0].shard.shard).collect()
+    };
+    assert_eq!(shards(&cluster), [3, 4, 1, 2, 0]);
+    again(&mut cluster, &Stores::default(), 0);
+    assert_eq!(*shards(&cluster).last().unwrap(), 0);
+}

@@ -1,0 +1,281 @@
+//! A copy of a shard as the routing table has it.
+
+use super::json::{Text, shown};
+use super::raw::Raw;
+use crate::copy::{
+    AllocationStatus, CopyState, Reason, RecoverySource, ShardCopy, UNKNOWN_SIZE, UnassignedInfo,
+};
+use crate::model::ShardId;
+use serde::Deserialize;
+
+/// No shard is larger, bytes: sums of many stay within 64 bits.
+pub const SHARD_BYTES_MAX: i64 = 1 << 50;
+
+/// A copy as the state has it (`ShardRouting.toXContent`).
+#[derive(Deserialize)]
+pub struct RawCopy<'a> {
+    #[serde(borrow)]
+    state: Text<'a>,
+    primary: bool,
+    #[serde(borrow, default)]
+    node: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    relocating_node: Option<Text<'a>>,
+    shard: u32,
+    #[serde(borrow)]
+    index: Text<'a>,
+    #[serde(default)]
+    expected_shard_size_in_bytes: Option<i64>,
+    #[serde(borrow, default)]
+    recovery_source: Option<RawRecovery<'a>>,
+    #[serde(borrow, default)]
+    allocation_id: Option<RawAllocation<'a>>,
+    #[serde(borrow, default)]
+    unassigned_info: Option<RawUnassigned<'a>>,
+}
+
+#[derive(Deserialize)]
+struct RawRecovery<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+    #[serde(default)]
+    bootstrap_new_history_uuid: bool,
+    #[serde(borrow, default, rename = "restoreUUID")]
+    restore: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct RawAllocation<'a> {
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow, default)]
+    relocation_id: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct RawUnassigned<'a> {
+    #[serde(borrow)]
+    reason: Text<'a>,
+    #[serde(borrow)]
+    at: Text<'a>,
+    #[serde(default)]
+    failed_attempts: u32,
+    #[serde(default)]
+    delayed: bool,
+    #[serde(borrow, default)]
+    allocation_status: Option<Text<'a>>,
+}
+
+impl RawCopy<'_> {
+    /// The copy, of this shard; or what is wrong with it, in words.
+    pub fn read(self, raw: &mut Raw, shard: ShardId) -> Result<ShardCopy, String> {
+        let name = |raw: &Raw| {
+            let index = &raw.indices[shard.index.at()];
+            format!("[{}][{}]", shown(&index.name), shard.shard)
+        };
+        if self.shard != shard.shard || *self.index.0 != raw.indices[shard.index.at()].name {
+            return Err(format!(
+                "among the copies of {} stands one of [{}][{}]",
+                name(raw),
+                shown(&self.index.0),
+                self.shard
+            ));
+        }
+        let state = match &*self.state.0 {
+            "UNASSIGNED" => CopyState::Unassigned,
+            "INITIALIZING" => CopyState::Initializing,
+            "STARTED" => CopyState::Started,
+            "RELOCATING" => CopyState::Relocating,
+            other => return Err(format!("a copy of {} is {:?}", name(raw), shown(other))),
+        };
+        let recovery = match self.recovery_source {
+            None => None,
+            Some(source) => Some(
+                recovery(&source, raw)
+                    .map_err(|found| format!("a copy of {} recovers from {found:?}", name(raw)))?,
+            ),
+        };
+        let unassigned = match &self.unassigned_info {
+            None => None,
+            Some(info) => {
+                let read = unassigned(info, raw);
+                Some(read.map_err(|found| format!("a copy of {}: {found}", name(raw)))?)
+            }
+        };
+        let expected_bytes = self.expected_shard_size_in_bytes.unwrap_or(UNKNOWN_SIZE);
+        if !(UNKNOWN_SIZE..=SHARD_BYTES_MAX).contains(&expected_bytes) {
+            return Err(format!(
+                "a copy of {} is to have {expected_bytes} bytes",
+                name(raw)
+            ));
+        }
+        let node = self.node.map(|Text(id)| raw.node(&id));
+        let relocating = self.relocating_node.map(|Text(id)| raw.node(&id));
+        let (allocation, relocation) = match self.allocation_id {
+            None => (None, None),
+            Some(ids) => (
+                Some(raw.allocation(&ids.id.0)),
+                ids.relocation_id.map(|Text(id)| raw.allocation(&id)),
+            ),
+        };
+        // Active copies keep no reason in the server either; some versions print it all the same.
+        let active = matches!(state, CopyState::Started | CopyState::Relocating);
+        Ok(ShardCopy {
+            shard,
+            node,
+            relocating,
+            allocation,
+            relocation,
+            recovery,
+            unassigned: if active { None } else { unassigned },
+            expected_bytes,
+            state,
+            primary: self.primary,
+        })
+    }
+}
+
+/// The source, or what it was called.
+fn recovery(source: &RawRecovery<'_>, raw: &mut Raw) -> Result<RecoverySource, String> {
+    Ok(match &*source.kind.0 {
+        "EMPTY_STORE" => RecoverySource::EmptyStore,
+        "EXISTING_STORE" if source.bootstrap_new_history_uuid => RecoverySource::ForcedStalePrimary,
+        "EXISTING_STORE" => RecoverySource::ExistingStore,
+        "PEER" => RecoverySource::Peer,
+        "LOCAL_SHARDS" => RecoverySource::LocalShards,
+        "SNAPSHOT" => {
+            // Before 7.0 restores had no uuid in the answer: all are taken for one.
+            let uuid = source.restore.as_ref().map_or("", |Text(uuid)| uuid);
+            RecoverySource::Snapshot(raw.restores.number(uuid).0)
+        }
+        other => return Err(shown(other)),
+    })
+}
+
+fn unassigned(info: &RawUnassigned<'_>, raw: &mut Raw) -> Result<UnassignedInfo, String> {
+    let reason = match &*info.reason.0 {
+        "INDEX_CREATED" => Reason::IndexCreated,
+        "CLUSTER_RECOVERED" => Reason::ClusterRecovered,
+        "INDEX_REOPENED" => Reason::IndexReopened,
+        "DANGLING_INDEX_IMPORTED" => Reason::DanglingIndexImported,
+        "NEW_INDEX_RESTORED" => Reason::NewIndexRestored,
+        "EXISTING_INDEX_RESTORED" => Reason::ExistingIndexRestored,
+        "REPLICA_ADDED" => Reason::ReplicaAdded,
+        "ALLOCATION_FAILED" => Reason::AllocationFailed,
+        "NODE_LEFT" => Reason::NodeLeft,
+        "REROUTE_CANCELLED" => Reason::RerouteCancelled,
+        "REINITIALIZED" => Reason::Reinitialized,
+        "REALLOCATED_REPLICA" => Reason::ReallocatedReplica,
+        "PRIMARY_FAILED" => Reason::PrimaryFailed,
+        "FORCED_EMPTY_PRIMARY" => Reason::ForcedEmptyPrimary,
+        "MANUAL_ALLOCATION" => Reason::ManualAllocation,
+        "INDEX_CLOSED" => Reason::IndexClosed,
+        // 7.16: a node that is to come back; 7.4 knows only that it left.
+        "NODE_RESTARTING" => {
+            let warning =
+                "copies wait for a node that restarts (7.16 and later): taken for one that left";
+            if !raw.warnings.iter().any(|known| known == warning) {
+                raw.warnings.push(warning.to_owned());
+            }
+            Reason::NodeLeft
+        }
+        other => return Err(format!("reason {:?} is not known", shown(other))),
+    };
+    let status = match info
+        .allocation_status
+        .as_ref()
+        .map(|Text(status)| &**status)
+    {
+        None | Some("no_attempt") => AllocationStatus::NoAttempt,
+        Some("deciders_no" | "no") => AllocationStatus::DecidersNo,
+        Some("no_valid_shard_copy") => AllocationStatus::NoValidShardCopy,
+        Some("deciders_throttled" | "throttled") => AllocationStatus::DecidersThrottled,
+        Some("fetching_shard_data") => AllocationStatus::FetchingShardData,
+        Some("delayed_allocation") => AllocationStatus::DelayedAllocation,
+        Some(other) => return Err(format!("allocation status {:?} is not known", shown(other))),
+    };
+    let at_nanos = time(&info.at.0).ok_or_else(|| {
+        format!(
+            "expected a time like 2019-10-01T12:34:56.789Z, found {:?}",
+            shown(&info.at.0)
+        )
+    })?;
+    Ok(UnassignedInfo {
+        reason,
+        failed_allocations: info.failed_attempts,
+        at_nanos,
+        delayed: info.delayed,
+        last_status: status,
+    })
+}
+
+/// Nanoseconds since 1970 of a time in UTC as the server prints it.
+fn time(text: &str) -> Option<i64> {
+    let (date, rest) = text.split_once('T')?;
+    let clock = rest.strip_suffix('Z')?;
+    let number = |text: &str, least: i64, most: i64| {
+        let digits =
+            (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+        let value: i64 = if digits {
+            text.parse().ok()?
+        } else {
+            return None;
+        };
+        (least..=most).contains(&value).then_some(value)
+    };
+    let mut parts = date.split('-');
+    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
+    let (year, month, day) = (
+        number(year, 1970, 2200)?,
+        number(month, 1, 12)?,
+        number(day, 1, 31)?,
+    );
+    let mut parts = clock.split(':');
+    let (hour, minute, second) = (parts.next()?, parts.next()?, parts.next()?);
+    let (whole, fraction) = second.split_once('.').unwrap_or((second, ""));
+    let seconds = number(hour, 0, 23)? * 3600 + number(minute, 0, 59)? * 60 + number(whole, 0, 60)?;
+    if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let nanos: i64 = format!("{fraction:0<9}").parse().ok()?;
+    // Days from the civil date: years begin in March, so that the leap day is the last.
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let days =
+        365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;
+    (days * 86_400 + seconds)
+        .checked_mul(1_000_000_000)?
+        .checked_add(nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time;
+
+    #[test]
+    fn times_of_the_server() {
+        // date -u -d 2019-10-01T12:34:56 +%s
+        assert_eq!(
+            time("2019-10-01T12:34:56.789Z"),
+            Some(1_569_933_296_789_000_000)
+        );
+        assert_eq!(
+            time("2020-02-29T00:00:00Z"),
+            Some(1_582_934_400_000_000_000)
+        );
+        assert_eq!(time("1970-01-01T00:00:00.000Z"), Some(0));
+        for text in [
+            "",
+            "T",
+            "2019-10-01",
+            "2019-13-01T00:00:00Z",
+            "2019-10-01T00:00:00",
+            "2019-10-01T00:00:00.+1Z",
+        ] {
+            assert_eq!(time(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Reading JSON as a stream, and saying where it is wrong.
+
+use super::StateError;
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::fmt;
+use std::io::{self, BufRead, Read};
+use std::rc::Rc;
+
+/// Where JSON comes from.
+pub enum Source<'a> {
+    /// In memory: quicker, since names are not copied.
+    Bytes(&'a [u8]),
+    /// A stream, read once.
+    Stream(&'a mut dyn BufRead),
+}
+
+/// The longest piece of foreign text in an error, in characters.
+const FOREIGN_CHARS_MAX: usize = 120;
+
+/// Foreign text for an error: cut, control characters escaped.
+pub fn shown(text: &str) -> String {
+    let mut out: String = text
+        .chars()
+        .take(FOREIGN_CHARS_MAX)
+        .flat_map(|c| {
+            let plain = (!c.is_control()).then_some(c);
+            let escaped = c.is_control().then(|| c.escape_default());
+            plain.into_iter().chain(escaped.into_iter().flatten())
+        })
+        .collect();
+    if text.chars().nth(FOREIGN_CHARS_MAX).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+/// Hands one JSON document to a seed; nothing but white space may follow it.
+pub fn parse<'de, S: DeserializeSeed<'de>>(
+    source: Source<'de>,
+    what: &'static str,
+    seed: S,
+) -> Result<S::Value, StateError> {
+    match source {
+        Source::Bytes(bytes) => {
+            let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+            let read = seed.deserialize(&mut deserializer);
+            read.and_then(|value| deserializer.end().map(|()| value))
+                .map_err(|error| {
+                    let byte = offset(bytes, error.line(), error.column());
+                    state_error(what, &error, byte)
+                })
+        }
+        Source::Stream(stream) => {
+            let lines = Rc::new(Lines::default());
+            let reader = Counting {
+                stream,
+                lines: Rc::clone(&lines),
+            };
+            let mut deserializer = serde_json::Deserializer::from_reader(reader);
+            let read = seed.deserialize(&mut deserializer);
+            read.and_then(|value| deserializer.end().map(|()| value))
+                .map_err(|error| {
+                    let byte = lines.offset(error.line(), error.column());
+                    state_error(what, &error, byte)
+                })
+        }
+    }
+}
+
+fn state_error(what: &'static str, error: &serde_json::Error, byte: Option<u64>) -> StateError {
+    let text = error.to_string();
+    if error.is_io() {
+        return StateError::Unreadable {
+            what,
+            reason: shown(&text),
+        };
+    }
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    StateError::Json {
+        what,
+        line: error.line(),
+        column: error.column(),
+        byte,
+        problem: shown(text.strip_suffix(&place).unwrap_or(&text)),
+    }
+}
+
+/// The 0-based offset of a 1-based line and a column in bytes.
+fn offset(bytes: &[u8], line: usize, column: usize) -> Option<u64> {
+    let mut start = 0;
+    for _ in 1..line {
+        start += bytes.get(start..)?.iter().position(|&byte| byte == b'\n')? + 1;
+    }
+    u64::try_from(start + column.saturating_sub(1)).ok()
+}
+
+/// Where the last two lines of a stream began: the parser looks one byte ahead.
+#[derive(Default)]
+struct Lines {
+    read: Cell<u64>,
+    line: Cell<usize>,
+    starts: Cell<[u64; 2]>,
+}
+
+impl Lines {
+    fn saw(&self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.read.set(self.read.get() + 1);
+            if byte == b'\n' {
+                self.line.set(self.line.get() + 1);
+                self.starts.set([self.starts.get()[1], self.read.get()]);
+            }
+        }
+    }
+
+    fn offset(&self, line: usize, column: usize) -> Option<u64> {
+        let [before, last] = self.starts.get();
+        let start = match (self.line.get() + 1).checked_sub(line)? {
+            0 => last,
+            1 => before,
+            _ => return None,
+        };
+        Some(start + column.saturating_sub(1) as u64)
+    }
+}
+
+struct Counting<'a> {
+    stream: &'a mut dyn BufRead,
+    lines: Rc<Lines>,
+}
+
+impl Read for Counting<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.stream.read(buffer)?;
+        self.lines.saw(&buffer[..count]);
+        Ok(count)
+    }
+}
+
+/// A string, borrowed where the input allows it.
+pub struct Text<'de>(pub Cow<'de, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Text<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Any)
+    }
+}
+
+/// What the fields of an object mean to whoever reads it.
+pub trait Fields<'de> {
+    /// What the object is, for errors.
+    const WHAT: &'static str;
+
+    /// Takes the value of one field from the map, or skips it with [`skip`].
+    fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error>;
+}
+
+/// An object whose fields go to a [`Fields`].
+pub struct Object<'f, F>(pub &'f mut F);
+
+impl<'de, F: Fields<'de>> DeserializeSeed<'de> for Object<'_, F> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, F: Fields<'de>> Visitor<'de> for Object<'_, F> {
+    type Value = ();
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(F::WHAT)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(Text(name)) = map.next_key::<Text<'de>>()? {
+            self.0.field(&name, &mut map)?;
+        }
+        Ok(())
+    }
+}
+
+/// An array whose elements, each of type `T`, go to a function that may refuse them in words.
+pub struct Each<'f, T, F>(pub &'f mut F, pub std::marker::PhantomData<T>);
+
+impl<'f, T, F> Each<'f, T, F> {
+    /// Elements for this function.
+    pub fn new(take: &'f mut F) -> Self {
+        Self(take, std::marker::PhantomData)
+    }
+}
+
+impl<'de, T: Deserialize<'de>, F: FnMut(T) -> Result<(), String>> DeserializeSeed<'de>
+    for Each<'_, T, F>
+{
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de, T: Deserialize<'de>, F: FnMut(T) -> Result<(), String>> Visitor<'de> for Each<'_, T, F> {
+    type Value = ();
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while let Some(element) = seq.next_element::<T>()? {
+            (self.0)(element).map_err(A::Error::custom)?;
+        }
+        Ok(())
+    }
+}
+
+/// Skips the value of the field at hand.
+pub fn skip<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error> {
+    map.next_value::<IgnoredAny>().map(|_| ())
+}
+
+/// Who takes settings. Names are flat (`index.routing.allocation.enable`), whatever the input was.
+pub trait Sink {
+    /// Whether something below this prefix (with its dot) may be wanted; the rest is skipped unread.
+    fn wants(&self, prefix: &str) -> bool;
+
+    /// Takes a setting: numbers and booleans as text, lists joined with commas.
+    fn put(&mut self, name: &str, value: &str);
+}
+
+/// Settings, flat or nested.
+pub struct Flatten<'f, S> {
+    /// The name so far; empty at the top.
+    pub name: &'f mut String,
+    /// Who takes them.
+    pub sink: &'f mut S,
+}
+
+impl<'de, S: Sink> DeserializeSeed<'de> for Flatten<'_, S> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, S: Sink> Visitor<'de> for Flatten<'_, S> {
+    type Value = ();
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("settings: an object, flat or nested")
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let length = self.name.len();
+        while let Some(Text(key)) = map.next_key::<Text<'de>>()? {
+            if length > 0 {
+                self.name.push('.');
+            }
+            self.name.push_str(&key);
+            // A name stands for itself and for what is below it.
+            self.name.push('.');
+            let wanted = self.sink.wants(self.name);
+            self.name.pop();
+            if wanted {
+                map.next_value_seed(Flatten {
+                    name: self.name,
+                    sink: self.sink,
+                })?;
+            } else {
+                skip(&mut map)?;
+            }
+            self.name.truncate(length);
+        }
+        Ok(())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        let mut all = String::new();
+        while let Some(Scalar(text)) = seq.next_element::<Scalar>()? {
+            if !all.is_empty() {
+                all.push(',');
+            }
+            all.push_str(&text);
+        }
+        self.sink.put(self.name, &all);
+        Ok(())
+    }
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.sink.put(self.name, text);
+        Ok(())
+    }
+    fn visit_bool<E>(self, value: bool) -> Result<(), E> {
+        self.sink
+            .put(self.name, if value { "true" } else { "false" });
+        Ok(())
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<(), E> {
+        self.sink.put(self.name, &value.to_string());
+        Ok(())
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<(), E> {
+        self.sink.put(self.name, &value.to_string());
+        Ok(())
+    }
+    fn visit_f64<E>(self, value: f64) -> Result<(), E> {
+        self.sink.put(self.name, &value.to_string());
+        Ok(())
+    }
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// A string, number or boolean as text.
+struct Scalar(String);
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl Visitor<'_> for Any {
+            type Value = Scalar;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string, number or boolean")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Scalar, E> {
+                Ok(Scalar(text.to_owned()))
+            }
+            fn visit_bool<E>(self, value: bool) -> Result<Scalar, E> {
+                Ok(Scalar(value.to_string()))
+            }
+            fn visit_i64<E>(self, value: i64) -> Result<Scalar, E> {
+                Ok(Scalar(value.to_string()))
+            }
+            fn visit_u64<E>(self, value: u64) -> Result<Scalar, E> {
+                Ok(Scalar(value.to_string()))
+            }
+            fn visit_f64<E>(self, value: f64) -> Result<Scalar, E> {
+                Ok(Scalar(value.to_string()))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}

@@ -1,0 +1,545 @@
+//! Settings by name to what deciders ask for.
+
+use super::json::{self, Fields, Flatten, Object, Sink, Source};
+use super::{StateError, skip};
+use crate::model::{
+    AllocationEnable, AllowRebalance, Filters, IndexSettings, RebalanceEnable, Settings, Watermark,
+};
+use serde::de::MapAccess;
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+/// A setting that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("setting {name}: expected {expected}, found {found:?}")]
+pub struct SettingError {
+    /// Its name.
+    pub name: String,
+    /// What would have been right.
+    pub expected: &'static str,
+    /// What stood there, cut.
+    pub found: String,
+}
+
+const PREFIX: &str = "cluster.routing.";
+const ALLOCATION: &str = "cluster.routing.allocation.";
+/// The setting that stands for incoming and outgoing recoveries where they are not set themselves.
+const CONCURRENT_RECOVERIES: &str = "cluster.routing.allocation.node_concurrent_recoveries";
+
+/// Settings of a cluster by name, as far as they concern the allocation.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ClusterSettings {
+    defaults: BTreeMap<String, String>,
+    set: BTreeMap<String, String>,
+}
+
+impl ClusterSettings {
+    /// Reads `_cluster/settings`, flat or nested, with or without defaults. Transient settings outrank
+    /// persistent ones, and both outrank defaults.
+    ///
+    /// # Errors
+    /// If it is no JSON, or not of that shape.
+    pub fn read(source: Source<'_>) -> Result<Self, StateError> {
+        let mut layers = Layers::default();
+        json::parse(source, "_cluster/settings", Object(&mut layers))?;
+        if !layers.seen {
+            return Err(StateError::Contradiction(
+                "_cluster/settings: expected \"persistent\", \"transient\" or \"defaults\", found none"
+                    .to_owned(),
+            ));
+        }
+        let mut set = layers.persistent.0;
+        set.extend(layers.transient.0);
+        Ok(Self {
+            defaults: layers.defaults.0,
+            set,
+        })
+    }
+
+    /// Sets one, as `PUT _cluster/settings` does. An empty value, or `null`, takes it back.
+    pub fn set(&mut self, name: &str, value: &str) {
+        if value.is_empty() || value == "null" {
+            self.set.remove(name);
+        } else {
+            self.set.insert(name.to_owned(), value.to_owned());
+        }
+    }
+
+    /// What deciders ask for, and warnings of what was set that the model does not know.
+    ///
+    /// # Errors
+    /// If a value is not what its setting takes.
+    pub fn settings(&self) -> Result<(Settings, Vec<String>), SettingError> {
+        let mut settings = Settings::default();
+        for (name, value) in &self.defaults {
+            apply(&mut settings, name, value)?;
+        }
+        // Defaults spell out what incoming and outgoing fall back to; what was set outranks that.
+        if let Some(value) = self.set.get(CONCURRENT_RECOVERIES) {
+            apply(&mut settings, CONCURRENT_RECOVERIES, value)?;
+        }
+        let mut warnings = Vec::new();
+        for (name, value) in &self.set {
+            if name == CONCURRENT_RECOVERIES {
+                continue;
+            }
+            if !apply(&mut settings, name, value)? {
+                warnings.push(format!(
+                    "{}: {} is set, which the model does not know",
+                    json::shown(name),
+                    json::shown(value)
+                ));
+            }
+        }
+        // BalancedShardsAllocator.WeightFunction divides by the sum.
+        if settings.balance_shard + settings.balance_index <= 0.0 {
+            return Err(error(
+                "cluster.routing.allocation.balance.index",
+                "0 beside a balance.shard of 0",
+                "one of the two above 0",
+            ));
+        }
+        Ok((settings, warnings))
+    }
+}
+
+#[derive(Default)]
+struct Layers {
+    seen: bool,
+    persistent: Wanted,
+    transient: Wanted,
+    defaults: Wanted,
+}
+
+impl<'de> Fields<'de> for Layers {
+    const WHAT: &'static str = "an object with persistent and transient settings";
+    fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        let sink = match name {
+            "persistent" => &mut self.persistent,
+            "transient" => &mut self.transient,
+            "defaults" => &mut self.defaults,
+            _ => return skip(map),
+        };
+        self.seen = true;
+        map.next_value_seed(Flatten {
+            name: &mut String::new(),
+            sink,
+        })
+    }
+}
+
+#[derive(Default)]
+struct Wanted(BTreeMap<String, String>);
+
+impl Sink for Wanted {
+    fn wants(&self, prefix: &str) -> bool {
+        PREFIX.starts_with(prefix) || prefix.starts_with(PREFIX)
+    }
+    fn put(&mut self, name: &str, value: &str) {
+        if name.starts_with(PREFIX) {
+            self.0.insert(name.to_owned(), value.to_owned());
+        }
+    }
+}
+
+/// Whether the model knows the setting.
+fn apply(settings: &mut Settings, name: &str, value: &str) -> Result<bool, SettingError> {
+    let integer = || number::<i32>(name, value, "a whole number");
+    let boolean = || boolean(name, value);
+    let share = || {
+        let number = number::<f32>(name, value, "a number, at least 0")?;
+        if number.is_finite() && number >= 0.0 {
+            Ok(number)
+        } else {
+            Err(error(name, value, "a number, at least 0"))
+        }
+    };
+    let watermark = || {
+        Watermark::parse(value).map_err(|_| {
+            error(
+                name,
+                value,
+                "a share like 85% or 0.85, or a size like 500mb",
+            )
+        })
+    };
+    match name.strip_prefix(PREFIX).unwrap_or_default() {
+        "allocation.enable" => settings.allocation_enable = allocation_enable(name, value)?,
+        "rebalance.enable" => settings.rebalance_enable = rebalance_enable(name, value)?,
+        "allocation.allow_rebalance" => settings.allow_rebalance = allow_rebalance(name, value)?,
+        "allocation.cluster_concurrent_rebalance" => {
+            settings.cluster_concurrent_rebalance = integer()?;
+        }
+        "allocation.node_initial_primaries_recoveries" => {
+            settings.node_initial_primaries_recoveries = integer()?;
+        }
+        "allocation.node_concurrent_incoming_recoveries" => {
+            settings.node_concurrent_incoming_recoveries = integer()?;
+        }
+        "allocation.node_concurrent_outgoing_recoveries" => {
+            settings.node_concurrent_outgoing_recoveries = integer()?;
+        }
+        "allocation.node_concurrent_recoveries" => {
+            settings.node_concurrent_incoming_recoveries = integer()?;
+            settings.node_concurrent_outgoing_recoveries = integer()?;
+        }
+        "allocation.same_shard.host" => settings.same_shard_host = boolean()?,
+        "allocation.total_shards_per_node" => settings.total_shards_per_node = integer()?,
+        "allocation.awareness.attributes" => settings.awareness_attributes = list(value),
+        "allocation.disk.threshold_enabled" => settings.disk_threshold_enabled = boolean()?,
+        "allocation.disk.watermark.low" => settings.watermark_low = watermark()?,
+        "allocation.disk.watermark.high" => settings.watermark_high = watermark()?,
+        "allocation.disk.watermark.flood_stage" => settings.watermark_flood_stage = watermark()?,
+        "allocation.disk.include_relocations" => settings.include_relocations = boolean()?,
+        "allocation.balance.shard" => settings.balance_shard = share()?,
+        "allocation.balance.index" => settings.balance_index = share()?,
+        "allocation.balance.threshold" => settings.balance_threshold = share()?,
+        _ => return Ok(groups(settings, name, value)),
+    }
+    Ok(true)
+}
+
+/// Settings whose names hold an attribute.
+fn groups(settings: &mut Settings, name: &str, value: &str) -> bool {
+    let Some(rest) = name.strip_prefix(ALLOCATION) else {
+        return false;
+    };
+    if let Some(attribute) = rest
+        .strip_prefix("awareness.force.")
+        .and_then(|rest| rest.strip_suffix(".values"))
+    {
+        let forced = &mut settings.awareness_forced;
+        forced.retain(|(other, _)| other != attribute);
+        forced.push((attribute.to_owned(), list(value)));
+        return true;
+    }
+    let group = [
+        ("require.", &mut settings.require),
+        ("include.", &mut settings.include),
+        ("exclude.", &mut settings.exclude),
+    ];
+    for (prefix, filters) in group {
+        if let Some(attribute) = rest.strip_prefix(prefix) {
+            replace(filters, attribute, value);
+            return true;
+        }
+    }
+    // What is known not to bear on decisions about where copies go.
+    rest.starts_with("disk.reroute_interval") || rest.starts_with("shard_state.")
+}
+
+fn replace(filters: &mut Filters, attribute: &str, values: &str) {
+    filters.0.retain(|(other, _)| other != attribute);
+    filters.add(attribute, values);
+}
+
+/// Settings of an index, while they are read; names come with `index.`.
+#[derive(Debug, Default)]
+pub struct IndexSink {
+    /// `index.number_of_shards`.
+    pub shards: Option<u32>,
+    /// `index.number_of_replicas`.
+    pub replicas: Option<u32>,
+    /// `index.uuid`.
+    pub uuid: String,
+    /// Name or uuid of the index this one is resized from.
+    pub resize_source: Option<String>,
+    /// The rest.
+    pub settings: IndexSettings,
+    /// The first value that cannot be.
+    pub error: Option<SettingError>,
+}
+
+impl Sink for IndexSink {
+    fn wants(&self, prefix: &str) -> bool {
+        let Some(rest) = prefix.strip_prefix("index.") else {
+            return false;
+        };
+        // Analysers may be megabytes of synonyms.
+        let first = rest.split('.').next().unwrap_or_default();
+        matches!(
+            first,
+            "" | "number_of_shards"
+                | "number_of_replicas"
+                | "uuid"
+                | "priority"
+                | "creation_date"
+                | "allocation"
+                | "routing"
+                | "unassigned"
+                | "auto_expand_replicas"
+                | "resize"
+                | "shrink"
+        )
+    }
+
+    fn put(&mut self, name: &str, value: &str) {
+        if let Err(error) = self.apply(name, value) {
+            self.error.get_or_insert(error);
+        }
+    }
+}
+
+impl IndexSink {
+    fn apply(&mut self, name: &str, value: &str) -> Result<(), SettingError> {
+        let settings = &mut self.settings;
+        let count = |expected| number::<u32>(name, value, expected);
+        match name.strip_prefix("index.").unwrap_or_default() {
+            "number_of_shards" => self.shards = Some(count("a number of shards")?),
+            "number_of_replicas" => self.replicas = Some(count("a number of replicas")?),
+            "uuid" => value.clone_into(&mut self.uuid),
+            "priority" => settings.priority = number(name, value, "a whole number")?,
+            "creation_date" => {
+                settings.creation_date = number(name, value, "milliseconds since 1970")?;
+            }
+            "allocation.max_retries" => settings.max_retries = count("a number of retries")?,
+            "routing.allocation.enable" => {
+                settings.allocation_enable = Some(allocation_enable(name, value)?);
+            }
+            "routing.rebalance.enable" => {
+                settings.rebalance_enable = Some(rebalance_enable(name, value)?);
+            }
+            "routing.allocation.total_shards_per_node" => {
+                settings.total_shards_per_node = number(name, value, "a whole number")?;
+            }
+            "unassigned.node_left.delayed_timeout" => {
+                settings.delayed_timeout_nanos =
+                    time_nanos(value).ok_or_else(|| error(name, value, "a time like 60s or 5m"))?;
+            }
+            "auto_expand_replicas" => {
+                settings.auto_expand_replicas = auto_expand(name, value)?;
+            }
+            "resize.source.name" | "shrink.source.name" => {
+                self.resize_source = Some(value.to_owned());
+            }
+            rest => {
+                let group = rest.strip_prefix("routing.allocation.").and_then(|rest| {
+                    let (group, attribute) = rest.split_once('.')?;
+                    let filters = match group {
+                        "require" => &mut settings.require,
+                        "include" => &mut settings.include,
+                        "exclude" => &mut settings.exclude,
+                        "initial_recovery" => &mut settings.initial_recovery,
+                        _ => return None,
+                    };
+                    Some((filters, attribute))
+                });
+                if let Some((filters, attribute)) = group {
+                    replace(filters, attribute, value);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn error(name: &str, found: &str, expected: &'static str) -> SettingError {
+    SettingError {
+        name: json::shown(name),
+        expected,
+        found: json::shown(found),
+    }
+}
+
+fn number<T: FromStr>(name: &str, value: &str, expected: &'static str) -> Result<T, SettingError> {
+    value
+        .trim()
+        .parse()
+        .map_err(|_| error(name, value, expected))
+}
+
+fn boolean(name: &str, value: &str) -> Result<bool, SettingError> {
+    match value {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(error(name, value, "true or false")),
+    }
+}
+
+fn list(value: &str) -> Vec<String> {
+    let parts = value.split(',').map(str::trim);
+    parts
+        .filter(|part| !part.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+fn allocation_enable(name: &str, value: &str) -> Result<AllocationEnable, SettingError> {
+    match value.to_ascii_lowercase().as_str() {
+        "all" => Ok(AllocationEnable::All),
+        "primaries" => Ok(AllocationEnable::Primaries),
+        "new_primaries" => Ok(AllocationEnable::NewPrimaries),
+        "none" => Ok(AllocationEnable::None),
+        _ => Err(error(name, value, "all, primaries, new_primaries or none")),
+    }
+}
+
+fn rebalance_enable(name: &str, value: &str) -> Result<RebalanceEnable, SettingError> {
+    match value.to_ascii_lowercase().as_str() {
+        "all" => Ok(RebalanceEnable::All),
+        "primaries" => Ok(RebalanceEnable::Primaries),
+        "replicas" => Ok(RebalanceEnable::Replicas),
+        "none" => Ok(RebalanceEnable::None),
+        _ => Err(error(name, value, "all, primaries, replicas or none")),
+    }
+}
+
+fn allow_rebalance(name: &str, value: &str) -> Result<AllowRebalance, SettingError> {
+    match value.to_ascii_lowercase().replace('-', "_").as_str() {
+        "always" => Ok(AllowRebalance::Always),
+        "indices_primaries_active" => Ok(AllowRebalance::IndicesPrimariesActive),
+        "indices_all_active" => Ok(AllowRebalance::IndicesAllActive),
+        _ => Err(error(
+            name,
+            value,
+            "always, indices_primaries_active or indices_all_active",
+        )),
+    }
+}
+
+/// `AutoExpandReplicas.parse`.
+fn auto_expand(name: &str, value: &str) -> Result<Option<(u32, u32)>, SettingError> {
+    if value == "false" {
+        return Ok(None);
+    }
+    let range = || {
+        let (least, most) = value.split_once('-')?;
+        let least = least.parse().ok()?;
+        let most = if most == "all" {
+            u32::MAX
+        } else {
+            most.parse().ok()?
+        };
+        (least <= most).then_some((least, most))
+    };
+    range()
+        .map(Some)
+        .ok_or_else(|| error(name, value, "false, or a range like 0-1 or 0-all"))
+}
+
+/// `TimeValue.parseTimeValue`, in nanoseconds.
+fn time_nanos(text: &str) -> Option<i64> {
+    const UNITS: [(&str, i64); 7] = [
+        ("nanos", 1),
+        ("micros", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("m", 60_000_000_000),
+        ("h", 3_600_000_000_000),
+        ("d", 86_400_000_000_000),
+    ];
+    let text = text.trim().to_ascii_lowercase();
+    if text == "0" || text == "-1" {
+        return text.parse().ok();
+    }
+    let (number, factor) = UNITS
+        .iter()
+        .find_map(|&(unit, factor)| Some((text.strip_suffix(unit)?, factor)))?;
+    let number: i64 = number.trim().parse().ok()?;
+    number.checked_mul(factor).filter(|&nanos| nanos >= 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> ClusterSettings {
+        ClusterSettings::read(Source::Bytes(text.as_bytes())).unwrap()
+    }
+
+    #[test]
+    fn transient_outranks_persistent_and_that_outranks_defaults() {
+        let text = r#"{
+            "persistent": {"cluster": {"routing": {"allocation": {"balance": {"shard": "0.3", "index": 0.2}}}}},
+            "transient": {"cluster.routing.allocation.balance.shard": "0.1"},
+            "defaults": {"cluster": {"routing": {"allocation": {"balance": {"index": "0.9", "threshold": "2.0"}}}}}
+        }"#;
+        let (settings, warnings) = read(text).settings().unwrap();
+        assert!((settings.balance_shard - 0.1).abs() < 1e-6);
+        assert!((settings.balance_index - 0.2).abs() < 1e-6);
+        assert!((settings.balance_threshold - 2.0).abs() < 1e-6);
+        assert!(warnings.is_empty());
+    }
+
+    #[test]
+    fn one_setting_stands_for_both_kinds_of_recoveries() {
+        // Defaults tell 2 for both, as a server without settings does.
+        let defaults = r#""defaults": {"cluster.routing.allocation.node_concurrent_incoming_recoveries": "2",
+            "cluster.routing.allocation.node_concurrent_outgoing_recoveries": "2"}"#;
+        let both = format!(
+            r#"{{{defaults}, "persistent": {{"cluster.routing.allocation.node_concurrent_recoveries": "10",
+            "cluster.routing.allocation.node_concurrent_outgoing_recoveries": "7"}}}}"#
+        );
+        let (settings, _) = read(&both).settings().unwrap();
+        assert_eq!(settings.node_concurrent_incoming_recoveries, 10);
+        assert_eq!(settings.node_concurrent_outgoing_recoveries, 7);
+    }
+
+    #[test]
+    fn filters_lists_and_forced_values() {
+        let text = r#"{"persistent": {"cluster.routing.allocation.exclude._name": "a,b",
+            "cluster.routing.allocation.awareness.attributes": ["zone", "rack"],
+            "cluster.routing.allocation.awareness.force.zone.values": "x, y",
+            "cluster.routing.allocation.disk.watermark.low": "100gb",
+            "cluster.routing.something_new": "1", "search.max_buckets": "5"}}"#;
+        let mut all = read(text);
+        let (settings, warnings) = all.settings().unwrap();
+        let strings = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(
+            settings.exclude.0,
+            [("_name".to_owned(), strings(&["a", "b"]))]
+        );
+        assert_eq!(settings.awareness_attributes, ["zone", "rack"]);
+        assert_eq!(
+            settings.awareness_forced,
+            [("zone".to_owned(), strings(&["x", "y"]))]
+        );
+        assert_eq!(settings.watermark_low.free_bytes, 100 << 30);
+        // What belongs to the routing and is not known is told; the rest is nobody's here.
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].contains("something_new"), "{warnings:?}");
+        all.set("cluster.routing.allocation.exclude._name", "c");
+        assert_eq!(all.settings().unwrap().0.exclude.0[0].1, ["c"]);
+        all.set("cluster.routing.allocation.exclude._name", "null");
+        assert!(all.settings().unwrap().0.exclude.is_empty());
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_is_named() {
+        for (name, value) in [
+            ("cluster.routing.allocation.enable", "some"),
+            ("cluster.routing.allocation.disk.watermark.high", "viel"),
+            (
+                "cluster.routing.allocation.cluster_concurrent_rebalance",
+                "2.5",
+            ),
+            ("cluster.routing.allocation.same_shard.host", "yes"),
+            ("cluster.routing.allocation.balance.shard", "NaN"),
+            ("cluster.routing.allocation.balance.threshold", "-1"),
+        ] {
+            let mut settings = ClusterSettings::default();
+            settings.set(name, value);
+            let error = settings.settings().unwrap_err();
+            assert!(error.name == name && error.found == value, "{error}");
+        }
+        let mut settings = ClusterSettings::default();
+        settings.set("cluster.routing.allocation.balance.shard", "0");
+        settings.set("cluster.routing.allocation.balance.index", "0.0");
+        assert!(settings.settings().is_err());
+        let error = ClusterSettings::read(Source::Bytes(b"{\"acknowledged\":true}")).unwrap_err();
+        assert!(error.to_string().contains("persistent"), "{error}");
+    }
+
+    #[test]
+    fn times_and_ranges() {
+        assert_eq!(time_nanos("1m"), Some(60_000_000_000));
+        assert_eq!(time_nanos("500ms"), Some(500_000_000));
+        assert_eq!(time_nanos("0"), Some(0));
+        for text in ["", "5", "m", "1.5m", "-2s", "99999999999d"] {
+            assert_eq!(time_nanos(text), None, "{text}");
+        }
+        assert_eq!(auto_expand("x", "0-all"), Ok(Some((0, u32::MAX))));
+        assert_eq!(auto_expand("x", "false"), Ok(None));
+        assert!(auto_expand("x", "3-1").is_err());
+    }
+}

@@ -1,0 +1,248 @@
+use super::*;
+use crate::state::{Source, State};
+use serde_json::{Value, json};
+
+const GIB: i64 = 1 << 30;
+
+/// So many nodes with 100 GiB disks, 40 GiB used beside the shards of 1 GiB; indices of one shard with a
+/// replica each, the primary of index i on node i and its replica on the next.
+fn cluster(nodes: u32, indices: u32) -> Cluster {
+    let started = |index: &str, primary: bool, node: u32| {
+        json!({"state": "STARTED", "primary": primary, "node": format!("n{node}"), "shard": 0, "index": index,
+            "allocation_id": {"id": format!("{index}-{primary}")}})
+    };
+    let (mut meta, mut table) = (serde_json::Map::new(), serde_json::Map::new());
+    for at in 0..indices {
+        let name = format!("i{at:03}");
+        meta.insert(name.clone(), json!({"state": "open",
+            "settings": {"index": {"number_of_shards": "1", "number_of_replicas": "1", "creation_date": "1"}},
+            "in_sync_allocations": {"0": [format!("{name}-true"), format!("{name}-false")]}}));
+        table.insert(
+            name.clone(),
+            json!({"shards": {"0": [
+            started(&name, true, at % nodes), started(&name, false, (at + 1) % nodes)]}}),
+        );
+    }
+    let listed: serde_json::Map<String, Value> = (0..nodes)
+        .map(|node| (format!("n{node}"), json!({"name": format!("node-{node}"), "transport_address": format!("10.0.0.{node}:9300")})))
+        .collect();
+    let state = json!({"nodes": listed, "metadata": {"indices": meta}, "routing_table": {"indices": table}});
+    let version = Version::release(7, 4, 0);
+    let mut state = State::read(Source::Bytes(state.to_string().as_bytes()), version).unwrap();
+    let per_node = i64::from(indices) * 2 / i64::from(nodes);
+    let answers: serde_json::Map<String, Value> = (0..nodes)
+        .map(|node| {
+            (
+                format!("n{node}"),
+                json!({"roles": ["data"], "fs": {"data": [{"path": "/d",
+            "total_in_bytes": 100 * GIB, "available_in_bytes": (60 - per_node) * GIB}]}}),
+            )
+        })
+        .collect();
+    state
+        .read_nodes(Source::Bytes(
+            json!({"nodes": answers}).to_string().as_bytes(),
+        ))
+        .unwrap();
+    let rows: Vec<Value> = (0..indices)
+        .flat_map(|at| ["p", "r"].map(|kind| json!({"index": format!("i{at:03}"), "shard": "0", "prirep": kind, "store": GIB.to_string()})))
+        .collect();
+    state
+        .read_sizes(Source::Bytes(Value::from(rows).to_string().as_bytes()))
+        .unwrap();
+    state.cluster
+}
+
+fn run_on(cluster: &mut Cluster) -> Course {
+    let mut stores = Stores::of(cluster);
+    run(cluster, &mut stores, 0, 10_000).unwrap()
+}
+
+fn copies(cluster: &Cluster) -> Vec<u64> {
+    picture(cluster)
+        .nodes
+        .iter()
+        .map(|node| node.copies)
+        .collect()
+}
+
+#[test]
+fn a_balanced_cluster_stays_as_it_is() {
+    let mut cluster = cluster(3, 12);
+    let before = picture(&cluster);
+    let course = run_on(&mut cluster);
+    assert_eq!(
+        course,
+        Course {
+            quiet: true,
+            ..Course::default()
+        }
+    );
+    assert_eq!(picture(&cluster), before);
+    assert_eq!(copies(&cluster), [8, 8, 8]);
+    assert!((before.nodes[0].used_percent.unwrap() - 48.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_node_more_takes_its_share() {
+    let mut cluster = cluster(3, 24);
+    let stores = &mut Stores::of(&cluster);
+    let new = NewNode {
+        name: "new".to_owned(),
+        attributes: Vec::new(),
+        disk_bytes: None,
+    };
+    add_node(&mut cluster, &new, Version::release(7, 4, 0)).unwrap();
+    assert!(matches!(
+        add_node(&mut cluster, &new, Version::release(7, 4, 0)),
+        Err(ChangeError::NodeExists(_))
+    ));
+    let course = run(&mut cluster, stores, 0, 10_000).unwrap();
+    assert!(course.quiet);
+    // 48 copies on four nodes: twelve each, within the threshold of one.
+    let after = copies(&cluster);
+    assert_eq!(after.iter().sum::<u64>(), 48);
+    assert!(
+        after.iter().all(|count| (11..=13).contains(count)),
+        "{after:?}"
+    );
+    // Only what the new node takes moves, each once, and two at a time (cluster_concurrent_rebalance).
+    assert_eq!(course.moved, after[3]);
+    assert_eq!(course.moved_bytes, after[3] << 30);
+    assert!(u64::from(course.rounds) >= course.moved / 2, "{course:?}");
+    // Its disk is as large as the others', and holds what came.
+    let node = &picture(&cluster).nodes[3];
+    assert_eq!(node.bytes, after[3] << 30);
+    #[allow(clippy::cast_precision_loss)]
+    let used = after[3] as f64;
+    assert!((node.used_percent.unwrap() - used).abs() < 1e-9, "{node:?}");
+}
+
+#[test]
+fn what_a_dead_node_had_is_made_anew() {
+    let mut cluster = cluster(4, 24);
+    let mut stores = Stores::of(&cluster);
+    let gone = remove_node(&mut cluster, "node-1").unwrap();
+    assert!(matches!(
+        remove_node(&mut cluster, "node-1"),
+        Err(ChangeError::NoSuchNode { .. })
+    ));
+    let course = run(&mut cluster, &mut stores, 0, 10_000).unwrap();
+    assert!(course.quiet, "{course:?}");
+    // Twelve copies were on it: six primaries, whose replicas take over, and six replicas.
+    assert_eq!(course.promoted, 6);
+    assert_eq!(course.replicas_recovered, 12);
+    assert_eq!(course.replica_bytes, 12 << 30);
+    let after = picture(&cluster);
+    assert_eq!(
+        (after.unassigned_primaries, after.unassigned_replicas),
+        (0, 0)
+    );
+    assert!(after.nodes.iter().all(|node| node.node != gone));
+    assert_eq!(after.nodes.iter().map(|node| node.copies).sum::<u64>(), 48);
+}
+
+#[test]
+fn without_another_copy_a_primary_stays_lost() {
+    let mut cluster = cluster(2, 4);
+    let mut stores = Stores::of(&cluster);
+    remove_node(&mut cluster, "n0").unwrap();
+    remove_node(&mut cluster, "n1").unwrap();
+    let course = run(&mut cluster, &mut stores, 0, 100).unwrap();
+    assert!(course.quiet);
+    let after = picture(&cluster);
+    assert_eq!(
+        (after.unassigned_primaries, after.unassigned_replicas),
+        (4, 4)
+    );
+}
+
+#[test]
+fn an_excluded_node_is_emptied() {
+    let mut cluster = cluster(3, 12);
+    cluster.settings.exclude.add("_name", "node-0");
+    let course = run_on(&mut cluster);
+    // Eight copies were on it. Each can go to the one node that has no copy of its shard.
+    assert_eq!(course.moved, 8);
+    assert_eq!(copies(&cluster), [0, 12, 12]);
+    // Its disk has what is no shard's: 40 GiB.
+    assert!((picture(&cluster).nodes[0].used_percent.unwrap() - 40.0).abs() < 1e-9);
+}
+
+#[test]
+fn closing_keeps_copies_where_they_are() {
+    let mut cluster = cluster(3, 12);
+    let stores = &mut Stores::of(&cluster);
+    assert_eq!(close(&mut cluster, "i00*", 0), Ok(10));
+    assert!(matches!(
+        close(&mut cluster, "i00*", 0),
+        Err(ChangeError::NoSuchIndex(_))
+    ));
+    let course = run(&mut cluster, stores, 0, 1000).unwrap();
+    assert!(course.quiet);
+    assert_eq!(
+        (course.primaries_recovered, course.replicas_recovered),
+        (10, 10)
+    );
+    let after = picture(&cluster);
+    assert_eq!(
+        (after.unassigned_primaries, after.unassigned_replicas),
+        (0, 0)
+    );
+    assert_eq!((after.routed, after.closed_copies), (24, 20));
+}
+
+#[test]
+fn rounds_are_bounded() {
+    let mut cluster = cluster(3, 12);
+    cluster.settings.exclude.add("_name", "node-0");
+    let course = run(&mut cluster, &mut Stores::default(), 0, 1).unwrap();
+    assert_eq!((course.rounds, course.quiet), (1, false));
+}
+
+#[test]
+fn levels_by_watermark() {
+    let settings = Settings::default();
+    let at = |free_bytes| {
+        level(
+            &settings,
+            &DiskUsage {
+                path: None,
+                total_bytes: 1000,
+                free_bytes,
+            },
+        )
+    };
+    // 85, 90 and 95 % used by default; at the watermark itself it is not crossed.
+    assert_eq!(
+        [at(151), at(150), at(149), at(99), at(49)],
+        [
+            Level::Free,
+            Level::Free,
+            Level::Low,
+            Level::High,
+            Level::Flood
+        ]
+    );
+    let bytes = Settings {
+        watermark_high: Watermark::parse("200b").unwrap(),
+        ..Settings::default()
+    };
+    let usage = DiskUsage {
+        path: None,
+        total_bytes: 1000,
+        free_bytes: 199,
+    };
+    assert_eq!(level(&bytes, &usage), Level::High);
+}
+
+#[test]
+fn names_that_two_nodes_have_need_the_id() {
+    let mut cluster = cluster(2, 1);
+    cluster.nodes[1].name = "node-0".to_owned();
+    assert!(matches!(
+        find_node(&cluster, "node-0"),
+        Err(ChangeError::Ambiguous(_))
+    ));
+    assert_eq!(find_node(&cluster, "n1"), Ok(NodeIndex(1)));
+}

@@ -1,0 +1,159 @@
+//! The real allocation service of 7.4.0 behind lab/shards/run.sh.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::answer::{Answer, Order};
+use crate::spec::{Attached, ClusterSpec, Step};
+
+/// What a script exits with when Java, Maven or the jars are not to be had.
+const NOT_HERE: i32 = 77;
+
+pub struct Driver {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    order: Order,
+}
+
+#[derive(Deserialize)]
+struct Raw {
+    #[serde(default)]
+    nodes: Vec<Vec<String>>,
+    #[serde(default)]
+    unassigned: Vec<String>,
+    #[serde(default)]
+    in_sync: Vec<String>,
+    order: Option<RawOrder>,
+    error: Option<String>,
+    #[serde(default)]
+    stack: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct RawOrder {
+    data_nodes: Vec<String>,
+    indices: Vec<Vec<Value>>,
+}
+
+/// The server threw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thrown {
+    pub error: String,
+    pub stack: Vec<String>,
+}
+
+impl Driver {
+    /// Starts the driver, compiled first if need be.
+    ///
+    /// # Panics
+    /// If it cannot be had: the differential test proves nothing without it.
+    pub fn start() -> Self {
+        let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../lab/shards/run.sh");
+        let build = Command::new(&script)
+            .arg("--build")
+            .output()
+            .unwrap_or_else(|error| panic!("{} does not start: {error}", script.display()));
+        let said = String::from_utf8_lossy(&build.stderr);
+        match build.status.code() {
+            Some(0) => {}
+            Some(NOT_HERE) => panic!(
+                "the differential test needs the real jar: {} (make test as root installs it)",
+                said.trim().lines().last().unwrap_or_default()
+            ),
+            code => panic!("{} --build ended with {code:?}: {said}", script.display()),
+        }
+        let mut child = Command::new(&script)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{} does not start: {error}", script.display()));
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().expect("piped"));
+        Self {
+            child,
+            input,
+            output,
+            order: Order::default(),
+        }
+    }
+
+    /// A new cluster, as the server lays it out.
+    pub fn cluster(&mut self, spec: &ClusterSpec, with: &Attached) -> Result<Answer, Thrown> {
+        let mut cluster = json!(spec);
+        merge(&mut cluster, &json!(with));
+        self.ask(&json!({ "cluster": cluster }))
+    }
+
+    /// The cluster after a step.
+    pub fn step(&mut self, step: &Step, with: &Attached) -> Result<Answer, Thrown> {
+        let mut line = json!(step);
+        merge(&mut line, &json!(with));
+        self.ask(&line)
+    }
+
+    fn ask(&mut self, line: &Value) -> Result<Answer, Thrown> {
+        let input = self.input.as_mut().expect("closed only at the end");
+        writeln!(input, "{line}").expect("the driver reads on");
+        input.flush().expect("the driver reads on");
+        let mut text = String::new();
+        let read = self.output.read_line(&mut text).expect("UTF-8");
+        assert!(
+            read > 0,
+            "the driver has ended; the last it was told: {line}"
+        );
+        let raw: Raw = serde_json::from_str(&text)
+            .unwrap_or_else(|error| panic!("the driver answered {text:?}: {error}"));
+        if let Some(error) = raw.error {
+            return Err(Thrown {
+                error,
+                stack: raw.stack,
+            });
+        }
+        if let Some(order) = raw.order {
+            self.order = Order {
+                data_nodes: order.data_nodes,
+                indices: order.indices.iter().map(|line| index_order(line)).collect(),
+            };
+        }
+        let nodes = raw.nodes.into_iter().map(|mut lines| {
+            let id = lines.remove(0);
+            (id, lines)
+        });
+        Ok(Answer {
+            nodes: nodes.collect(),
+            unassigned: raw.unassigned,
+            in_sync: raw.in_sync,
+            order: self.order.clone(),
+        })
+    }
+}
+
+/// The keys of one object put into another.
+fn merge(into: &mut Value, from: &Value) {
+    if let (Value::Object(into), Value::Object(from)) = (into, from) {
+        into.extend(from.clone());
+    }
+}
+
+fn index_order(line: &[Value]) -> (String, Vec<u32>) {
+    let name = line.first().and_then(Value::as_str).expect("a name");
+    let shards = line[1..].iter().filter_map(Value::as_u64);
+    (
+        name.to_owned(),
+        shards.filter_map(|n| u32::try_from(n).ok()).collect(),
+    )
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // Its input ends, and so does it.
+        drop(self.input.take());
+        let _ = self.child.wait();
+    }
+}

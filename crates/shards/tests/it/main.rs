@@ -1,0 +1,142 @@
+//! The crate beside the real allocation service of Elasticsearch 7.4.0: random clusters, each driven
+//! step by step on both sides and compared after every step.
+//!
+//! The server runs in a JVM (lab/shards/run.sh), which is fetched through Maven when the test runs.
+
+mod answer;
+mod driver;
+mod generate;
+mod lockstep;
+mod ours;
+mod parse;
+mod plan;
+mod rng;
+mod seen;
+mod spec;
+mod world;
+
+use std::time::Instant;
+
+use driver::Driver;
+use seen::Seen;
+
+/// Differences that are shrunk and told in full; of more there is only the seed.
+const TOLD: usize = 3;
+/// Runs that shrinking one difference may take.
+const SHRINK_RUNS: usize = 400;
+/// Clusters after which a run says how far it is.
+const PROGRESS: u64 = 250;
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    match std::env::var(variable) {
+        Ok(text) if !text.is_empty() => text
+            .parse()
+            .unwrap_or_else(|_| panic!("{variable} is {text:?}, no number")),
+        _ => otherwise,
+    }
+}
+
+/// Compares clusters of `count` seeds from `first` on; what they came to.
+fn compare(first: u64, count: u64) -> Seen {
+    let mut driver = Driver::start();
+    let mut seen = Seen::default();
+    let (mut agreed, mut failed, mut steps) = (0, 0, 0);
+    let mut told = Vec::new();
+    let mut differing = Vec::new();
+    let start = Instant::now();
+    for seed in first..first + count {
+        let made = seed - first;
+        if made > 0 && made.is_multiple_of(PROGRESS) {
+            println!("{agreed} of {made} clusters agree");
+        }
+        let (mut script, mut planner) = lockstep::script(seed);
+        let run = lockstep::run(&mut driver, &mut script, Some(&mut planner), &mut seen);
+        steps += run.steps;
+        failed += usize::from(run.server_failed);
+        let Some(mut difference) = run.difference else {
+            agreed += 1;
+            continue;
+        };
+        differing.push(lockstep::in_short(&script, &difference));
+        if told.len() < TOLD {
+            let before = difference.lines.join("\n  ");
+            lockstep::shrink(&mut driver, &mut script, &mut difference, SHRINK_RUNS);
+            let shrunk = lockstep::report(&script, &difference);
+            told.push(format!("{shrunk}before it was shrunk:\n  {before}\n"));
+        }
+    }
+    println!(
+        "{agreed} of {count} clusters agree with 7.4.0, in {steps} steps ({} s)",
+        start.elapsed().as_secs()
+    );
+    println!(
+        "{failed} of them up to where 7.4.0 throws: more is on its way to a node than is free there"
+    );
+    assert!(
+        differing.is_empty(),
+        "{agreed} of {count} clusters agree; not these:\n{}\n\n{}",
+        differing.join("\n"),
+        told.join("\n")
+    );
+    seen
+}
+
+#[test]
+fn the_first_clusters_agree_with_the_real_server() {
+    let seen = compare(1, 60);
+    let missing = seen.missing();
+    assert!(missing.is_empty(), "never seen: {missing:?}, but\n{seen}");
+}
+
+/// As many as `COUNT` says, from `SEED` on: `make test-shards`.
+#[test]
+#[ignore = "minutes: make test-shards"]
+fn clusters_agree_with_the_real_server() {
+    let seen = compare(number("SEED", 1), number("COUNT", 2000));
+    println!("states, of both sides alike, in which there was\n{seen}");
+}
+
+/// The comparison is worth something only if it notices when one side does without a rule.
+#[test]
+#[ignore = "minutes: make test-shards"]
+fn a_server_without_one_of_its_deciders_is_noticed() {
+    const WITHIN: u64 = 300;
+    let mut driver = Driver::start();
+    let mut unnoticed = Vec::new();
+    for decider in [
+        "MaxRetryAllocationDecider",
+        "ReplicaAfterPrimaryActiveAllocationDecider",
+        "RebalanceOnlyWhenActiveAllocationDecider",
+        "ClusterRebalanceAllocationDecider",
+        "ConcurrentRebalanceAllocationDecider",
+        "EnableAllocationDecider",
+        "NodeVersionAllocationDecider",
+        "FilterAllocationDecider",
+        "SameShardAllocationDecider",
+        "DiskThresholdDecider",
+        "ThrottlingAllocationDecider",
+        "ShardsLimitAllocationDecider",
+        "AwarenessAllocationDecider",
+    ] {
+        let noticed = (1..=WITHIN).find(|&seed| {
+            let (mut script, mut planner) = lockstep::script(seed);
+            script.cluster.without = vec![decider];
+            lockstep::run(
+                &mut driver,
+                &mut script,
+                Some(&mut planner),
+                &mut Seen::default(),
+            )
+            .difference
+            .is_some()
+        });
+        match noticed {
+            Some(seed) => println!("without {decider}: noticed at cluster {seed}"),
+            None => unnoticed.push(decider),
+        }
+    }
+    assert!(
+        unnoticed.is_empty(),
+        "nobody noticed in {WITHIN} clusters: {unnoticed:?}"
+    );
+}

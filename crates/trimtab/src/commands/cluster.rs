@@ -1,0 +1,118 @@
+//! Clusters: asked live, kept in a bundle, read back.
+
+use crate::cli::ClusterArgs;
+use crate::commands::trim::store_probe::{http_options, parse_endpoint};
+use crate::error::{CommandError, Kind};
+use cluster::{Answers, AskError};
+use facts::cluster::MasterThreads;
+use host::{Source, Unread};
+use http::Client;
+use jiff::Timestamp;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Where a bundle keeps the answers: beside the host's files, at a path that no host has.
+pub const BUNDLE_PATH: &str = "trimtab/cluster.json";
+/// The longest file of answers that is read, in bytes: what a bundle may hold in one file.
+const ANSWERS_BYTES_MAX: usize = 16 << 20;
+/// The longest thread dump that is read, in bytes.
+const THREADS_BYTES_MAX: u64 = 64 << 20;
+
+/// Asks the cluster that the arguments name; `None` where they name none.
+///
+/// # Errors
+/// Where it cannot be asked at all; what it does not tell is no error.
+pub fn ask(arguments: &ClusterArgs) -> Result<Option<Answers>, CommandError> {
+    let Some(url) = &arguments.cluster else {
+        return Ok(None);
+    };
+    let endpoint = parse_endpoint(url, "--cluster")?;
+    let mut options = cluster::options(http_options(
+        arguments.credentials_file.as_deref(),
+        arguments.ca_file.as_deref(),
+    )?);
+    if let Some(deadline) = arguments.timeout {
+        options.deadline = deadline;
+    }
+    let client = Client::new(options).map_err(|error| {
+        CommandError::new(Kind::Environment, format!("--cluster: {error}")).hint(error.hint())
+    })?;
+    if client.sends_secrets_in_clear(&endpoint) {
+        tracing::warn!("{endpoint}: the credentials travel unencrypted (https:// would hide them)");
+    }
+    let start = std::time::Instant::now();
+    let answers = cluster::ask(&client, &endpoint, Timestamp::now()).map_err(|error| {
+        let kind = match error {
+            AskError::Http(_) => Kind::Environment,
+            AskError::OtherServer { .. } => Kind::Input,
+        };
+        CommandError::new(kind, format!("--cluster: {error}")).hint(error.hint())
+    })?;
+    tracing::info!(
+        time_ms = start.elapsed().as_secs_f64() * 1e3,
+        "asked {endpoint}"
+    );
+    Ok(Some(answers))
+}
+
+/// The answers that a bundle or directory holds; `None` where it holds none.
+///
+/// # Errors
+/// Where they cannot be understood.
+pub fn stored(source: &dyn Source) -> Result<Option<Answers>, CommandError> {
+    match source.read(BUNDLE_PATH, ANSWERS_BYTES_MAX) {
+        Ok(bytes) => {
+            let answers = Answers::from_json(&bytes, BUNDLE_PATH)
+                .map_err(|error| CommandError::new(Kind::Input, error.to_string()))?;
+            Ok(Some(answers))
+        }
+        Err(Unread::NotFound | Unread::NotRecorded) => Ok(None),
+        Err(unread) => Err(CommandError::new(
+            Kind::Input,
+            format!("{BUNDLE_PATH}: {unread}"),
+        )),
+    }
+}
+
+/// The facts of a cluster, with the threads of a file in place of its own answer.
+///
+/// # Errors
+/// Where the answers tell no version, or the file holds no threads.
+pub fn facts(
+    answers: &Answers,
+    hot_threads: Option<&Path>,
+) -> Result<facts::Cluster, CommandError> {
+    let mut cluster = answers
+        .facts()
+        .map_err(|error| CommandError::new(Kind::Input, error.to_string()))?;
+    if let Some(path) = hot_threads {
+        cluster.master_threads = Some(read_threads(path)?);
+        // What was not told is now known from elsewhere.
+        cluster
+            .skipped
+            .retain(|skipped| !skipped.what.contains("hot threads"));
+    }
+    Ok(cluster)
+}
+
+fn read_threads(path: &Path) -> Result<MasterThreads, CommandError> {
+    let name = path.display().to_string();
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(THREADS_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(|error| {
+            CommandError::new(Kind::Environment, format!("--hot-threads {name}: {error}"))
+                .hint("name a file that is there and that you may read")
+        })?;
+    if bytes.len() as u64 > THREADS_BYTES_MAX {
+        return Err(CommandError::new(
+            Kind::Input,
+            format!("--hot-threads {name}: longer than {THREADS_BYTES_MAX} bytes"),
+        ));
+    }
+    cluster::threads::from_file(&bytes, &name).map_err(|error| {
+        CommandError::new(Kind::Input, format!("--hot-threads: {error}"))
+            .hint("on the master: jstack PID > FILE, as the user that runs the server")
+    })
+}

@@ -1,0 +1,71 @@
+//! `trimtab shards`: a cluster's state to what its master decides, and what that costs.
+
+pub mod args;
+mod cost;
+mod document;
+mod load;
+mod reroute;
+mod values;
+mod what_if;
+mod words;
+
+use crate::error::{CommandError, Kind};
+use crate::output;
+use args::{Shards, ShardsCommand, ShardsFormat};
+use document::{Answer, Document};
+use std::process::ExitCode;
+
+/// Runs `trimtab shards`.
+///
+/// # Errors
+/// When it could not run.
+pub fn run(arguments: &Shards) -> Result<ExitCode, CommandError> {
+    let command = match (&arguments.command, arguments.schema) {
+        (Some(command), false) => command,
+        (None, true) => {
+            output::print(&document::schema())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        (Some(_), true) => {
+            return Err(CommandError::new(
+                Kind::Usage,
+                "--schema is of all commands, and stands alone: trimtab shards --schema",
+            ));
+        }
+        (None, false) => {
+            return Err(
+                CommandError::new(Kind::Usage, "trimtab shards needs a command")
+                    .hint("cost, reroute, what-if: see trimtab shards --help"),
+            );
+        }
+    };
+    match command {
+        ShardsCommand::Cost(arguments) => cost::run(arguments),
+        ShardsCommand::Reroute(arguments) => reroute::run(arguments),
+        ShardsCommand::WhatIf(arguments) => what_if::run(arguments),
+    }
+}
+
+/// Prints an answer in the form asked for.
+fn print(
+    source: &str,
+    format: Option<ShardsFormat>,
+    answer: Answer,
+    warnings: Vec<String>,
+) -> Result<(), CommandError> {
+    match format.unwrap_or_default() {
+        ShardsFormat::Json => output::print(&Document::new(source, answer, warnings)?.json()),
+        ShardsFormat::Text => {
+            let mut text = match &answer {
+                Answer::Cost(answer) => cost::text(answer),
+                Answer::Reroute(answer) => reroute::text(answer),
+                Answer::WhatIf(answer) => what_if::text(answer),
+            };
+            for warning in &warnings {
+                text += "\n";
+                text += &words::wrapped("note: ", warning);
+            }
+            output::print(&text)
+        }
+    }
+}

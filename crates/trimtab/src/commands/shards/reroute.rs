@@ -1,0 +1,477 @@
+//! `trimtab shards reroute`.
+
+use super::args::Reroute;
+use super::document;
+use super::load;
+use super::what_if::reroute_ms;
+use super::words::{count, cut, ms, wrapped};
+use crate::commands::ssd::numbers::{digits, grouped};
+use crate::error::{CommandError, Kind};
+use schemars::JsonSchema;
+use serde::Serialize;
+use shards::balancer::{self, CopyDecision, NodeResult};
+use shards::copy::{AllocationStatus, RecoverySource, ShardCopy};
+use shards::deciders::{Deciders, Decision};
+use shards::engine::Engine;
+use shards::gateway::Stores;
+use shards::model::{Cluster, NodeIndex};
+use shards::nodes::{Change, CopyIndex, RoutingError, RoutingNodes};
+use shards::service::{self, Allocation, Round};
+use shards::what_if::picture;
+use std::process::ExitCode;
+
+/// What the next reroute would do.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Answer {
+    /// What the cluster runs.
+    pub server: String,
+    /// Shards in the routing table.
+    pub routed_shards: u64,
+    /// Live data nodes.
+    pub data_nodes: usize,
+    /// A reroute with nothing to do, processor time of the master, milliseconds.
+    pub reroute_ms: f64,
+    /// Shards that are put on a node.
+    pub allocated: u64,
+    /// Shards that have to move.
+    pub moved: u64,
+    /// Shards that move for balance.
+    pub rebalanced: u64,
+    /// Shards that stay unassigned.
+    pub unassigned: u64,
+    /// The decisions, as many as asked for: what is allocated, what moves, what stays unassigned.
+    pub decisions: Vec<DecisionRow>,
+    /// Decisions that are not told.
+    pub left_out: u64,
+}
+
+/// A decision about one shard.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DecisionRow {
+    /// Index.
+    pub index: String,
+    /// Number of the shard.
+    pub shard: u32,
+    /// Whether it is the primary.
+    pub primary: bool,
+    /// `allocate`, `move`, `rebalance`, or `unassigned`.
+    pub decision: &'static str,
+    /// The node it is on, by name.
+    pub from: Option<String>,
+    /// The node it goes to, by name.
+    pub to: Option<String>,
+    /// Why, in a sentence.
+    pub why: String,
+    /// What the deciders say: of the node it is on first, then of each other node. As things were before
+    /// the round; of shards that stay unassigned, as they are after it.
+    pub nodes: Vec<NodeRow>,
+}
+
+/// What the deciders say of one node.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct NodeRow {
+    /// Its name.
+    pub node: String,
+    /// `yes`, `throttled`, `no`, `worse_balance`; `can_remain` and `cannot_remain` of its own node.
+    pub outcome: &'static str,
+    /// Its weight for the index; null for its own node.
+    pub weight: Option<f32>,
+    /// Each decider.
+    pub deciders: Vec<DeciderRow>,
+}
+
+/// What one decider says.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DeciderRow {
+    /// Its name as in the server's answers; null where none was asked.
+    pub decider: Option<&'static str>,
+    /// `YES`, `THROTTLE`, `NO`.
+    pub decision: &'static str,
+    /// Why.
+    pub explanation: Option<String>,
+}
+
+/// Explains and prints.
+///
+/// # Errors
+/// When the cluster cannot be read.
+pub fn run(arguments: &Reroute) -> Result<ExitCode, CommandError> {
+    let mut loaded = load::load(&arguments.cluster)?;
+    let shape = picture(&loaded.state.cluster);
+    let reroute_ms = reroute_ms(&loaded.state.cluster, &shape, &loaded.server);
+    let refused = |error: RoutingError| CommandError::new(Kind::Input, error.to_string());
+    let round = explain(&mut loaded.state.cluster, loaded.now_nanos, arguments).map_err(refused)?;
+    if round.from_disk {
+        loaded.warnings.push(
+            "What nodes have on disk is not told: it is taken to be what their active shards have."
+                .to_owned(),
+        );
+    }
+    let answer = Answer {
+        server: loaded.server.to_string(),
+        routed_shards: shape.routed,
+        data_nodes: shape.nodes.len(),
+        reroute_ms,
+        allocated: round.allocated,
+        moved: round.moved,
+        rebalanced: round.rebalanced,
+        unassigned: round.unassigned,
+        left_out: round.left_out,
+        decisions: round.decisions,
+    };
+    super::print(
+        &loaded.source,
+        arguments.format,
+        document::Answer::Reroute(Box::new(answer)),
+        loaded.warnings,
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[derive(Default)]
+struct Explained {
+    decisions: Vec<DecisionRow>,
+    allocated: u64,
+    moved: u64,
+    rebalanced: u64,
+    unassigned: u64,
+    left_out: u64,
+    from_disk: bool,
+}
+
+fn explain(
+    cluster: &mut Cluster,
+    now_nanos: i64,
+    arguments: &Reroute,
+) -> Result<Explained, RoutingError> {
+    let mut explained = Explained::default();
+    let before = cluster.clone();
+    let stores = Stores::of(cluster);
+    let outcome = service::reroute(cluster, &Round::new(&stores, now_nanos))?;
+    let mut asking = Asking::new(&before, now_nanos, !arguments.all_deciders)?;
+    for change in &outcome.changes {
+        let (copy, to) = match change {
+            Change::Initialized(copy) => {
+                explained.allocated += 1;
+                (copy, copy.node)
+            }
+            Change::RelocationStarted { started, target } => (started, target.node),
+            _ => continue,
+        };
+        let moving = matches!(change, Change::RelocationStarted { .. });
+        let must = moving && asking.must_move(copy);
+        explained.moved += u64::from(must);
+        explained.rebalanced += u64::from(moving && !must);
+        if explained.decisions.len() < arguments.limit {
+            explained.from_disk |= from_disk(copy);
+            explained
+                .decisions
+                .push(asking.decided(copy, to, moving, must));
+        } else {
+            explained.left_out += 1;
+        }
+    }
+    let waiting: Vec<ShardCopy> = cluster
+        .routing
+        .copies()
+        .filter(|copy| copy.is_unassigned())
+        .copied()
+        .collect();
+    explained.unassigned = waiting.len() as u64;
+    let room = arguments.limit - explained.decisions.len();
+    explained.left_out += waiting.len().saturating_sub(room) as u64;
+    if room > 0 && !waiting.is_empty() {
+        let mut asking = Asking::new(cluster, now_nanos, !arguments.all_deciders)?;
+        for copy in waiting.iter().take(room) {
+            explained.from_disk |= from_disk(copy);
+            explained.decisions.push(asking.waiting(copy));
+        }
+    }
+    Ok(explained)
+}
+
+fn from_disk(copy: &ShardCopy) -> bool {
+    copy.recovery.is_some_and(RecoverySource::is_existing_store)
+}
+
+/// Asks the deciders about a cluster as it stands.
+struct Asking<'c> {
+    cluster: &'c Cluster,
+    nodes: RoutingNodes,
+    deciders: Deciders,
+    now_nanos: i64,
+    without_yes: bool,
+}
+
+impl<'c> Asking<'c> {
+    fn new(cluster: &'c Cluster, now_nanos: i64, without_yes: bool) -> Result<Self, RoutingError> {
+        let nodes = RoutingNodes::new(cluster)?;
+        let deciders = Deciders::new(cluster, &nodes, Engine::incremental());
+        Ok(Self {
+            cluster,
+            nodes,
+            deciders,
+            now_nanos,
+            without_yes,
+        })
+    }
+
+    fn ask(&mut self, handle: CopyIndex) -> CopyDecision {
+        let mut allocation = Allocation::new(
+            self.cluster,
+            &mut self.nodes,
+            &self.deciders,
+            self.now_nanos,
+        );
+        allocation.debug = true;
+        balancer::explain(&mut allocation, handle, self.without_yes)
+    }
+
+    fn handle(&self, copy: &ShardCopy) -> Option<CopyIndex> {
+        match copy
+            .node
+            .and_then(|node| self.nodes.on_node(node, copy.shard))
+        {
+            Some(handle) => Some(handle),
+            // Put on a node only now, or not at all.
+            None => self
+                .nodes
+                .unassigned()
+                .list()
+                .iter()
+                .copied()
+                .find(|&handle| {
+                    let other = self.nodes.copy(handle);
+                    other.shard == copy.shard && other.primary == copy.primary
+                }),
+        }
+    }
+
+    /// Whether a started copy cannot stay where it is.
+    fn must_move(&mut self, copy: &ShardCopy) -> bool {
+        let Some(node) = copy.node else { return false };
+        let allocation = Allocation::new(
+            self.cluster,
+            &mut self.nodes,
+            &self.deciders,
+            self.now_nanos,
+        );
+        let verdict = allocation.can_remain(copy, node, &mut shards::deciders::Silent);
+        verdict == shards::deciders::Verdict::No
+    }
+
+    fn name(&self, node: Option<NodeIndex>) -> Option<String> {
+        node.map(|node| self.cluster.node(node).name.clone())
+    }
+
+    fn row(&self, copy: &ShardCopy, decision: &'static str, why: String) -> DecisionRow {
+        DecisionRow {
+            index: self.cluster.index(copy.shard.index).name.clone(),
+            shard: copy.shard.shard,
+            primary: copy.primary,
+            decision,
+            from: None,
+            to: None,
+            why,
+            nodes: Vec::new(),
+        }
+    }
+
+    fn decided(
+        &mut self,
+        copy: &ShardCopy,
+        to: Option<NodeIndex>,
+        moving: bool,
+        must: bool,
+    ) -> DecisionRow {
+        let (decision, why) = match (moving, must) {
+            (true, true) => ("move", "it cannot stay where it is".to_owned()),
+            (true, false) => ("rebalance", "the balance gets better".to_owned()),
+            (false, _) => ("allocate", allocated(copy).to_owned()),
+        };
+        let mut row = self.row(copy, decision, why);
+        row.from = if moving { self.name(copy.node) } else { None };
+        row.to = self.name(to);
+        // The gateway's choice is by the data, not by the deciders' weights.
+        if let Some(handle) = self.handle(copy).filter(|_| !from_disk(copy)) {
+            let decided = self.ask(handle);
+            row.nodes = self.nodes_of(copy, &decided);
+        }
+        row
+    }
+
+    fn waiting(&mut self, copy: &ShardCopy) -> DecisionRow {
+        let mut row = self.row(copy, "unassigned", String::new());
+        let status = copy.unassigned.map(|info| (info.delayed, info.last_status));
+        let mut told = None;
+        if let Some(handle) = self.handle(copy)
+            && let CopyDecision::Allocate(decision) = self.ask(handle)
+        {
+            told = decision.status;
+            let anywhere = deciders(&decision.anywhere);
+            if !anywhere.is_empty() {
+                row.nodes.push(NodeRow {
+                    node: "any node".to_owned(),
+                    outcome: shards::balancer::Outcome::from(decision.anywhere.verdict).as_str(),
+                    weight: None,
+                    deciders: anywhere,
+                });
+            }
+            row.nodes
+                .extend(decision.nodes.iter().map(|result| self.node_row(result)));
+        }
+        let why = match (status, told) {
+            (Some((true, _)), _) => "it waits for its node to come back",
+            (Some((_, AllocationStatus::NoValidShardCopy)), _) => {
+                row.nodes.clear();
+                "no node has data that is fit to be the primary"
+            }
+            (Some((_, AllocationStatus::FetchingShardData)), _) => {
+                "nodes have not yet said what they have"
+            }
+            (_, Some(AllocationStatus::DecidersThrottled)) => "too much recovers already",
+            (_, Some(_)) => "no node may take it",
+            (_, None) => "it could go to a node in the next round",
+        };
+        row.why = String::from(why);
+        row
+    }
+
+    fn nodes_of(&self, copy: &ShardCopy, decided: &CopyDecision) -> Vec<NodeRow> {
+        match decided {
+            CopyDecision::NotTaken => Vec::new(),
+            CopyDecision::Allocate(decision) => decision
+                .nodes
+                .iter()
+                .map(|result| self.node_row(result))
+                .collect(),
+            CopyDecision::Move(decision) => {
+                let remains = decision.can_remain.verdict != shards::deciders::Verdict::No;
+                let own = NodeRow {
+                    node: self.name(copy.node).unwrap_or_default(),
+                    outcome: if remains {
+                        "can_remain"
+                    } else {
+                        "cannot_remain"
+                    },
+                    weight: None,
+                    deciders: deciders(&decision.can_remain),
+                };
+                let others = decision.nodes.iter().map(|result| self.node_row(result));
+                std::iter::once(own).chain(others).collect()
+            }
+        }
+    }
+
+    fn node_row(&self, result: &NodeResult) -> NodeRow {
+        NodeRow {
+            node: self.cluster.node(result.node).name.clone(),
+            outcome: result.outcome.as_str(),
+            weight: Some(result.weight),
+            deciders: deciders(&result.decision),
+        }
+    }
+}
+
+fn deciders(decision: &Decision) -> Vec<DeciderRow> {
+    let rows = decision.reasons.iter().map(|reason| DeciderRow {
+        decider: reason.decider,
+        decision: reason.verdict.as_str(),
+        explanation: reason.explanation.clone(),
+    });
+    rows.collect()
+}
+
+fn allocated(copy: &ShardCopy) -> &'static str {
+    match copy.recovery {
+        Some(RecoverySource::EmptyStore) => "new and empty: the lightest node that may take it",
+        Some(RecoverySource::ExistingStore | RecoverySource::ForcedStalePrimary) => {
+            "the node has its data"
+        }
+        Some(RecoverySource::Snapshot(_)) => "from a snapshot: the lightest node that may take it",
+        Some(RecoverySource::LocalShards) => "from another index on the node",
+        Some(RecoverySource::Peer) | None => "from its primary: the lightest node that may take it",
+    }
+}
+
+/// Nodes that are told of one decision, in text.
+const NODES_MAX: usize = 8;
+
+/// The answer for people.
+pub fn text(answer: &Answer) -> String {
+    let mut text = wrapped(
+        "",
+        &format!(
+            "{}: {} on {}; a reroute takes the master about {}.",
+            answer.server,
+            count(answer.routed_shards, "shard"),
+            count(answer.data_nodes as u64, "data node"),
+            ms(answer.reroute_ms)
+        ),
+    );
+    let did = answer.allocated + answer.moved + answer.rebalanced;
+    let sentence = if did + answer.unassigned == 0 {
+        "The next reroute has nothing to do.".to_owned()
+    } else {
+        format!(
+            "The next reroute puts {} on a node, moves {} that cannot stay and {} for balance; {} stay \
+             unassigned.",
+            count(answer.allocated, "shard"),
+            grouped(answer.moved),
+            grouped(answer.rebalanced),
+            grouped(answer.unassigned)
+        )
+    };
+    text += &wrapped("", &sentence);
+    for decision in &answer.decisions {
+        text += "\n";
+        text += &decision_text(decision);
+    }
+    if answer.left_out > 0 {
+        text += "\n";
+        text += &wrapped(
+            "",
+            &format!("{} more, not told (--limit).", grouped(answer.left_out)),
+        );
+    }
+    text
+}
+
+fn decision_text(row: &DecisionRow) -> String {
+    let kind = if row.primary { "primary" } else { "replica" };
+    let what = match (&row.from, &row.to) {
+        (Some(from), Some(to)) => format!("{} > {}", cut(from, 40), cut(to, 40)),
+        (None, Some(to)) => format!("goes to {}", cut(to, 40)),
+        _ => "stays unassigned".to_owned(),
+    };
+    let index = cut(&row.index, 60);
+    let mut text = wrapped(
+        "",
+        &format!("[{index}][{}] {kind} {what}: {}", row.shard, row.why),
+    );
+    for node in row.nodes.iter().take(NODES_MAX) {
+        let weight = node.weight.map_or_else(String::new, |weight| {
+            format!(", weight {}", digits(f64::from(weight)))
+        });
+        text += &wrapped(
+            "  ",
+            &format!("{}: {}{weight}", cut(&node.node, 40), node.outcome),
+        );
+        for decider in &node.deciders {
+            let name = decider.decider.unwrap_or("ignored");
+            let why = decider
+                .explanation
+                .as_deref()
+                .unwrap_or("it failed there just now");
+            text += &wrapped("    ", &format!("{} {name}: {why}", decider.decision));
+        }
+    }
+    if row.nodes.len() > NODES_MAX {
+        let more = row.nodes.len() - NODES_MAX;
+        text += &wrapped(
+            "  ",
+            &format!("and {} (all in JSON)", count(more as u64, "node")),
+        );
+    }
+    text
+}

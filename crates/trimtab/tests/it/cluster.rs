@@ -1,0 +1,427 @@
+//! `--cluster` of check and collect, on recorded answers of real servers
+//! (crates/cluster/tests/data) and on servers in trouble.
+
+use crate::support::{Tree, repository, run, stderr, stdout, trimtab};
+use http::testing::{Answer, Authority, Server};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::process::Output;
+
+const SERVERS: [&str; 4] = [
+    "elasticsearch-6.8.23",
+    "elasticsearch-7.4.2",
+    "elasticsearch-7.17.28",
+    "opensearch-2.19.1",
+];
+
+/// The recorded page that a request asks for.
+fn page(head: &str) -> &'static str {
+    let target = head.split(' ').nth(1).unwrap_or_default();
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    match path {
+        "/" => "root",
+        "/_cluster/health" => "health",
+        "/_cluster/pending_tasks" => "pending_tasks",
+        "/_cluster/settings" => "settings",
+        path if path.starts_with("/_cluster/state/") => "state",
+        path if path.starts_with("/_nodes/stats/") => "node_stats",
+        path if path.ends_with("/hot_threads") => "hot_threads",
+        path if path.starts_with("/_nodes/") => "nodes",
+        _ if query.contains("expand_wildcards=closed") => "closed",
+        _ => "open",
+    }
+}
+
+fn recorded(server: &str) -> BTreeMap<String, Answer> {
+    let directory = repository().join("crates/cluster/tests/data").join(server);
+    let pages = std::fs::read_dir(directory).expect("recorded answers");
+    pages
+        .map(|entry| {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().expect("a name").to_string_lossy();
+            let body = std::fs::read(&path).expect("an answer");
+            (name.into_owned(), Answer::Body(200, body))
+        })
+        .collect()
+}
+
+fn play(answers: BTreeMap<String, Answer>) -> Server {
+    Server::start(move |head| answers[page(head)].clone())
+}
+
+fn check(arguments: &[&str]) -> Output {
+    let mut all = vec!["check"];
+    all.extend(arguments);
+    run(&all)
+}
+
+fn document(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(output)))
+}
+
+/// Rule and severity of each finding about a cluster.
+fn found(output: &Output) -> Vec<(String, String)> {
+    let document = document(output);
+    let findings = document["result"]["findings"].as_array().expect("a list");
+    findings
+        .iter()
+        .map(|finding| {
+            let text = |key: &str| finding[key].as_str().expect(key).to_owned();
+            (text("rule"), text("severity"))
+        })
+        .filter(|(rule, _)| rule.starts_with("ES"))
+        .collect()
+}
+
+#[test]
+fn recorded_servers_have_the_argued_findings() {
+    for name in SERVERS {
+        let server = play(recorded(name));
+        let output = check(&["--cluster", &server.url(""), "--format", "json"]);
+        assert_eq!(output.status.code(), Some(1), "{name}: {}", stderr(&output));
+        let found = found(&output);
+        let severity = |rule: &str| {
+            let of_rule = found.iter().find(|(id, _)| id == rule);
+            of_rule.map(|(_, severity)| severity.as_str())
+        };
+        // As lab/servers/test-cluster.sh argues.
+        assert_eq!(severity("ES002").is_some(), name != "elasticsearch-6.8.23");
+        let scans = ["elasticsearch-6.8.23", "elasticsearch-7.4.2"].contains(&name);
+        let expected = if scans { "info" } else { "warning" };
+        assert_eq!(severity("ES004"), Some(expected), "{name}");
+        assert_eq!(severity("ES006"), Some("warning"), "{name}");
+        assert!(severity("ES008").is_some(), "{name}");
+        for rule in ["ES001", "ES007"] {
+            assert_eq!(severity(rule), None, "{name}");
+        }
+    }
+}
+
+#[test]
+fn reports_of_clusters_are_the_golden_ones() {
+    for name in SERVERS {
+        let server = play(recorded(name));
+        let url = server.url("");
+        for format in ["text", "markdown"] {
+            let output = check(&["--cluster", &url, "--format", format]);
+            let port = url.rsplit(':').next().expect("a port");
+            // Five digits in most places, so that lines break alike.
+            let text = stdout(&output).replace(port, "PORT0");
+            if format == "text" {
+                // Commands and the places of evidence are never broken.
+                let unbroken = ["GET /", "curl", "-H ", "cluster.routing"];
+                let prose = text
+                    .lines()
+                    .filter(|line| !unbroken.iter().any(|word| line.contains(word)));
+                for line in prose {
+                    assert!(line.chars().count() <= 80, "{line}");
+                }
+            }
+            if port.len() == 5 {
+                insta::with_settings!({ snapshot_path => "../golden", prepend_module_to_snapshot => false, omit_expression => true }, {
+                    insta::assert_snapshot!(format!("cluster-{name}.{format}"), text);
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn every_format_can_tell_of_a_cluster() {
+    let server = play(recorded("elasticsearch-7.4.2"));
+    for (format, word) in [
+        ("nagios", "TRIMTAB WARNING"),
+        ("sarif", "\"ES002\""),
+        ("markdown", "ES002"),
+    ] {
+        let output = check(&["--cluster", &server.url(""), "--format", format]);
+        assert_eq!(output.status.code(), Some(1), "{format}");
+        assert!(
+            stdout(&output).contains(word),
+            "{format}: {}",
+            stdout(&output)
+        );
+    }
+}
+
+/// A small host, for bundles.
+fn host() -> Tree {
+    let tree = Tree::new();
+    tree.file("proc/self/mountinfo", "");
+    tree.file("proc/sys/kernel/hostname", "n1\n");
+    tree
+}
+
+#[test]
+fn a_bundle_repeats_what_the_cluster_said() {
+    for name in SERVERS {
+        let server = play(recorded(name));
+        let url = server.url("");
+        let live = check(&["--cluster", &url, "--format", "json"]);
+        let tree = host();
+        let bundle = format!("{}/bundle.tar.zst", tree.path());
+        let output = run(&[
+            "collect",
+            "--root",
+            &tree.path(),
+            "--cluster",
+            &url,
+            "-o",
+            &bundle,
+        ]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        drop(server);
+        let stored = check(&["--bundle", &bundle, "--select", "ES", "--format", "json"]);
+        let findings = |output: &Output| {
+            let document = document(output);
+            let findings = document["result"]["findings"]
+                .as_array()
+                .expect("a list")
+                .clone();
+            // ES010 looks at the hosts that are there, one of them now.
+            findings
+                .into_iter()
+                .filter(|finding| finding["rule"] != "ES010")
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(findings(&live), findings(&stored), "{name}");
+        assert_eq!(
+            document(&live)["result"]["cluster"]["shards"],
+            document(&stored)["result"]["cluster"]["shards"]
+        );
+    }
+}
+
+#[test]
+fn a_bundle_without_names_has_none_and_the_same_rules() {
+    let server = play(recorded("elasticsearch-7.17.28"));
+    let url = server.url("");
+    let tree = host();
+    let bundle = format!("{}/bundle.tar.zst", tree.path());
+    let output = run(&[
+        "collect",
+        "--anonymise",
+        "--root",
+        &tree.path(),
+        "--cluster",
+        &url,
+        "-o",
+        &bundle,
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let file = std::fs::File::open(&bundle).expect("the bundle");
+    let mut archive = tar::Archive::new(zstd::stream::Decoder::new(file).expect("zstd"));
+    let mut json = String::new();
+    for entry in archive.entries().expect("entries") {
+        let mut entry = entry.expect("an entry");
+        if entry
+            .path()
+            .expect("a path")
+            .ends_with("trimtab/cluster.json")
+        {
+            std::io::Read::read_to_string(&mut entry, &mut json).expect("text");
+        }
+    }
+    assert!(json.contains("trimtab.cluster/1"));
+    for name in [
+        "\"n1\"", "plain", "dense", "risky", "old-1", "old-2", "lab-",
+    ] {
+        assert!(!json.contains(name), "{name} in {json}");
+    }
+    // The node is called as the host is: it still is.
+    assert!(json.contains("\"name\": \"host1\""), "{json}");
+    let live = check(&["--cluster", &url, "--format", "json", "--ignore", "ES010"]);
+    let stored = check(&[
+        "--bundle", &bundle, "--select", "ES", "--ignore", "ES010", "--format", "json",
+    ]);
+    assert_eq!(found(&live), found(&stored));
+}
+
+#[test]
+fn a_cluster_that_cannot_be_asked_is_an_error_with_a_way_out() {
+    let html = Answer::ok("<html><body>hello</body></html>");
+    for (answer, message, hint) in [
+        (Answer::Body(401, Vec::new()), "status 401", "TRIMTAB_USER"),
+        (html, "found HTML or XML, not JSON", "9200"),
+        (Answer::ok("{\"version\""), "half an answer", "9200"),
+        (Answer::Body(503, Vec::new()), "status 503", ""),
+        (Answer::Silence, "not done within 700ms", ""),
+    ] {
+        let server = Server::start(move |_| answer.clone());
+        let output = check(&["--cluster", &server.url(""), "--timeout", "700ms"]);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert_eq!(stdout(&output), "");
+        let error = stderr(&output);
+        assert!(error.contains("--cluster"), "{error}");
+        assert!(error.contains(message) && error.contains(hint), "{error}");
+    }
+    // Nobody listens any more.
+    let url = Server::start(|_| Answer::Silence).url("");
+    let output = check(&["--cluster", &url]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("refused"), "{}", stderr(&output));
+    // Nothing is written where the cluster could not be asked.
+    let tree = host();
+    let bundle = format!("{}/bundle.tar.zst", tree.path());
+    let output = run(&[
+        "collect",
+        "--root",
+        &tree.path(),
+        "--cluster",
+        &url,
+        "-o",
+        &bundle,
+    ]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!std::path::Path::new(&bundle).exists());
+}
+
+#[test]
+fn parts_that_are_missing_are_listed() {
+    let mut answers = recorded("elasticsearch-7.4.2");
+    let body = br#"{"error":{"type":"security_exception","reason":"user [hunter2]"}}"#;
+    answers.insert("settings".to_owned(), Answer::Body(403, body.to_vec()));
+    answers.insert("state".to_owned(), Answer::ok("<html>"));
+    let server = play(answers);
+    let output = check(&["--cluster", &server.url(""), "--verbose"]);
+    let text = stdout(&output);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("cluster: cluster settings"), "{text}");
+    assert!(words.contains("status 403 (security_exception)"), "{text}");
+    assert!(words.contains("view_index_metadata"), "{text}");
+    assert!(words.contains("HTML or XML, not JSON"), "{text}");
+    assert!(!text.contains("hunter2"), "{text}");
+}
+
+#[test]
+fn secrets_come_from_the_environment_and_stay_there() {
+    let authority = Authority::new();
+    let answers = recorded("opensearch-2.19.1");
+    let server = Server::start_tls(&authority, &["127.0.0.1"], move |head| {
+        if head.to_lowercase().contains("\r\nauthorization: basic ") {
+            answers[page(head)].clone()
+        } else {
+            Answer::Body(401, Vec::new())
+        }
+    });
+    let tree = Tree::new();
+    tree.file("ca.pem", authority.pem());
+    let ca_file = format!("{}/ca.pem", tree.path());
+    let url = server.url("");
+    let check = |ca_file: Option<&str>| {
+        let mut command = trimtab();
+        command
+            .args(["-vv", "check", "--exit-zero", "--cluster", &url])
+            .env("TRIMTAB_USER", "reader")
+            .env("TRIMTAB_PASSWORD", "hunter2");
+        if let Some(path) = ca_file {
+            command.args(["--ca-file", path]);
+        }
+        command.output().expect("the binary starts")
+    };
+    let output = check(Some(&ca_file));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("OpenSearch 2.19.1"));
+    assert!(!stdout(&output).contains("hunter2") && !stderr(&output).contains("hunter2"));
+    let untrusted = check(None);
+    assert_eq!(untrusted.status.code(), Some(2));
+    assert!(
+        stderr(&untrusted).contains("issuer is not trusted"),
+        "{}",
+        stderr(&untrusted)
+    );
+    // Nor are secrets taken from a URL, where every process could see them.
+    let output = run(&["check", "--cluster", "https://reader:hunter2@127.0.0.1"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!stderr(&output).contains("hunter2"), "{}", stderr(&output));
+}
+
+#[test]
+fn threads_of_a_file_take_the_place_of_the_clusters_own() {
+    let server = play(recorded("elasticsearch-7.4.2"));
+    let url = server.url("");
+    let tree = Tree::new();
+    tree.file(
+        "jstack",
+        "\"elasticsearch[n1][masterService#updateTask][T#1]\" #1 daemon\n   \
+         java.lang.Thread.State: RUNNABLE\n\
+         \tat org.elasticsearch.cluster.routing.RoutingNode.shardsWithState(RoutingNode.java:190)\n\
+         \tat org.elasticsearch.cluster.service.MasterService.access$000(MasterService.java:73)\n",
+    );
+    tree.file("none", "nothing of the kind\n");
+    let path = |name: &str| format!("{}/{name}", tree.path());
+    let jstack = path("jstack");
+    let rules = |arguments: &[&str]| {
+        let mut all = vec!["--cluster", &url, "--format", "json"];
+        all.extend(arguments);
+        found(&check(&all))
+            .into_iter()
+            .map(|(rule, _)| rule)
+            .collect::<Vec<_>>()
+    };
+    assert!(!rules(&[]).contains(&"ES003".to_owned()));
+    assert!(rules(&["--hot-threads", &jstack]).contains(&"ES003".to_owned()));
+    for (arguments, message) in [
+        (
+            vec!["--cluster", &url, "--hot-threads", &path("none")],
+            "jstack",
+        ),
+        (
+            vec!["--cluster", &url, "--hot-threads", &path("missing")],
+            "missing",
+        ),
+        (
+            vec!["--root", &tree.path(), "--hot-threads", &jstack],
+            "no cluster",
+        ),
+    ] {
+        let output = check(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(stderr(&output).contains(message), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn several_bundles_are_the_hosts_of_one_cluster() {
+    let server = play(recorded("elasticsearch-7.4.2"));
+    let url = server.url("");
+    let tree = host();
+    let plain = format!("{}/plain.tar.zst", tree.path());
+    let with = format!("{}/with.tar.zst", tree.path());
+    for (bundle, cluster) in [(&plain, None), (&with, Some(&url))] {
+        let root = tree.path();
+        let mut arguments = vec!["collect", "--root", &root, "-o", bundle];
+        if let Some(url) = cluster {
+            arguments.extend(["--cluster", url]);
+        }
+        let output = run(&arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    let output = check(&["--bundle", &plain, "--bundle", &plain]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("none of them holds a cluster"));
+    let output = check(&["--bundle", &plain, "--bundle", &with, "--format", "json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let document = document(&output);
+    assert_eq!(document["result"]["cluster"]["nodes"], 1);
+    let warnings = document["warnings"].to_string();
+    assert!(warnings.contains("of the 2 hosts"), "{warnings}");
+}
+
+#[test]
+fn a_damaged_answer_in_a_bundle_is_an_error_with_its_place() {
+    let tree = host();
+    for (text, message) in [
+        (
+            "{\"schema\": \"trimtab.cluster/1\",\n",
+            "trimtab/cluster.json:",
+        ),
+        ("{\"schema\": \"trimtab.cluster/9\"}", "trimtab.cluster/9"),
+        ("[]", "trimtab/cluster.json:1"),
+    ] {
+        tree.file("trimtab/cluster.json", text);
+        let output = check(&["--root", &tree.path()]);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(stderr(&output).contains(message), "{}", stderr(&output));
+    }
+}

@@ -1,0 +1,80 @@
+//! Answers of clusters: states, nodes, sizes, settings.
+
+use shards::gateway::Stores;
+use shards::model::Version;
+use shards::nodes::RoutingNodes;
+use shards::service::{Round, reroute};
+use shards::state::{ClusterSettings, Source, State};
+use std::io::BufReader;
+
+const VERSION: Version = Version::release(7, 4, 0);
+
+/// Two nodes, one index with a replica that waits; a copy that moves. Short: inputs are cut.
+pub const STATES: &[&str] = &[
+    r#"{"nodes":{"a":{},"b":{}},"metadata":{"indices":{"i":{"state":"open","settings":{"index":{"number_of_shards":1}},"in_sync_allocations":{"0":["x"]}}}},"routing_table":{"indices":{"i":{"shards":{"0":[{"state":"STARTED","primary":true,"node":"a","shard":0,"index":"i","allocation_id":{"id":"x"}},{"state":"UNASSIGNED","primary":false,"shard":0,"index":"i","recovery_source":{"type":"PEER"},"unassigned_info":{"reason":"NODE_LEFT","at":"2019-10-01T12:34:56Z","delayed":true}}]}}}}}"#,
+    r#"{"nodes":{"a":{"roles":["data"]},"b":{}},"metadata":{"indices":{"i":{"state":"close","settings":{"index.number_of_shards":1,"index.number_of_replicas":0}}}},"routing_table":{"indices":{"i":{"shards":{"0":[{"state":"RELOCATING","primary":true,"node":"a","relocating_node":"b","shard":0,"index":"i","expected_shard_size_in_bytes":5,"allocation_id":{"id":"x","relocation_id":"y"}}]}}}}}"#,
+];
+
+/// What is read as a whole is read as a stream; what is read can be rerouted.
+pub fn state(bytes: &[u8]) {
+    let whole = State::read(Source::Bytes(bytes), VERSION);
+    let mut stream = BufReader::with_capacity(16, bytes);
+    let streamed = State::read(Source::Stream(&mut stream), VERSION);
+    assert_eq!(whole.is_ok(), streamed.is_ok(), "{whole:?} {streamed:?}");
+    let Ok(mut state) = whole else { return };
+    let copies = state.cluster.routing.copies().count();
+    if RoutingNodes::new(&state.cluster).is_ok() {
+        let stores = Stores::of(&state.cluster);
+        let round = Round::new(&stores, 1_600_000_000_000_000_000);
+        reroute(&mut state.cluster, &round).expect("a table that was accepted");
+        // A round changes where copies are, not how many there are, but for those that expand.
+        let expands = |index: &shards::model::Index| index.settings.auto_expand_replicas.is_some();
+        if !state.cluster.indices.iter().any(expands) {
+            assert_eq!(state.cluster.routing.copies().count(), copies);
+        }
+    }
+}
+
+/// Disks, sizes and settings of a cluster.
+pub const ANSWERS: &[&str] = &[
+    r#"{"nodes":{"a":{"host":"h","ip":"10.0.0.1:9300","version":"7.4.2","roles":["data"],"attributes":{"k":"v"},"fs":{"data":[{"path":"/d","total_in_bytes":1000,"available_in_bytes":90}]}}}}"#,
+    r#"{"indices":{"i":{"shards":{"0":[{"routing":{"state":"STARTED","primary":true,"node":"a"},"store":{"size_in_bytes":77},"shard_path":{"data_path":"/d"}}]}}}}"#,
+    r#"[{"index":"i","shard":"0","prirep":"p","store":"77"}]"#,
+    r#"{"persistent":{"cluster":{"routing":{"allocation":{"enable":"all","exclude":{"_name":"n2"}}}}},"transient":{"cluster.routing.allocation.disk.watermark.low":"85%"}}"#,
+];
+
+/// Into a state that is sound, whatever is read; a reroute after it ends.
+pub fn answers(bytes: &[u8]) {
+    for seed in STATES {
+        let mut state =
+            State::read(Source::Bytes(seed.as_bytes()), VERSION).expect("a sound state");
+        let read = [
+            state.read_nodes(Source::Bytes(bytes)).is_ok(),
+            state.read_sizes(Source::Bytes(bytes)).is_ok(),
+            state.read_settings(Source::Bytes(bytes)).is_ok(),
+        ];
+        if let Ok(settings) = ClusterSettings::read(Source::Bytes(bytes)) {
+            assert_eq!(settings.settings().is_ok(), read[2]);
+        }
+        if read.contains(&true) {
+            let stores = Stores::of(&state.cluster);
+            // A node that turns out to hold no data has copies: that is told as an error.
+            let _ = reroute(
+                &mut state.cluster,
+                &Round::new(&stores, 1_600_000_000_000_000_000),
+            );
+        }
+    }
+}
+
+/// Whether a seed of either target is read.
+#[cfg(test)]
+pub fn reaches(seed: &[u8]) -> bool {
+    let source = || Source::Bytes(seed);
+    let mut state =
+        State::read(Source::Bytes(STATES[0].as_bytes()), VERSION).expect("a sound state");
+    State::read(source(), VERSION).is_ok()
+        || state.read_nodes(source()).is_ok()
+        || state.read_sizes(source()).is_ok()
+        || state.read_settings(source()).is_ok()
+}
