@@ -100,11 +100,11 @@ pub struct ClusterArgs {
     #[arg(long, value_name = "TIME", requires = "cluster", value_parser = values::duration)]
     pub timeout: Option<Duration>,
 
-    /// File with the credentials for the cluster (otherwise from the environment)
+    /// File with the credentials for the cluster [default: `TRIMTAB_USER` and its like]
     #[arg(long, value_name = "FILE", requires = "cluster")]
     pub credentials_file: Option<PathBuf>,
 
-    /// Certificates to trust beside the system's, in PEM as well
+    /// Certificates to trust beside the system's, in PEM [default: `TRIMTAB_CA_FILE`]
     #[arg(long, value_name = "FILE", requires = "cluster")]
     pub ca_file: Option<PathBuf>,
 }
