@@ -113,10 +113,7 @@ impl Model {
         let means = self.means(point, &self.looks, later);
         let value = &self.looks.values;
         let (values, fresh) = if self.is_throughput() {
-            let shape: Vec<f64> = means
-                .iter()
-                .map(|a| 1.0 / (1.0 + cost * (a - 1.0)))
-                .collect();
+            let shape: Vec<f64> = means.iter().map(|&a| slowed(cost, a)).collect();
             let fresh = fresh.unwrap_or_else(|| {
                 let both: f64 = shape.iter().zip(value).map(|(s, v)| s / v).sum();
                 let own: f64 = shape.iter().zip(value).map(|(s, v)| (s / v).powi(2)).sum();
@@ -149,7 +146,7 @@ impl Model {
         if self.is_throughput() {
             let cost = point.numbers()[Point::COST];
             for a in &mut values {
-                *a = fresh / (1.0 + cost * (*a - 1.0));
+                *a = fresh * slowed(cost, *a);
             }
         }
         values
@@ -218,6 +215,11 @@ impl Model {
         let mean = self.mean();
         self.looks.values.iter().map(|v| (v - mean).powi(2)).sum()
     }
+}
+
+/// Throughput by that of a drive that collects nothing.
+fn slowed(cost: f64, write_amplification: f64) -> f64 {
+    1.0 / (1.0 + cost * (write_amplification - 1.0))
 }
 
 /// At lag 1; 0 where nothing varies.

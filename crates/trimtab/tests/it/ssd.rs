@@ -459,12 +459,9 @@ pub fn host(root: &Path) {
     );
 }
 
-#[test]
-fn from_a_host_come_its_load_its_drives_and_its_schedule() {
-    let directory = tempfile::tempdir().unwrap();
-    host(directory.path());
-    let root = directory.path().to_str().unwrap();
-    let words = [
+/// A short scenario of the host below a directory.
+pub fn of_host(root: &str) -> [&str; 10] {
+    [
         "run",
         "--from-host",
         "/",
@@ -475,7 +472,15 @@ fn from_a_host_come_its_load_its_drives_and_its_schedule() {
         "--days",
         "14",
         "--alone",
-    ];
+    ]
+}
+
+#[test]
+fn from_a_host_come_its_load_its_drives_and_its_schedule() {
+    let directory = tempfile::tempdir().unwrap();
+    host(directory.path());
+    let root = directory.path().to_str().unwrap();
+    let words = of_host(root);
     let document = json(&ssd(&[&words[..], &["--format", "json"]].concat()));
     let asked = &document["result"]["asked"];
     assert_eq!(asked["capacity_bytes"], 512_000_000_000_u64);

@@ -1,6 +1,6 @@
 //! `trimtab ssd`: what differs from what was asked is said, and what was not used is not.
 
-use crate::ssd::{file, fits, host, json, number, ssd};
+use crate::ssd::{file, fits, host, json, number, of_host, ssd};
 use crate::support::{stderr, stdout};
 use std::fmt::Write as _;
 
@@ -192,18 +192,7 @@ fn what_flags_outrank_is_no_evidence() {
     let directory = tempfile::tempdir().unwrap();
     host(directory.path());
     let root = directory.path().to_str().unwrap();
-    let words = [
-        "run",
-        "--from-host",
-        "/",
-        "--root",
-        root,
-        "--simulated-pages",
-        "64K",
-        "--days",
-        "14",
-        "--alone",
-    ];
+    let words = of_host(root);
     let said = |more: &[&str]| stdout(&ssd(&[&words[..], more].concat()));
     let text = said(&[
         "--capacity",

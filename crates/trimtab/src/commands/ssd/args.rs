@@ -112,9 +112,9 @@ pub struct Scene {
 
     /// Who writes. Patterns: uniform, zipf:S, hot-cold:PAGES/WRITES, sequential. Below a filesystem
     /// also elasticsearch, opensearch, mongodb, lucene, lsm, log (files come and go), circular-log
-    /// (overwritten), files, and mixes by percent of the writes and of the data, which both come to 100:
-    /// lucene@80,circular-log@20/5 (the data left out is what is left: 95) [default: uniform; below a filesystem elasticsearch, or what the
-    /// host's store does]
+    /// (overwritten), files, and mixes by percent of the writes and of the data, which both come to
+    /// 100: lucene@80,circular-log@20/5 (of the data the log has 5, and lucene what is left: 95)
+    /// [default: uniform; below a filesystem elasticsearch, or what the host's store does]
     #[arg(long, value_name = "WORKLOAD", value_parser = load::mix, help_heading = "The load")]
     pub workload: Option<Mix>,
 
