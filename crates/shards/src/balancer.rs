@@ -10,25 +10,80 @@ mod explain;
 mod model;
 mod moves;
 mod sorter;
+mod spread;
 mod unassigned;
 
 pub use explain::{AllocateDecision, CopyDecision, MoveDecision, NodeResult, Outcome, explain};
 
 use crate::java::HashOrder;
-use crate::model::{IndexIndex, NodeIndex};
+use crate::model::{Cluster, IndexIndex, NodeIndex};
+use crate::nodes::RoutingNodes;
 use crate::service::Allocation;
 use model::Model;
 use sorter::NodeSorter;
+use spread::Spreads;
 
 /// Allocates what is unassigned, moves what cannot stay, balances the rest (`allocate`).
 pub fn allocate(allocation: &mut Allocation<'_>) {
     if allocation.nodes.order().is_empty() {
         return;
     }
-    let mut balancer = Balancer::new(allocation);
+    let kept = Kept::new(allocation);
+    allocate_with(allocation, kept);
+}
+
+/// As [`allocate`], with what the balancer knew after the round before; what it knows after this one.
+pub(crate) fn allocate_with(allocation: &mut Allocation<'_>, kept: Kept) -> Kept {
+    let mut balancer = Balancer::with(allocation, kept);
     balancer.allocate_unassigned();
     balancer.move_copies();
     balancer.balance();
+    Kept {
+        model: balancer.model,
+        spreads: balancer.spreads,
+        copies: balancer.copies,
+    }
+}
+
+/// What the balancer knows of the cluster, from round to round.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    model: Model,
+    spreads: Spreads,
+    /// Copies that the metadata ask for.
+    copies: u64,
+}
+
+impl Kept {
+    /// What there is to know of a cluster.
+    pub fn new(allocation: &Allocation<'_>) -> Kept {
+        let (cluster, nodes) = (allocation.cluster, &*allocation.nodes);
+        // The routing nodes are one hash map; the server fills another from it.
+        let order = HashOrder::of(nodes.order(), |node: NodeIndex| {
+            cluster.node(node).id.as_str()
+        });
+        Kept {
+            model: Model::new(cluster, nodes, order),
+            spreads: Spreads::default(),
+            copies: cluster.total_copies(),
+        }
+    }
+
+    /// Brings the picture of some indices in line with the nodes: those that a round changed, or that were
+    /// created or deleted. What was put where it would go later is forgotten.
+    pub fn follow(&mut self, nodes: &RoutingNodes, cluster: &Cluster, changed: &[IndexIndex]) {
+        self.model.follow(cluster, nodes, changed);
+    }
+
+    /// The metadata ask for that many copies now.
+    pub fn set_copies(&mut self, copies: u64) {
+        self.copies = copies;
+    }
+
+    /// Copies that the metadata ask for.
+    pub fn copies(&self) -> u64 {
+        self.copies
+    }
 }
 
 /// How heavy a node is for an index: shares of all copies and of the index's (`WeightFunction`).
@@ -45,6 +100,11 @@ impl WeightFunction {
             theta0: shard_balance / sum,
             theta1: index_balance / sum,
         }
+    }
+
+    /// What so many copies, of whatever indices, weigh.
+    fn of_copies(self, copies: i32) -> f32 {
+        self.theta0 * float(copies)
     }
 
     fn weight(self, all: i32, of_index: i32, average: f32, average_of_index: f32) -> f32 {
@@ -68,7 +128,9 @@ struct Balancer<'r, 'a> {
     sorter: NodeSorter,
     weights: WeightFunction,
     threshold: f32,
-    /// Copies per node on average, of all indices.
+    spreads: Spreads,
+    /// Copies that the metadata ask for, and how many that is per node on average.
+    copies: u64,
     average: f32,
     /// The same of the index that is selected in the model.
     average_of_index: f32,
@@ -76,20 +138,22 @@ struct Balancer<'r, 'a> {
 
 impl<'r, 'a> Balancer<'r, 'a> {
     fn new(round: &'r mut Allocation<'a>) -> Self {
+        let kept = Kept::new(round);
+        Self::with(round, kept)
+    }
+
+    fn with(round: &'r mut Allocation<'a>, kept: Kept) -> Self {
         let settings = &round.cluster.settings;
-        // The routing nodes are one hash map; the server fills another from it.
-        let order = HashOrder::of(round.nodes.order(), |node: NodeIndex| {
-            round.cluster.node(node).id.as_str()
-        });
-        let model = Model::new(round.cluster, round.nodes, order);
-        let count = model.node_count();
+        let count = kept.model.node_count();
         Balancer {
             weights: WeightFunction::new(settings.balance_index, settings.balance_shard),
             threshold: settings.balance_threshold,
-            average: average(round.cluster.total_copies(), count),
+            average: average(kept.copies, count),
             average_of_index: 0.0,
             sorter: NodeSorter::new(count),
-            model,
+            model: kept.model,
+            spreads: kept.spreads,
+            copies: kept.copies,
             round,
         }
     }

@@ -127,4 +127,4 @@ fn leaving_path(info: &ClusterInfo, nodes: &RoutingNodes, handle: CopyIndex) -> 
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -5,6 +5,7 @@
 //! an element. A copy that is removed from a node and put on one again stands at the end.
 
 mod changes;
+mod keep;
 mod list;
 mod load;
 mod recoveries;
@@ -139,6 +140,10 @@ pub struct RoutingNodes {
     relocating: u32,
     ids: AllocationIds,
     changes: Changes,
+    /// Whether the lists are in the table's order, but for what the round under way has put at their ends.
+    is_ordered: bool,
+    /// Copies that are no more, whose handles stay.
+    dropped: usize,
 }
 
 impl RoutingNodes {
@@ -300,6 +305,11 @@ impl RoutingNodes {
     /// Whether a primary recovers that no other copy stands for (`hasInactivePrimaries`).
     pub fn has_inactive_primaries(&self) -> bool {
         self.inactive_primaries > 0
+    }
+
+    /// Whether a replica recovers, relocations aside.
+    pub(crate) fn has_inactive_replicas(&self) -> bool {
+        self.inactive_copies > self.inactive_primaries
     }
 
     /// Whether a copy recovers, relocations aside (`hasInactiveShards`).

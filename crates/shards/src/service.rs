@@ -2,10 +2,12 @@
 
 mod commands;
 mod indices;
+mod live;
 mod metadata;
 mod rounds;
 
 pub use commands::{move_copy, retry_failed};
+pub use live::Live;
 pub use indices::{close_index, create_index, delete_index, open_index, set_replicas};
 pub use rounds::{fail, nodes_changed, reroute, start};
 

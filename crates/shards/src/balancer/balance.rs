@@ -143,29 +143,4 @@ impl Balancer<'_, '_> {
         }
         false
     }
-
-    /// Whether no two nodes differ in weight by more than the threshold, for any index: then nothing
-    /// moves, in whatever order nodes and indices come.
-    ///
-    /// Among nodes without a copy of the index the weight rises with the number of all copies, rounding
-    /// included. So the lightest and the heaviest are either among its holders or among the emptiest and
-    /// the fullest of the others, and an index costs time in its copies, not in the nodes.
-    pub(super) fn is_balanced(&mut self) -> bool {
-        let mut by_count: Vec<u32> = self.model.nodes().collect();
-        by_count.sort_by_key(|node| self.model.count(*node));
-        let indices: Vec<IndexIndex> = self.routed().collect();
-        indices.into_iter().all(|index| {
-            self.select(index);
-            let holders = self.model.holders(index);
-            let free = |node: &&u32| self.model.count_of_index(**node) == 0;
-            let ends = [by_count.iter().find(free), by_count.iter().rev().find(free)];
-            let nodes = holders.chain(ends.into_iter().flatten().copied());
-            let (lightest, heaviest) = nodes
-                .map(|node| self.weight(node, 0))
-                .fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), weight| {
-                    (low.min(weight), high.max(weight))
-                });
-            within(heaviest - lightest, self.threshold)
-        })
-    }
 }

@@ -3,6 +3,8 @@
 //! Nodes are numbered in the order of the server's hash map. Copies are listed by index, which is how
 //! they are asked for; of a relocating copy only its target counts.
 
+use std::collections::BTreeSet;
+
 use crate::copy::ShardCopy;
 use crate::model::{Cluster, IndexIndex, NodeIndex, ShardId};
 use crate::nodes::RoutingNodes;
@@ -56,6 +58,12 @@ pub(super) struct Model {
     /// The index that [`Model::count_of_index`] counts.
     selected: Option<IndexIndex>,
     counts: Vec<i32>,
+    /// Indices whose entries have changed in this round.
+    touched: BTreeSet<IndexIndex>,
+    /// Those of rounds before, since [`Model::take_unproven`].
+    unproven: BTreeSet<IndexIndex>,
+    /// Entries that no index has any more.
+    unused: usize,
 }
 
 impl Model {
@@ -65,40 +73,104 @@ impl Model {
         for (place, node) in (0..).zip(&order) {
             places[node.at()] = place;
         }
-        let mut totals = vec![0; order.len()];
-        let mut entries = Vec::with_capacity(nodes.copy_limit());
-        let mut spans = Vec::with_capacity(cluster.indices.len());
-        for (number, found) in (0..).zip(&cluster.indices) {
-            let start = entries.len();
-            let index = IndexIndex(number);
-            // an index that was deleted has no copies, and its shards no place
-            let routed = cluster.routing.table(index).is_some();
-            for shard in 0..if routed { found.shards } else { 0 } {
-                let shard = ShardId { index, shard };
-                for copy in nodes.assigned_copies(shard) {
-                    let Some(node) = copy.node.filter(|_| !copy.is_relocating()) else {
-                        continue;
-                    };
-                    let node = places[node.at()];
-                    totals[node as usize] += 1;
-                    entries.push(Entry::of(node, copy));
-                }
-            }
-            let len = entries.len() - start;
-            spans.push(Span {
+        let mut model = Model {
+            counts: vec![0; order.len()],
+            totals: vec![0; order.len()],
+            selected: None,
+            order,
+            places,
+            entries: Vec::with_capacity(nodes.copy_limit()),
+            spans: Vec::with_capacity(cluster.indices.len()),
+            touched: BTreeSet::new(),
+            unproven: BTreeSet::new(),
+            unused: 0,
+        };
+        for index in (0..).map(IndexIndex).take(cluster.indices.len()) {
+            let start = model.entries.len();
+            model.list(cluster, nodes, index);
+            let len = model.entries.len() - start;
+            model.spans.push(Span {
                 start,
                 len,
                 room: len,
             });
         }
-        Model {
-            counts: vec![0; order.len()],
-            selected: None,
-            order,
-            places,
-            totals,
-            entries,
-            spans,
+        model
+    }
+
+    /// Puts the copies of an index at the end of the entries, and counts them.
+    fn list(&mut self, cluster: &Cluster, nodes: &RoutingNodes, index: IndexIndex) {
+        // an index that was deleted has no copies, and its shards no place
+        let routed = cluster.routing.table(index).is_some();
+        let shards = if routed { cluster.index(index).shards } else { 0 };
+        for shard in 0..shards {
+            for copy in nodes.assigned_copies(ShardId { index, shard }) {
+                let Some(node) = copy.node.filter(|_| !copy.is_relocating()) else {
+                    continue;
+                };
+                let node = self.places[node.at()];
+                self.totals[node as usize] += 1;
+                self.entries.push(Entry::of(node, copy));
+            }
+        }
+    }
+
+    /// Brings the entries of indices that have changed in line with the nodes: those that are named, and
+    /// those of which copies were put where they would go later.
+    pub fn follow(&mut self, cluster: &Cluster, nodes: &RoutingNodes, changed: &[IndexIndex]) {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.extend(changed);
+        self.unproven.extend(&touched);
+        if self.unused > 64 && self.unused > self.entries.len() / 2 {
+            let unproven = std::mem::take(&mut self.unproven);
+            *self = Model::new(cluster, nodes, std::mem::take(&mut self.order));
+            self.unproven = unproven;
+            return;
+        }
+        self.deselect();
+        self.spans.resize(cluster.indices.len(), Span::default());
+        for index in touched {
+            let before = self.spans[index.at()];
+            for entry in &self.entries[before.range()] {
+                self.totals[entry.node as usize] -= 1;
+            }
+            let start = self.entries.len();
+            self.list(cluster, nodes, index);
+            let len = self.entries.len() - start;
+            self.spans[index.at()] = if len <= before.room {
+                self.entries.copy_within(start.., before.start);
+                self.entries.truncate(start);
+                Span { len, ..before }
+            } else {
+                self.unused += before.room;
+                Span {
+                    start,
+                    len,
+                    room: len,
+                }
+            };
+        }
+    }
+
+    /// The indices whose entries have changed since this was last asked.
+    pub fn take_unproven(&mut self) -> BTreeSet<IndexIndex> {
+        let mut unproven = std::mem::take(&mut self.unproven);
+        unproven.extend(&self.touched);
+        unproven
+    }
+
+    /// The nodes by how many copies they have.
+    pub fn by_count(&self) -> Vec<u32> {
+        let mut nodes: Vec<u32> = self.nodes().collect();
+        nodes.sort_by_key(|node| self.count(*node));
+        nodes
+    }
+
+    fn deselect(&mut self) {
+        if let Some(before) = self.selected.take() {
+            for entry in &self.entries[self.spans[before.at()].range()] {
+                self.counts[entry.node as usize] = 0;
+            }
         }
     }
 
@@ -126,11 +198,8 @@ impl Model {
         if self.selected == Some(index) {
             return false;
         }
-        if let Some(before) = self.selected.replace(index) {
-            for entry in &self.entries[self.spans[before.at()].range()] {
-                self.counts[entry.node as usize] = 0;
-            }
-        }
+        self.deselect();
+        self.selected = Some(index);
         for entry in &self.entries[self.spans[index.at()].range()] {
             self.counts[entry.node as usize] += 1;
         }
@@ -155,7 +224,9 @@ impl Model {
     pub fn add(&mut self, node: u32, copy: &ShardCopy) {
         let index = copy.shard.index;
         let span = &mut self.spans[index.at()];
+        self.touched.insert(index);
         if span.len == span.room {
+            self.unused += span.room;
             let range = span.range();
             *span = Span {
                 start: self.entries.len(),
@@ -177,6 +248,7 @@ impl Model {
     /// Takes a started copy from its node.
     pub fn remove_started(&mut self, node: u32, copy: &ShardCopy) {
         let index = copy.shard.index;
+        self.touched.insert(index);
         let span = &mut self.spans[index.at()];
         let entries = &mut self.entries[span.range()];
         let found = entries.iter().position(|entry| {

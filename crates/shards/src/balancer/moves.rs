@@ -13,6 +13,7 @@ impl Balancer<'_, '_> {
         if self.round.deciders.engine.takes_proofs() && self.round.all_can_remain() {
             return;
         }
+        self.round.nodes.put_in_order(self.round.cluster);
         for handle in self.round.nodes.interleaved() {
             let copy = *self.round.nodes.copy(handle);
             let Some(from) = copy.node.filter(|_| copy.is_started()) else {

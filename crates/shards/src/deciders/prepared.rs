@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::filter::{Fault, fault};
 use crate::engine::Engine;
-use crate::model::{Cluster, DiskUsage, Filters, IndexIndex, NodeIndex, RoutingTable, ShardId};
+use crate::model::{
+    Cluster, DiskUsage, Filters, IndexIndex, IndexSettings, NodeIndex, RoutingTable, ShardId,
+};
 use crate::nodes::RoutingNodes;
 
 /// The deciders of a round, with what holds for all of it: no setting, node or disk changes in one.
@@ -88,6 +90,18 @@ impl Deciders {
             awareness: awareness(cluster, nodes),
             disks: disks(cluster),
         }
+    }
+
+    /// Takes in an index that has just been created, if it brings no filters and no limits; whether it
+    /// could.
+    pub(crate) fn admit_index(&mut self, settings: &IndexSettings) -> bool {
+        let groups = [&settings.require, &settings.include, &settings.exclude];
+        let is_plain =
+            groups.iter().all(|group| group.is_empty()) && settings.total_shards_per_node <= 0;
+        if is_plain {
+            self.filter_classes.push(0);
+        }
+        is_plain
     }
 
     pub(super) fn cluster_fault(&self, node: NodeIndex) -> Option<Fault> {

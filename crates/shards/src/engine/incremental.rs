@@ -1,12 +1,13 @@
 //! Keeps counts and sums per node, and brings them up to date from the log of changes.
 //!
-//! A copy that was put on a node, or began to move, changes the sums by what it adds. Whatever else
-//! happened to a node's copies (starts, failures, promotions) makes its sums be made anew when next asked
-//! for: such changes come before a round's questions, not between them.
+//! A copy that was put on a node, began to move or has started changes the sums by what it adds or takes.
+//! Whatever else happened to a node's copies (failures, promotions) makes its sums be made anew when next
+//! asked for: such changes come before a round's questions, not between them.
 
 use std::cell::RefCell;
 
 use super::{Disk, Sums, leaving_path};
+use crate::copy::ShardCopy;
 use crate::deciders::expected_size_bytes;
 use crate::model::{Cluster, IndexIndex, NodeIndex, PathIndex, ShardId};
 use crate::nodes::{Change, CopyIndex, RoutingNodes};
@@ -90,10 +91,16 @@ impl Kept {
                 } => {
                     self.forget([one.node, other.node]);
                 }
+                Change::Started(copy) => self.started(nodes, copy),
+                Change::RelocationCompleted(source) => {
+                    if let Some(sums) = self.sums(source.node) {
+                        sums.leaving
+                            .retain(|handle| nodes.copy(*handle).is_relocating());
+                        sums.bytes = [None; 2];
+                    }
+                }
                 Change::Initialized(copy)
-                | Change::Started(copy)
                 | Change::Failed(copy)
-                | Change::RelocationCompleted(copy)
                 | Change::RelocationSourceRemoved(copy)
                 | Change::Promoted(copy)
                 | Change::Reinitialized(copy) => self.forget([copy.node, copy.relocating]),
@@ -122,12 +129,41 @@ impl Kept {
         }
     }
 
+    fn started(&mut self, nodes: &RoutingNodes, copy: &ShardCopy) {
+        let Some(sums) = self.sums(copy.node) else {
+            return;
+        };
+        if copy.relocating.is_none() {
+            sums.initial_primaries -= u32::from(copy.primary);
+        } else {
+            sums.arriving
+                .retain(|handle| nodes.copy(*handle).is_relocation_target());
+            sums.bytes = [None; 2];
+        }
+    }
+
     fn left(&mut self, nodes: &RoutingNodes, node: Option<NodeIndex>, shard: ShardId) {
         let Some(sums) = self.sums(node) else { return };
         if let Some(handle) = node.and_then(|node| nodes.on_node(node, shard)) {
             sums.owned -= 1;
             sums.leaving.push(handle);
             sums.bytes = [None; 2];
+        }
+    }
+}
+
+impl Incremental {
+    /// Counts what is left of a round's log, before it is cleared.
+    pub(crate) fn end_round(&self, nodes: &RoutingNodes) {
+        let mut kept = self.0.borrow_mut();
+        kept.catch_up(nodes);
+        kept.seen = 0;
+    }
+
+    /// A started copy is no more, though no log says so: its index was deleted.
+    pub(crate) fn dropped(&self, node: NodeIndex) {
+        if let Some(sums) = self.0.borrow_mut().sums(Some(node)) {
+            sums.owned -= 1;
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::nodes::{CopyIndex, RoutingNodes};
 use crate::service::Allocation;
 
 /// A random cluster: per shard the node of its primary (or none) and of a replica, and what they do.
-fn clusters() -> impl Strategy<Value = Builder> {
+pub(crate) fn clusters() -> impl Strategy<Value = Builder> {
     let shard = (0..6_u32, 0..6_u32, 0..8_u8, 0..300_i64, any::<[bool; 2]>());
     let index = prop::collection::vec(shard, 1..5);
     let disks = prop::collection::vec(prop::option::of(0..1000_i64), 6);

@@ -124,6 +124,11 @@ impl Matches {
 /// Cancels recoveries of replicas where another node turns out to have all of the data
 /// (`processExistingRecoveries`).
 pub(super) fn cancel_worse_recoveries(allocation: &mut Allocation<'_>, fetch: &dyn Fetch) {
+    if !allocation.nodes.has_inactive_replicas() {
+        return;
+    }
+    let cluster = allocation.cluster;
+    allocation.nodes.put_in_order(cluster);
     let mut worse = Vec::new();
     for &node in allocation.nodes.order() {
         for (handle, copy) in allocation.nodes.copies_on(node) {

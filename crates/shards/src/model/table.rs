@@ -1,6 +1,6 @@
 //! The routing table (`RoutingTable`, `IndexRoutingTable`, `IndexShardRoutingTable`).
 
-use super::IndexIndex;
+use super::{IndexIndex, ShardId};
 use crate::copy::ShardCopy;
 use crate::java::{HashOrder, HppcOrder};
 use crate::nodes::RoutingNodes;
@@ -109,8 +109,13 @@ impl RoutingTable {
 
     /// The table of one index, if it is routed.
     pub fn table(&self, index: IndexIndex) -> Option<&IndexTable> {
+        self.tables.get(self.place(index)?)
+    }
+
+    /// The place of an index in [`RoutingTable::tables`], if it is routed.
+    pub fn place(&self, index: IndexIndex) -> Option<usize> {
         let place = (*self.places.get(index.at())?)?;
-        self.tables.get(place as usize)
+        Some(place as usize)
     }
 
     /// All copies in order.
@@ -214,6 +219,44 @@ impl RoutingTable {
             TableOrder::Deterministic => walked.iter().filter_map(|at| tables[at].take()).collect(),
         };
         Self::new(tables, self.order)
+    }
+
+    /// Gives a shard other copies, in place; for a shard that is not there nothing is done.
+    pub(crate) fn set_group(&mut self, shard: ShardId, copies: impl Iterator<Item = ShardCopy>) {
+        let Some(place) = self.place(shard.index) else {
+            return;
+        };
+        let table = &mut self.tables[place].copies;
+        let is_of = |copy: &ShardCopy| copy.shard.shard == shard.shard;
+        if let Some(from) = table.iter().position(is_of) {
+            let len = table[from..].iter().take_while(|copy| is_of(copy)).count();
+            table.splice(from..from + len, copies);
+        }
+    }
+
+    /// Puts a new index at the end; the order must be [`TableOrder::Kept`].
+    pub(crate) fn append(&mut self, table: IndexTable) {
+        debug_assert_eq!(self.order, TableOrder::Kept);
+        let at = table.index.at();
+        if self.places.len() <= at {
+            self.places.resize(at + 1, None);
+        }
+        self.places[at] = Some(u32::try_from(self.tables.len()).expect("fewer than 2^32 indices"));
+        self.tables.push(table);
+    }
+
+    /// Takes an index out; the order must be [`TableOrder::Kept`].
+    pub(crate) fn take_out(&mut self, index: IndexIndex) {
+        debug_assert_eq!(self.order, TableOrder::Kept);
+        if let Some(place) = self.place(index) {
+            self.tables.remove(place);
+            self.places[index.at()] = None;
+            for table in &self.tables[place..] {
+                if let Some(place) = &mut self.places[table.index.at()] {
+                    *place -= 1;
+                }
+            }
+        }
     }
 
     fn index_places(&mut self) {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::copy::{AllocationIndex, FORCED_ALLOCATION, RecoverySource, ShardCopy};
-use crate::model::ShardId;
+use crate::model::{IndexIndex, ShardId};
 
 /// One change, in the order they were made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,9 +64,40 @@ impl Changes {
         &self.log
     }
 
+    /// All changes, to keep.
+    pub(crate) fn into_log(self) -> Vec<Change> {
+        self.log
+    }
+
     /// What changed for the metadata, shard by shard.
     pub fn shards(&self) -> &HashMap<ShardId, ShardChanges> {
         &self.shards
+    }
+
+    /// The shards whose copies changed, each once.
+    pub(crate) fn touched(&self) -> Vec<ShardId> {
+        let shard = |change: &Change| match change {
+            Change::RelocationStarted { started, .. } => started.shard,
+            Change::Initialized(copy)
+            | Change::Started(copy)
+            | Change::Failed(copy)
+            | Change::RelocationCompleted(copy)
+            | Change::RelocationSourceRemoved(copy)
+            | Change::Promoted(copy)
+            | Change::Reinitialized(copy)
+            | Change::UnassignedUpdated(copy) => copy.shard,
+        };
+        let mut shards: Vec<ShardId> = self.log.iter().map(shard).collect();
+        shards.sort_unstable();
+        shards.dedup();
+        shards
+    }
+
+    /// Their indices, each once.
+    pub(crate) fn touched_indices(&self) -> Vec<IndexIndex> {
+        let mut indices: Vec<IndexIndex> = self.touched().iter().map(|shard| shard.index).collect();
+        indices.dedup();
+        indices
     }
 
     fn shard(&mut self, shard: ShardId) -> &mut ShardChanges {

@@ -74,6 +74,13 @@ impl NodeList {
         self.len as usize
     }
 
+    /// Replaces the list.
+    pub fn fill(&mut self, handles: &[CopyIndex]) {
+        self.slots.clear();
+        self.slots.extend(handles.iter().map(|handle| handle.0));
+        self.len = u32::try_from(self.slots.len()).expect("fewer than 2^32 slots");
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = CopyIndex> + '_ {
         self.slots
             .iter()

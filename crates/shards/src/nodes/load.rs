@@ -39,6 +39,8 @@ impl RoutingNodes {
             relocating: 0,
             ids: AllocationIds::from(cluster.next_allocation),
             changes: Changes::default(),
+            is_ordered: true,
+            dropped: 0,
         };
         let mut arrival = Vec::with_capacity(cluster.data_nodes.len());
         for &node in &cluster.data_nodes {
@@ -68,7 +70,7 @@ impl RoutingNodes {
         Ok(())
     }
 
-    fn load(
+    pub(super) fn load(
         &mut self,
         cluster: &Cluster,
         table: &IndexTable,

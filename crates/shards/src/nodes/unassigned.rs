@@ -7,10 +7,10 @@ use crate::model::NodeIndex;
 /// The unassigned copies, and those that this round ignores from here on.
 #[derive(Debug, Clone, Default)]
 pub struct Unassigned {
-    list: Vec<CopyIndex>,
-    ignored: Vec<CopyIndex>,
-    primaries: u32,
-    ignored_primaries: u32,
+    pub(super) list: Vec<CopyIndex>,
+    pub(super) ignored: Vec<CopyIndex>,
+    pub(super) primaries: u32,
+    pub(super) ignored_primaries: u32,
 }
 
 impl Unassigned {

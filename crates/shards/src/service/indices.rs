@@ -17,14 +17,20 @@ const REPLICATES_CLOSED: Version = Version::release(7, 2, 0);
 ///
 /// # Panics
 /// With more than 2^32 indices.
-pub fn create_index(cluster: &mut Cluster, mut index: Index, now_nanos: i64) -> IndexIndex {
+pub fn create_index(cluster: &mut Cluster, index: Index, now_nanos: i64) -> IndexIndex {
+    let table = new_index(cluster, index, now_nanos);
+    let number = table.index;
+    edit(cluster, vec![(number, Some(table))]);
+    number
+}
+
+/// As [`create_index`]; the table is still to be put into the routing table.
+pub(super) fn new_index(cluster: &mut Cluster, mut index: Index, now_nanos: i64) -> IndexTable {
     let number = IndexIndex(u32::try_from(cluster.indices.len()).expect("fewer than 2^32 indices"));
     index.state = IndexState::Open;
     index.in_sync.resize(index.shards as usize, Vec::new());
     cluster.indices.push(index);
-    let table = fresh_table(cluster, number, Reason::IndexCreated, now_nanos);
-    edit(cluster, vec![(number, Some(table))]);
-    number
+    fresh_table(cluster, number, Reason::IndexCreated, now_nanos)
 }
 
 /// Closes an open index. From 7.2 on its copies all become unassigned and are allocated again
@@ -55,10 +61,14 @@ pub fn open_index(cluster: &mut Cluster, index: IndexIndex, now_nanos: i64) {
 
 /// Deletes an index; its number stays.
 pub fn delete_index(cluster: &mut Cluster, index: IndexIndex) {
+    mark_deleted(cluster, index);
+    edit(cluster, vec![(index, None)]);
+}
+
+pub(super) fn mark_deleted(cluster: &mut Cluster, index: IndexIndex) {
     let deleted = &mut cluster.indices[index.at()];
     deleted.state = IndexState::Deleted;
     deleted.in_sync = Vec::new();
-    edit(cluster, vec![(index, None)]);
 }
 
 /// Sets the number of replicas (`updateNumberOfReplicas`): new ones are unassigned; of too many, those

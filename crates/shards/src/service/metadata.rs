@@ -4,7 +4,7 @@
 use super::CopyId;
 use crate::copy::{AllocationIndex, FORCED_ALLOCATION, RecoverySource, ShardCopy};
 use crate::model::{Cluster, ShardId};
-use crate::nodes::{RoutingNodes, ShardChanges};
+use crate::nodes::{Changes, RoutingNodes, ShardChanges};
 
 /// Writes the round back.
 pub(super) fn apply(cluster: &mut Cluster, nodes: &RoutingNodes) {
@@ -14,8 +14,13 @@ pub(super) fn apply(cluster: &mut Cluster, nodes: &RoutingNodes) {
         .map(|index| index.name.as_str())
         .collect();
     cluster.routing = cluster.routing.rebuilt(nodes, &names);
+    apply_in_sync(cluster, nodes, nodes.changes());
+}
+
+/// The in-sync sets and the next allocation id after a round with these changes.
+pub(super) fn apply_in_sync(cluster: &mut Cluster, nodes: &RoutingNodes, changes: &Changes) {
     cluster.next_allocation = nodes.next_allocation();
-    for (&shard, changes) in nodes.changes().shards() {
+    for (&shard, changes) in changes.shards() {
         let index = &mut cluster.indices[shard.index.at()];
         let limit = index.replicas as usize + 1;
         let shards = index.shards as usize;

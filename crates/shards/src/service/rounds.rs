@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use super::{Allocation, CopyId, FailedCopy, Outcome, Round, indices, metadata};
 use crate::copy::{Reason, UnassignedInfo};
 use crate::deciders::Deciders;
-use crate::model::{Cluster, ShardId};
+use crate::gateway::Fetch;
+use crate::model::{Cluster, NodeIndex, ShardId};
 use crate::nodes::{CopyIndex, RoutingError, RoutingNodes};
 use crate::{balancer, gateway};
 
@@ -38,11 +39,25 @@ pub fn start(cluster: &mut Cluster, copies: &[CopyId]) -> Result<Outcome, Routin
         return Ok(Outcome::default());
     }
     let mut nodes = RoutingNodes::new(cluster)?;
+    start_on(cluster, &mut nodes, copies)?;
+    metadata::apply(cluster, &nodes);
+    Ok(Outcome {
+        changes: nodes.changes().log().to_vec(),
+        pending_fetch: false,
+    })
+}
+
+/// As [`start`], on the nodes alone.
+pub(super) fn start_on(
+    cluster: &Cluster,
+    nodes: &mut RoutingNodes,
+    copies: &[CopyId],
+) -> Result<(), RoutingError> {
     let mut seen = HashSet::new();
     let mut handles = Vec::with_capacity(copies.len());
     for copy in copies {
         let refuse = |why| refused(cluster, "start", copy.shard, why);
-        let handle = resolve(cluster, &nodes, *copy, "start")?;
+        let handle = resolve(cluster, nodes, *copy, "start")?;
         if !nodes.copy(handle).is_initializing() {
             return Err(refuse(format!("it is {:?}", nodes.copy(handle).state)));
         }
@@ -56,11 +71,7 @@ pub fn start(cluster: &mut Cluster, copies: &[CopyId]) -> Result<Outcome, Routin
     for handle in handles {
         nodes.start(handle);
     }
-    metadata::apply(cluster, &nodes);
-    Ok(Outcome {
-        changes: nodes.changes().log().to_vec(),
-        pending_fetch: false,
-    })
+    Ok(())
 }
 
 /// Copies have failed (`applyFailedShards`), and a reroute. Allocation ids of copies that are on no node
@@ -183,22 +194,32 @@ pub(super) fn allocate(
     round: &Round<'_>,
     first: impl FnOnce(&mut Allocation<'_>) -> Result<(), RoutingError>,
 ) -> Result<bool, RoutingError> {
-    for &node in nodes.order() {
-        if !cluster.node(node).is_live_data() {
-            return Err(RoutingError::DeadNode {
-                node: cluster.node(node).id.clone(),
-            });
-        }
-    }
+    all_live(cluster, nodes)?;
     let deciders = Deciders::new(cluster, nodes, (round.engine)());
     let mut allocation = Allocation::new(cluster, nodes, &deciders, round.now_nanos);
     first(&mut allocation)?;
-    if !allocation.nodes.unassigned().list().is_empty() {
-        remove_delay_markers(&mut allocation);
-        gateway::allocate_unassigned(&mut allocation, round.fetch);
-    }
+    allocate_existing(&mut allocation, round.fetch);
     balancer::allocate(&mut allocation);
     Ok(allocation.has_pending_fetch)
+}
+
+/// That all copies are on live data nodes.
+pub(super) fn all_live(cluster: &Cluster, nodes: &RoutingNodes) -> Result<(), RoutingError> {
+    let dead = |node: &&NodeIndex| !cluster.node(**node).is_live_data();
+    match nodes.order().iter().find(dead) {
+        None => Ok(()),
+        Some(&node) => Err(RoutingError::DeadNode {
+            node: cluster.node(node).id.clone(),
+        }),
+    }
+}
+
+/// The gateway's rule, if anything is unassigned.
+pub(super) fn allocate_existing(allocation: &mut Allocation<'_>, fetch: &dyn Fetch) {
+    if !allocation.nodes.unassigned().list().is_empty() {
+        remove_delay_markers(allocation);
+        gateway::allocate_unassigned(allocation, fetch);
+    }
 }
 
 /// Copies that have waited long enough for their node wait no more (`removeDelayMarkers`).

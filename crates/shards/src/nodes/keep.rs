@@ -1,0 +1,224 @@
+//! Staying from one round to the next, where the server spreads the table over the nodes anew each time.
+//!
+//! What comes out is what [`RoutingNodes::new`] makes of the table that was written back, but for handles,
+//! which stay, and for the order of the nodes' lists, which [`RoutingNodes::put_in_order`] makes when
+//! something asks for it.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Change, Changes, CopyIndex, Handles, RoutingError, RoutingNodes};
+use crate::copy::ShardCopy;
+use crate::model::{Cluster, IndexIndex, IndexTable, NodeIndex, ShardId};
+
+impl RoutingNodes {
+    /// Ends a round: what it set aside is unassigned again, and its changes are handed over. `ranks` are
+    /// the places of nodes in [`RoutingNodes::order`], by which copies of a shard are listed from here on.
+    pub(crate) fn end_round(&mut self, ranks: &[u32]) -> Changes {
+        let changes = std::mem::take(&mut self.changes);
+        for change in changes.log() {
+            match change {
+                Change::Initialized(_) | Change::RelocationStarted { .. } => self.is_ordered = false,
+                Change::RelocationCompleted(_) => self.dropped += 1,
+                _ => {}
+            }
+        }
+        for shard in changes.touched() {
+            self.list_by_rank(shard, ranks);
+        }
+        let set_aside = std::mem::take(&mut self.unassigned.ignored);
+        self.unassigned.list.extend(set_aside);
+        self.unassigned.primaries += std::mem::take(&mut self.unassigned.ignored_primaries);
+        changes
+    }
+
+    /// The copies of a shard that are on nodes by the places of their nodes; where a copy moves to comes
+    /// after it.
+    fn list_by_rank(&mut self, shard: ShardId, ranks: &[u32]) {
+        let Some(dense) = self.dense(shard) else {
+            return;
+        };
+        let mut listed = self.assigned[dense].as_slice().to_vec();
+        listed.sort_by_key(|handle| {
+            let copy = self.copy(*handle);
+            let target = copy.is_relocation_target();
+            let node = if target { copy.relocating } else { copy.node };
+            (node.map(|node| ranks[node.at()]), target)
+        });
+        let mut handles = Handles::default();
+        for handle in listed {
+            handles.push(handle);
+        }
+        self.assigned[dense] = handles;
+    }
+
+    /// Brings the unassigned copies into the order of the table.
+    pub(crate) fn order_unassigned(&mut self, cluster: &Cluster) {
+        if self.unassigned.list.len() < 2 {
+            return;
+        }
+        let mut places: HashMap<IndexIndex, HashMap<u32, usize>> = HashMap::new();
+        let copies = &self.copies;
+        self.unassigned.list.sort_by_cached_key(|handle| {
+            let copy = &copies[handle.at()];
+            let ShardId { index, shard } = copy.shard;
+            let Some(table) = cluster.routing.table(index) else {
+                return (None, 0, 0);
+            };
+            let places = places.entry(index).or_insert_with(|| {
+                let mut places = HashMap::new();
+                for (place, copy) in table.copies.iter().enumerate() {
+                    places.entry(copy.shard.shard).or_insert(place);
+                }
+                places
+            });
+            let first = places.get(&shard).copied().unwrap_or(usize::MAX);
+            let group = table.copies.get(first..).unwrap_or_default();
+            let within = group.iter().position(|other| other == copy);
+            (cluster.routing.place(index), first, within.unwrap_or(0))
+        });
+    }
+
+    /// Brings the lists of the nodes into the order that [`RoutingNodes::new`] gives them, after rounds
+    /// that put copies at their ends. Those that arrived in the round under way come last, as they came.
+    pub(crate) fn put_in_order(&mut self, cluster: &Cluster) {
+        if self.is_ordered {
+            return;
+        }
+        let arrived = self.arrived();
+        let mut ranks = vec![u32::MAX; self.assigned.len()];
+        let groups = cluster.routing.tables().iter().flat_map(IndexTable::groups);
+        for (rank, group) in (0..).zip(groups) {
+            if let Some(dense) = self.dense(group[0].shard) {
+                ranks[dense] = rank;
+            }
+        }
+        let mut lists = std::mem::take(&mut self.lists);
+        for list in lists.iter_mut().flatten() {
+            let mut handles: Vec<CopyIndex> = list.iter().collect();
+            // Almost in order already, which this sort makes use of.
+            handles.sort_by_key(|handle| {
+                let dense = self.dense(self.copies[handle.at()].shard);
+                let rank = dense.map_or(u32::MAX, |dense| ranks[dense]);
+                let came = arrived.contains(handle);
+                (came, if came { 0 } else { rank })
+            });
+            list.fill(&handles);
+            for (spot, handle) in (0..).zip(handles) {
+                self.spots[handle.at()] = spot;
+            }
+        }
+        self.lists = lists;
+        self.is_ordered = true;
+    }
+
+    /// What was put on a node in the round under way.
+    fn arrived(&self) -> HashSet<CopyIndex> {
+        let log = self.changes.log().iter();
+        let arrived = log.filter_map(|change| match change {
+            Change::Initialized(copy) => Some(copy),
+            Change::RelocationStarted { target, .. } => Some(target),
+            _ => None,
+        });
+        arrived
+            .filter_map(|copy| self.on_node(copy.node?, copy.shard))
+            .collect()
+    }
+
+    /// The unassigned copies of each shard, in order.
+    pub(crate) fn unassigned_by_shard(&self) -> HashMap<ShardId, Vec<ShardCopy>> {
+        let mut shards: HashMap<ShardId, Vec<ShardCopy>> = HashMap::new();
+        for handle in &self.unassigned.list {
+            let copy = self.copy(*handle);
+            shards.entry(copy.shard).or_default().push(*copy);
+        }
+        shards
+    }
+
+    /// Takes in an index that has just been put into the table; all its copies are unassigned.
+    ///
+    /// # Errors
+    /// If its table contradicts itself.
+    pub(crate) fn admit_index(
+        &mut self,
+        cluster: &Cluster,
+        table: &IndexTable,
+    ) -> Result<(), RoutingError> {
+        debug_assert!(table.copies.iter().all(ShardCopy::is_unassigned));
+        self.shards.resize(cluster.indices.len(), (0, 0));
+        let mut arrival = Vec::new();
+        self.load(cluster, table, &mut arrival)
+    }
+
+    /// Takes out an index whose copies on nodes have all started, none of them moving: otherwise nothing
+    /// is done and `false` returned. Else the nodes that lost a copy, once for each.
+    pub(crate) fn drop_index(&mut self, cluster: &Cluster, index: IndexIndex) -> Option<Vec<NodeIndex>> {
+        let shards = 0..cluster.index(index).shards;
+        let shards: Vec<ShardId> = shards.map(|shard| ShardId { index, shard }).collect();
+        let is_at_rest = |shard: &ShardId| self.assigned_copies(*shard).all(ShardCopy::is_started);
+        if !shards.iter().all(is_at_rest) {
+            return None;
+        }
+        let mut lost = Vec::new();
+        for shard in shards {
+            for handle in self.assigned(shard).to_vec() {
+                if let Some(node) = self.copy(handle).node {
+                    self.take_from_node(handle, node);
+                    lost.push(node);
+                }
+                self.dropped += 1;
+            }
+            if let Some(dense) = self.dense(shard) {
+                self.assigned[dense] = Handles::default();
+            }
+        }
+        let copies = &self.copies;
+        let (mut primaries, mut all) = (0, 0);
+        self.unassigned.list.retain(|handle| {
+            let copy = &copies[handle.at()];
+            let goes = copy.shard.index == index;
+            all += usize::from(goes);
+            primaries += u32::from(goes && copy.primary);
+            !goes
+        });
+        self.unassigned.primaries -= primaries;
+        self.dropped += all;
+        self.shards[index.at()] = (0, 0);
+        Some(lost)
+    }
+
+    /// Whether copies that are no more take up as much room as those that are.
+    pub(crate) fn is_sparse(&self) -> bool {
+        self.dropped > 64 && self.dropped > self.copies.len() / 2
+    }
+}
+
+#[cfg(test)]
+impl RoutingNodes {
+    /// Everything but handles, as lines.
+    pub(crate) fn written(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for &node in &self.order {
+            lines.push(format!("{node:?} {:?}", self.recoveries[node.at()]));
+            lines.extend(self.copies_on(node).map(|(_, copy)| format!("{copy:?}")));
+        }
+        for handle in &self.unassigned.list {
+            lines.push(format!("{:?}", self.copy(*handle)));
+        }
+        for (index, (_, places)) in (0..).map(IndexIndex).zip(&self.shards) {
+            for shard in 0..*places {
+                let copies = self.assigned_copies(ShardId { index, shard });
+                let copies: Vec<_> = copies.map(|copy| (copy.node, copy.allocation)).collect();
+                lines.push(format!("{index:?} {shard} {copies:?}"));
+            }
+        }
+        lines.push(format!(
+            "{:?} {} {} {} {:?}",
+            (self.unassigned.primaries, self.unassigned.ignored_primaries),
+            self.inactive_primaries,
+            self.inactive_copies,
+            self.relocating,
+            self.ids
+        ));
+        lines
+    }
+}

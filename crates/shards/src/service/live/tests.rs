@@ -1,0 +1,234 @@
+use proptest::prelude::*;
+
+use super::Live;
+use crate::copy::{CopyState, ShardCopy};
+use crate::engine::Engine;
+use crate::engine::tests::clusters;
+use crate::gateway::Stores;
+use crate::model::{Cluster, Index, IndexIndex, IndexSettings, IndexState};
+use crate::nodes::RoutingNodes;
+use crate::service::{self, CopyId, FailedCopy, Outcome, Round};
+
+/// What may happen to a cluster.
+#[derive(Clone, Debug)]
+enum Step {
+    Reroute { after_nanos: i64 },
+    Start(Vec<prop::sample::Index>),
+    StartAll,
+    Create { shards: u32, replicas: u32, expands: bool },
+    Delete(prop::sample::Index),
+    Close(prop::sample::Index),
+    Fail(prop::sample::Index),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let any_of = any::<prop::sample::Index>;
+    let step = prop_oneof![
+        6 => (0..2_i64).prop_map(|after| Step::Reroute { after_nanos: after * 40_000_000_000 }),
+        3 => prop::collection::vec(any_of(), 1..4).prop_map(Step::Start),
+        4 => Just(Step::StartAll),
+        3 => (1..6_u32, 0..3_u32, 0..8_u8).prop_map(|(shards, replicas, expands)| Step::Create {
+            shards,
+            replicas,
+            expands: expands == 0,
+        }),
+        1 => any_of().prop_map(Step::Delete),
+        1 => any_of().prop_map(Step::Close),
+        1 => any_of().prop_map(Step::Fail),
+    ];
+    prop::collection::vec(step, 1..24)
+}
+
+/// The plain functions with the engine that walks, and the cluster that is kept ready.
+struct Both {
+    plain: Cluster,
+    live: Option<Live>,
+    stores: Stores,
+    now_nanos: i64,
+}
+
+impl Both {
+    fn new(cluster: Cluster) -> Self {
+        let live = Live::new(cluster).unwrap();
+        let plain = live.cluster().clone();
+        let stores = Stores::of(&plain);
+        Self {
+            plain,
+            live: Some(live),
+            stores,
+            now_nanos: 0,
+        }
+    }
+
+    fn live(&mut self) -> &mut Live {
+        self.live.as_mut().unwrap()
+    }
+
+    /// What recovers, as the nodes would report it.
+    fn recovering(&self) -> Vec<CopyId> {
+        let copies = self.plain.routing.copies();
+        let targets = copies.filter_map(|copy| match copy.state {
+            CopyState::Initializing => Some(*copy),
+            CopyState::Relocating => Some(copy.relocation_target()),
+            _ => None,
+        });
+        targets
+            .map(|copy| CopyId {
+                shard: copy.shard,
+                allocation: copy.allocation.unwrap(),
+            })
+            .collect()
+    }
+
+    fn start(&mut self, copies: &[CopyId]) {
+        let plain = service::start(&mut self.plain, copies).unwrap();
+        let live = if copies.is_empty() {
+            Outcome::default()
+        } else {
+            self.live().start(copies).unwrap()
+        };
+        assert_eq!(plain, live);
+    }
+
+    fn edit(&mut self, change: impl Fn(&mut Cluster)) {
+        change(&mut self.plain);
+        let live = self.live.take().unwrap();
+        self.live = Some(live.edit(&change).unwrap().0);
+    }
+
+    fn apply(&mut self, step: &Step) {
+        let now = self.now_nanos;
+        match step {
+            Step::Reroute { after_nanos } => {
+                self.now_nanos += after_nanos;
+                let round = Round {
+                    fetch: &self.stores,
+                    now_nanos: self.now_nanos,
+                    engine: Engine::scan,
+                };
+                let plain = service::reroute(&mut self.plain, &round).unwrap();
+                let live = self.live.as_mut().unwrap();
+                assert_eq!(plain, live.reroute(&self.stores, self.now_nanos).unwrap());
+            }
+            Step::StartAll => self.start(&self.recovering()),
+            Step::Start(which) => {
+                let recovering = self.recovering();
+                if !recovering.is_empty() {
+                    let mut some: Vec<CopyId> =
+                        which.iter().map(|which| *which.get(&recovering)).collect();
+                    let mut seen = std::collections::HashSet::new();
+                    some.retain(|copy| seen.insert(*copy));
+                    self.start(&some);
+                }
+            }
+            Step::Create { shards, replicas, expands } => {
+                let index = Index {
+                    name: format!("new-{}", self.plain.indices.len()),
+                    uuid: String::new(),
+                    shards: *shards,
+                    replicas: *replicas,
+                    state: IndexState::Open,
+                    settings: IndexSettings {
+                        auto_expand_replicas: expands.then_some((0, 1)),
+                        ..IndexSettings::default()
+                    },
+                    in_sync: Vec::new(),
+                    resize_source: None,
+                };
+                service::create_index(&mut self.plain, index.clone(), now);
+                self.live().create_index(index, now).unwrap();
+            }
+            Step::Delete(which) => {
+                if let Some(index) = self.existing(which) {
+                    service::delete_index(&mut self.plain, index);
+                    self.live().delete_index(index).unwrap();
+                }
+            }
+            Step::Close(which) => {
+                if let Some(index) = self.existing(which) {
+                    self.edit(|cluster| service::close_index(cluster, index, now));
+                }
+            }
+            Step::Fail(which) => {
+                let copies = self.plain.routing.copies();
+                let on_nodes: Vec<ShardCopy> =
+                    copies.filter(|copy| copy.node.is_some()).copied().collect();
+                if on_nodes.is_empty() {
+                    return;
+                }
+                let copy = which.get(&on_nodes);
+                let failed = FailedCopy {
+                    copy: CopyId {
+                        shard: copy.shard,
+                        allocation: copy.allocation.unwrap(),
+                    },
+                    mark_stale: false,
+                };
+                let stores = self.stores.clone();
+                self.edit(|cluster| {
+                    let round = Round {
+                        fetch: &stores,
+                        now_nanos: now,
+                        engine: Engine::scan,
+                    };
+                    service::fail(cluster, &[failed], &[], &round).unwrap();
+                });
+            }
+        }
+        self.stores.observe(&self.plain);
+    }
+
+    fn existing(&self, which: &prop::sample::Index) -> Option<IndexIndex> {
+        let tables = self.plain.routing.tables();
+        (!tables.is_empty()).then(|| which.get(tables).index)
+    }
+
+    fn agree(&mut self) {
+        let live = self.live.as_mut().unwrap();
+        let (ours, plain) = (live.cluster(), &self.plain);
+        let tables = |cluster: &Cluster| cluster.routing.tables().to_vec();
+        for (ours, plain) in tables(ours).into_iter().zip(tables(plain)) {
+            assert_eq!(ours, plain);
+        }
+        assert_eq!(ours.routing.tables().len(), plain.routing.tables().len());
+        for table in ours.routing.tables() {
+            assert_eq!(ours.routing.table(table.index), Some(table));
+        }
+        assert_eq!(ours.indices, plain.indices);
+        assert_eq!(ours.next_allocation, plain.next_allocation);
+        // What is kept is what would be made anew.
+        let fresh = RoutingNodes::new(plain).unwrap();
+        live.nodes.order_unassigned(plain);
+        let mut kept = live.nodes.clone();
+        kept.put_in_order(plain);
+        assert_eq!(kept.written(), fresh.written());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1024))]
+
+    /// Step by step, what is kept from round to round decides as rounds that begin anew and walk all
+    /// copies.
+    #[test]
+    fn a_cluster_that_is_kept_ready_decides_alike(
+        builder in clusters(), room in any::<bool>(), steps in steps(),
+    ) {
+        let mut builder = builder;
+        if room {
+            // or there would be little to prove
+            builder.disks(&[Some(500); 6]);
+            builder.cluster.settings.awareness_attributes.clear();
+            builder.cluster.settings.total_shards_per_node = -1;
+            for index in &mut builder.cluster.indices {
+                index.settings.total_shards_per_node = -1;
+            }
+        }
+        let mut both = Both::new(builder.build());
+        both.agree();
+        for step in &steps {
+            both.apply(step);
+            both.agree();
+        }
+    }
+}
