@@ -107,6 +107,11 @@ impl WeightFunction {
         self.theta0 * float(copies)
     }
 
+    /// What so many copies of the index that it is about weigh on top.
+    fn of_index(self, copies: i32) -> f32 {
+        self.theta1 * float(copies)
+    }
+
     fn weight(self, all: i32, of_index: i32, average: f32, average_of_index: f32) -> f32 {
         let weight_shard = float(all) - average;
         let weight_index = float(of_index) - average_of_index;

@@ -7,8 +7,8 @@ mod metadata;
 mod rounds;
 
 pub use commands::{move_copy, retry_failed};
-pub use live::Live;
 pub use indices::{close_index, create_index, delete_index, open_index, set_replicas};
+pub use live::Live;
 pub use rounds::{fail, nodes_changed, reroute, start};
 
 use std::collections::HashMap;

@@ -8,10 +8,11 @@ use crate::copy::{CopyState, ShardCopy};
 use crate::deciders::simple_match;
 use crate::gateway::Stores;
 use crate::model::{
-    Cluster, DiskUsage, IndexIndex, IndexState, Node, NodeIndex, Settings, Version, Watermark,
+    Cluster, ClusterInfo, DiskUsage, IndexIndex, IndexState, Node, NodeIndex, Settings, Version,
+    Watermark,
 };
 use crate::nodes::{Change, RoutingError};
-use crate::service::{self, CopyId, Outcome, Round};
+use crate::service::{self, CopyId, Live, Outcome, Round};
 
 /// A node that is added.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,7 +194,7 @@ pub struct Course {
 /// Delays of copies that wait for a node are let pass.
 ///
 /// # Errors
-/// If the routing table contradicts itself.
+/// If the routing table contradicts itself; the cluster is lost then.
 pub fn run(
     cluster: &mut Cluster,
     stores: &mut Stores,
@@ -210,26 +211,28 @@ pub fn run(
         .iter()
         .map(|index| index.settings.delayed_timeout_nanos)
         .max();
+    let mut live = Live::new(std::mem::take(cluster))?;
     let mut waited = false;
+    let mut is_first = true;
     while course.rounds < rounds_max {
         // What recovered when the state was read starts first, too.
-        let started = start_all(cluster)?;
-        stores.observe(cluster);
-        let outcome = service::reroute(cluster, &Round::new(stores, now_nanos))?;
-        course.note(cluster, &outcome);
+        let started = start_all(&mut live, stores, std::mem::take(&mut is_first))?;
+        let outcome = live.reroute(stores, now_nanos)?;
+        course.note(live.cluster(), &outcome);
         let began = outcome.changes.iter().any(begins);
         course.rounds += u32::from(began);
         if began || started {
             continue;
         }
         let delayed = |copy: &ShardCopy| copy.unassigned.is_some_and(|info| info.delayed);
-        if waited || !cluster.routing.copies().any(delayed) {
+        if waited || !live.cluster().routing.copies().any(delayed) {
             course.quiet = true;
             break;
         }
         waited = true;
         now_nanos = now_nanos.saturating_add(longest.unwrap_or(0));
     }
+    *cluster = live.into_cluster();
     Ok(course)
 }
 
@@ -273,11 +276,15 @@ fn size(cluster: &Cluster, copy: &ShardCopy) -> Option<i64> {
     own.or_else(|| info.size_bytes(copy.shard, !copy.primary))
 }
 
-/// Everything that recovers has started; whether anything did.
-fn start_all(cluster: &mut Cluster) -> Result<bool, RoutingError> {
+/// A copy that arrives somewhere: its size, where to, and the copy that it moves from, if it does.
+type Arrival = (i64, NodeIndex, Option<ShardCopy>);
+
+/// Everything that recovers has started, and disks are read; whether anything has. At first the paths of
+/// all copies are read, later those of what has started.
+fn start_all(live: &mut Live, stores: &mut Stores, is_first: bool) -> Result<bool, RoutingError> {
     let mut starting = Vec::new();
-    let mut moves = Vec::new();
-    for copy in cluster.routing.copies() {
+    let mut arrivals: Vec<Arrival> = Vec::new();
+    for copy in live.cluster().routing.copies() {
         let target = match copy.state {
             CopyState::Relocating => copy.relocation_target(),
             CopyState::Initializing => *copy,
@@ -290,22 +297,38 @@ fn start_all(cluster: &mut Cluster) -> Result<bool, RoutingError> {
         starting.push(CopyId { shard, allocation });
         // A primary that recovers from disk takes no space that was not taken.
         let takes_space = copy.is_relocating() || !copy.primary;
-        if let Some(bytes) = size(cluster, copy).filter(|_| takes_space) {
-            moves.push((bytes, to, copy.is_relocating().then_some(*copy)));
+        if let Some(bytes) = size(live.cluster(), copy).filter(|_| takes_space) {
+            arrivals.push((bytes, to, copy.is_relocating().then_some(*copy)));
         }
     }
-    let any = !starting.is_empty();
-    service::start(cluster, &starting)?;
-    read_disks(cluster, &moves);
-    Ok(any)
+    if !starting.is_empty() {
+        let outcome = live.start(&starting)?;
+        let changed = outcome.changes.iter().map(Change::shard);
+        stores.observe_shards(live.cluster(), changed);
+    }
+    if is_first {
+        live.read_disks(|info, table| {
+            read_disks(info, &arrivals);
+            read_paths(info, table.copies());
+        });
+    } else if !starting.is_empty() {
+        live.read_disks(|info, table| {
+            read_disks(info, &arrivals);
+            for CopyId { shard, .. } in &starting {
+                let table = table.table(shard.index);
+                read_paths(
+                    info,
+                    table.map_or(&[][..], |table| table.group(shard.shard)),
+                );
+            }
+        });
+    }
+    Ok(!starting.is_empty())
 }
 
-/// Disks as the next reading would find them, and the paths of all copies.
-fn read_disks(cluster: &mut Cluster, moves: &[(i64, NodeIndex, Option<ShardCopy>)]) {
-    let Some(info) = &mut cluster.info else {
-        return;
-    };
-    for (bytes, to, from) in moves {
+/// Disks as the next reading would find them.
+fn read_disks(info: &mut ClusterInfo, arrivals: &[Arrival]) {
+    for (bytes, to, from) in arrivals {
         // New copies come to the path with the most space.
         let path = info.most.get(to).and_then(|usage| usage.path);
         for usages in [&mut info.least, &mut info.most] {
@@ -323,8 +346,11 @@ fn read_disks(cluster: &mut Cluster, moves: &[(i64, NodeIndex, Option<ShardCopy>
             }
         }
     }
-    let table = &cluster.routing;
-    for copy in table.copies().filter(|copy| copy.is_started()) {
+}
+
+/// The paths of started copies that are not known yet.
+fn read_paths<'a>(info: &mut ClusterInfo, copies: impl IntoIterator<Item = &'a ShardCopy>) {
+    for copy in copies.into_iter().filter(|copy| copy.is_started()) {
         if info.data_path(copy).is_none()
             && let Some(path) = copy.node.and_then(|node| info.most.get(&node)?.path)
         {

@@ -102,7 +102,11 @@ impl Model {
     fn list(&mut self, cluster: &Cluster, nodes: &RoutingNodes, index: IndexIndex) {
         // an index that was deleted has no copies, and its shards no place
         let routed = cluster.routing.table(index).is_some();
-        let shards = if routed { cluster.index(index).shards } else { 0 };
+        let shards = if routed {
+            cluster.index(index).shards
+        } else {
+            0
+        };
         for shard in 0..shards {
             for copy in nodes.assigned_copies(ShardId { index, shard }) {
                 let Some(node) = copy.node.filter(|_| !copy.is_relocating()) else {

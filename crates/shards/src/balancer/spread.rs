@@ -1,6 +1,6 @@
 //! The proof that no index is out of balance, kept from round to round.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Balancer, within};
 use crate::model::IndexIndex;
@@ -8,92 +8,168 @@ use crate::model::IndexIndex;
 /// What is known of the spread of weights since all indices were last looked at.
 ///
 /// The weight of a node for an index is `theta0 * (copies on it) + theta1 * (copies of the index on it)`,
-/// less what is the same for all nodes. So an index whose copies stay where they are changes its spread
-/// by no more than theta0 times what the nodes' counts changed by, at most less at least.
+/// less what is the same for all nodes. So the spread of an index is at most
+///
+/// - theta0 times the range of the nodes' counts plus theta1 times the range of their counts of the index,
+/// - and, while its copies stay where they are, what it was plus theta0 times the range of what the nodes'
+///   counts have changed by.
+///
+/// Either proves a round without work in time for the nodes and the indices that have changed. Where
+/// neither does, all indices are looked at.
 #[derive(Debug, Default)]
 pub(super) struct Spreads {
-    /// Per node its copies when all were looked at; `None` if that proved nothing.
-    counts: Option<Vec<i32>>,
-    /// The widest spread there was then of any index.
-    widest: f32,
+    /// When all indices were looked at; `None` if that proved nothing.
+    look: Option<Look>,
 }
 
-/// For rounding: weights are sums of a few numbers far below 2^24, of which single precision loses parts
-/// in ten million.
-const SLACK: f32 = 1e-2;
+#[derive(Debug)]
+struct Look {
+    /// Per node its copies then.
+    counts: Vec<i32>,
+    /// The widest spread of any index then, or since.
+    widest: f32,
+    /// Per index the range of its counts, now.
+    ranges: Vec<Option<i32>>,
+    /// How many indices have each range.
+    of_range: BTreeMap<i32, u32>,
+    /// The most copies of an index that a node has had, or would have on average.
+    most_of_index: f32,
+}
+
+impl Look {
+    fn set_range(&mut self, index: IndexIndex, range: Option<i32>) {
+        if self.ranges.len() <= index.at() {
+            self.ranges.resize(index.at() + 1, None);
+        }
+        let before = std::mem::replace(&mut self.ranges[index.at()], range);
+        if let Some(count) = before.and_then(|before| self.of_range.get_mut(&before)) {
+            *count -= 1;
+            if *count == 0 {
+                self.of_range.retain(|_, count| *count > 0);
+            }
+        }
+        if let Some(range) = range {
+            *self.of_range.entry(range).or_default() += 1;
+        }
+    }
+}
+
+/// An index as it lies.
+struct Spread {
+    /// The difference between the heaviest node and the lightest.
+    weight: f32,
+    /// The range of the nodes' counts.
+    range: i32,
+    /// The most copies on a node, or on average.
+    most: f32,
+}
 
 impl Balancer<'_, '_> {
     /// Whether no two nodes differ in weight by more than the threshold, for any index: then nothing
     /// moves, in whatever order nodes and indices come.
     pub(super) fn is_balanced(&mut self) -> bool {
         let changed = self.model.take_unproven();
-        let is_proven = self.is_still_balanced(&changed) || self.looks_balanced();
-        if !is_proven {
-            self.spreads.counts = None;
+        if let Some(mut look) = self.spreads.look.take()
+            && self.is_still_balanced(&mut look, &changed)
+        {
+            self.spreads.look = Some(look);
+            return true;
         }
-        is_proven
+        self.spreads.look = self.looks_balanced();
+        self.spreads.look.is_some()
     }
 
     /// By what was found before, and a look at the indices whose copies have changed since.
-    fn is_still_balanced(&mut self, changed: &BTreeSet<IndexIndex>) -> bool {
-        let Some(counts) = &self.spreads.counts else {
-            return false;
+    fn is_still_balanced(&mut self, look: &mut Look, changed: &BTreeSet<IndexIndex>) -> bool {
+        let range = |values: &mut dyn Iterator<Item = i32>| {
+            let (least, most) = values.fold((i32::MAX, i32::MIN), |(least, most), value| {
+                (least.min(value), most.max(value))
+            });
+            (least, most)
         };
-        let (mut least, mut most) = (0, 0);
-        for (node, before) in self.model.nodes().zip(counts) {
-            let change = self.model.count(node) - before;
-            (least, most) = (change.min(least), change.max(most));
-        }
-        let drift = self.weights.of_copies(most - least) + SLACK;
-        let mut by_count = None;
+        let (fewest, most) = range(&mut self.model.nodes().map(|node| self.model.count(node)));
+        let nodes = self.model.nodes().zip(&look.counts);
+        let (fell, rose) = range(&mut nodes.map(|(node, before)| self.model.count(node) - before));
+        let by_count = self.model.by_count();
+        let drift = self.weights.of_copies(rose - fell);
         for &index in changed {
             if self.round.cluster.routing.table(index).is_none() {
+                look.set_range(index, None);
                 continue;
             }
-            let by_count = by_count.get_or_insert_with(|| self.model.by_count());
-            let spread = self.spread(index, by_count);
-            if !within(spread, self.threshold) {
+            let spread = self.spread(index, &by_count);
+            if !within(spread.weight, self.threshold) {
                 return false;
             }
+            look.set_range(index, Some(spread.range));
+            look.most_of_index = look.most_of_index.max(spread.most);
             // As wide as it may have been when all were looked at.
-            self.spreads.widest = self.spreads.widest.max(spread + drift);
+            look.widest = look.widest.max(spread.weight + drift);
         }
-        within(self.spreads.widest + drift, self.threshold)
+        let widest_range = look
+            .of_range
+            .last_key_value()
+            .map_or(0, |(range, _)| *range);
+        let by_ranges = self.weights.of_copies(most - fewest) + self.weights.of_index(widest_range);
+        // Both are sums of a few products in single precision, as the weights are whose difference they
+        // bound; the largest number that occurs on the way, and a dozen roundings of it.
+        let far =
+            |count: i32| self.weights.of_copies(count) - self.weights.of_copies(1) * self.average;
+        let largest = far(fewest).abs().max(far(most).abs()) + look.most_of_index + self.threshold;
+        let slack = largest * (16.0 * f32::EPSILON);
+        within(by_ranges.min(look.widest + drift) + slack, self.threshold)
     }
 
     /// By a look at all indices.
-    fn looks_balanced(&mut self) -> bool {
+    fn looks_balanced(&mut self) -> Option<Look> {
         let by_count = self.model.by_count();
+        let mut look = Look {
+            counts: self
+                .model
+                .nodes()
+                .map(|node| self.model.count(node))
+                .collect(),
+            widest: 0.0,
+            ranges: vec![None; self.round.cluster.indices.len()],
+            of_range: BTreeMap::new(),
+            most_of_index: 0.0,
+        };
         let indices: Vec<IndexIndex> = self.routed().collect();
-        let mut widest = 0.0_f32;
         for index in indices {
             let spread = self.spread(index, &by_count);
-            if !within(spread, self.threshold) {
-                return false;
+            if !within(spread.weight, self.threshold) {
+                return None;
             }
-            widest = widest.max(spread);
+            look.widest = look.widest.max(spread.weight);
+            look.most_of_index = look.most_of_index.max(spread.most);
+            look.set_range(index, Some(spread.range));
         }
-        self.spreads.widest = widest;
-        self.spreads.counts = Some(self.model.nodes().map(|node| self.model.count(node)).collect());
-        true
+        Some(look)
     }
 
-    /// The difference between the heaviest node and the lightest for an index.
+    /// How an index lies.
     ///
     /// Among nodes without a copy of the index the weight rises with the number of all copies, rounding
     /// included. So the lightest and the heaviest are either among its holders or among the emptiest and
     /// the fullest of the others, and an index costs time in its copies, not in the nodes.
-    fn spread(&mut self, index: IndexIndex, by_count: &[u32]) -> f32 {
+    fn spread(&mut self, index: IndexIndex, by_count: &[u32]) -> Spread {
         self.select(index);
         let holders = self.model.holders(index);
         let free = |node: &&u32| self.model.count_of_index(**node) == 0;
         let ends = [by_count.iter().find(free), by_count.iter().rev().find(free)];
         let nodes = holders.chain(ends.into_iter().flatten().copied());
-        let (lightest, heaviest) = nodes
-            .map(|node| self.weight(node, 0))
-            .fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), weight| {
-                (low.min(weight), high.max(weight))
-            });
-        heaviest - lightest
+        let (mut lightest, mut heaviest) = (f32::INFINITY, f32::NEG_INFINITY);
+        let (mut least, mut most) = (i32::MAX, 0);
+        for node in nodes {
+            let weight = self.weight(node, 0);
+            (lightest, heaviest) = (lightest.min(weight), heaviest.max(weight));
+            let count = self.model.count_of_index(node);
+            (least, most) = (least.min(count), most.max(count));
+        }
+        Spread {
+            weight: heaviest - lightest,
+            range: most - least.min(most),
+            most: super::float(most).max(self.average_of_index),
+        }
     }
 }

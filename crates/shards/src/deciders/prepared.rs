@@ -104,6 +104,14 @@ impl Deciders {
         is_plain
     }
 
+    /// Disks have been read anew.
+    pub(crate) fn read_disks(&mut self, cluster: &Cluster) {
+        self.disks = disks(cluster);
+        if let Engine::Incremental(sums) = &self.engine {
+            sums.forget_bytes();
+        }
+    }
+
     pub(super) fn cluster_fault(&self, node: NodeIndex) -> Option<Fault> {
         self.cluster_faults[node.at()]
     }

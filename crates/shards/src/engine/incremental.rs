@@ -160,6 +160,13 @@ impl Incremental {
         kept.seen = 0;
     }
 
+    /// Sizes or paths have been read anew.
+    pub(crate) fn forget_bytes(&self) {
+        for sums in self.0.borrow_mut().nodes.iter_mut().flatten() {
+            sums.bytes = [None; 2];
+        }
+    }
+
     /// A started copy is no more, though no log says so: its index was deleted.
     pub(crate) fn dropped(&self, node: NodeIndex) {
         if let Some(sums) = self.0.borrow_mut().sums(Some(node)) {

@@ -41,6 +41,19 @@ impl Stores {
         }
     }
 
+    /// As [`Stores::observe`], where no node came or went and only copies of these shards have changed.
+    pub fn observe_shards(&mut self, cluster: &Cluster, shards: impl Iterator<Item = ShardId>) {
+        for shard in shards {
+            let group = cluster
+                .routing
+                .table(shard.index)
+                .map(|table| table.group(shard.shard));
+            if let Some(group) = group.filter(|group| !group.is_empty()) {
+                self.observe_shard(group);
+            }
+        }
+    }
+
     fn observe_shard(&mut self, group: &[ShardCopy]) {
         let on_disk = self.shards.entry(group[0].shard).or_default();
         for copy in group.iter().filter(|copy| copy.is_active()) {

@@ -33,6 +33,23 @@ pub enum Change {
     UnassignedUpdated(ShardCopy),
 }
 
+impl Change {
+    /// The shard whose copy changed.
+    pub fn shard(&self) -> ShardId {
+        match self {
+            Change::RelocationStarted { started, .. } => started.shard,
+            Change::Initialized(copy)
+            | Change::Started(copy)
+            | Change::Failed(copy)
+            | Change::RelocationCompleted(copy)
+            | Change::RelocationSourceRemoved(copy)
+            | Change::Promoted(copy)
+            | Change::Reinitialized(copy)
+            | Change::UnassignedUpdated(copy) => copy.shard,
+        }
+    }
+}
+
 /// What a round changed for the metadata of a shard (`IndexMetaDataUpdater.Updates`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ShardChanges {
@@ -76,18 +93,7 @@ impl Changes {
 
     /// The shards whose copies changed, each once.
     pub(crate) fn touched(&self) -> Vec<ShardId> {
-        let shard = |change: &Change| match change {
-            Change::RelocationStarted { started, .. } => started.shard,
-            Change::Initialized(copy)
-            | Change::Started(copy)
-            | Change::Failed(copy)
-            | Change::RelocationCompleted(copy)
-            | Change::RelocationSourceRemoved(copy)
-            | Change::Promoted(copy)
-            | Change::Reinitialized(copy)
-            | Change::UnassignedUpdated(copy) => copy.shard,
-        };
-        let mut shards: Vec<ShardId> = self.log.iter().map(shard).collect();
+        let mut shards: Vec<ShardId> = self.log.iter().map(Change::shard).collect();
         shards.sort_unstable();
         shards.dedup();
         shards

@@ -17,7 +17,9 @@ impl RoutingNodes {
         let changes = std::mem::take(&mut self.changes);
         for change in changes.log() {
             match change {
-                Change::Initialized(_) | Change::RelocationStarted { .. } => self.is_ordered = false,
+                Change::Initialized(_) | Change::RelocationStarted { .. } => {
+                    self.is_ordered = false;
+                }
                 Change::RelocationCompleted(_) => self.dropped += 1,
                 _ => {}
             }
@@ -151,7 +153,11 @@ impl RoutingNodes {
 
     /// Takes out an index whose copies on nodes have all started, none of them moving: otherwise nothing
     /// is done and `false` returned. Else the nodes that lost a copy, once for each.
-    pub(crate) fn drop_index(&mut self, cluster: &Cluster, index: IndexIndex) -> Option<Vec<NodeIndex>> {
+    pub(crate) fn drop_index(
+        &mut self,
+        cluster: &Cluster,
+        index: IndexIndex,
+    ) -> Option<Vec<NodeIndex>> {
         let shards = 0..cluster.index(index).shards;
         let shards: Vec<ShardId> = shards.map(|shard| ShardId { index, shard }).collect();
         let is_at_rest = |shard: &ShardId| self.assigned_copies(*shard).all(ShardCopy::is_started);

@@ -11,7 +11,7 @@ use crate::balancer::{self, Kept};
 use crate::deciders::Deciders;
 use crate::engine::Engine;
 use crate::gateway::Fetch;
-use crate::model::{Cluster, Index, IndexIndex, ShardId, TableOrder};
+use crate::model::{Cluster, ClusterInfo, Index, IndexIndex, RoutingTable, ShardId, TableOrder};
 use crate::nodes::{Change, Changes, RoutingError, RoutingNodes};
 
 /// A cluster whose copies stay spread over the nodes from round to round.
@@ -80,7 +80,10 @@ impl Live {
     ///
     /// # Errors
     /// If the routing table contradicts itself afterwards, or has copies on nodes that are gone.
-    pub fn edit<T>(self, change: impl FnOnce(&mut Cluster) -> T) -> Result<(Self, T), RoutingError> {
+    pub fn edit<T>(
+        self,
+        change: impl FnOnce(&mut Cluster) -> T,
+    ) -> Result<(Self, T), RoutingError> {
         let mut cluster = self.cluster;
         let result = change(&mut cluster);
         cluster.routing.order = TableOrder::Kept;
@@ -174,6 +177,14 @@ impl Live {
         Ok(())
     }
 
+    /// Reads disks, sizes and paths anew; nothing is done where the cluster has never read any.
+    pub fn read_disks(&mut self, read: impl FnOnce(&mut ClusterInfo, &RoutingTable)) {
+        if let Some(info) = &mut self.cluster.info {
+            read(info, &self.cluster.routing);
+            self.deciders.read_disks(&self.cluster);
+        }
+    }
+
     /// Makes everything anew from the cluster.
     fn remake(&mut self) -> Result<(), RoutingError> {
         let cluster = std::mem::take(&mut self.cluster);
@@ -184,11 +195,7 @@ impl Live {
     }
 
     /// Writes a round back, and makes ready for the next one.
-    fn end_round(
-        &mut self,
-        expanded: bool,
-        pending_fetch: bool,
-    ) -> Result<Outcome, RoutingError> {
+    fn end_round(&mut self, expanded: bool, pending_fetch: bool) -> Result<Outcome, RoutingError> {
         let is_plain = |change: &Change| {
             matches!(
                 change,

@@ -12,10 +12,16 @@ use crate::service::{self, CopyId, FailedCopy, Outcome, Round};
 /// What may happen to a cluster.
 #[derive(Clone, Debug)]
 enum Step {
-    Reroute { after_nanos: i64 },
+    Reroute {
+        after_nanos: i64,
+    },
     Start(Vec<prop::sample::Index>),
     StartAll,
-    Create { shards: u32, replicas: u32, expands: bool },
+    Create {
+        shards: u32,
+        replicas: u32,
+        expands: bool,
+    },
     Delete(prop::sample::Index),
     Close(prop::sample::Index),
     Fail(prop::sample::Index),
@@ -121,7 +127,11 @@ impl Both {
                     self.start(&some);
                 }
             }
-            Step::Create { shards, replicas, expands } => {
+            Step::Create {
+                shards,
+                replicas,
+                expands,
+            } => {
                 let index = Index {
                     name: format!("new-{}", self.plain.indices.len()),
                     uuid: String::new(),
@@ -139,13 +149,13 @@ impl Both {
                 self.live().create_index(index, now).unwrap();
             }
             Step::Delete(which) => {
-                if let Some(index) = self.existing(which) {
+                if let Some(index) = self.existing(*which) {
                     service::delete_index(&mut self.plain, index);
                     self.live().delete_index(index).unwrap();
                 }
             }
             Step::Close(which) => {
-                if let Some(index) = self.existing(which) {
+                if let Some(index) = self.existing(*which) {
                     self.edit(|cluster| service::close_index(cluster, index, now));
                 }
             }
@@ -178,7 +188,7 @@ impl Both {
         self.stores.observe(&self.plain);
     }
 
-    fn existing(&self, which: &prop::sample::Index) -> Option<IndexIndex> {
+    fn existing(&self, which: prop::sample::Index) -> Option<IndexIndex> {
         let tables = self.plain.routing.tables();
         (!tables.is_empty()).then(|| which.get(tables).index)
     }

@@ -1,0 +1,333 @@
+//! What rounds take here, as CSV with the columns of `benches/shards/measure.sh`, on the same clusters.
+//!
+//! `cargo run --release -p shards --example speed -- BUDGET_S SHAPE...`, a shape is
+//! INDICESxPRIMARIESxCOPIES@NODES. Instead of a version:
+//!
+//! - `scan`: the engine that walks all copies of a node for each question, as 7.4.0 does (with `--scan`);
+//! - `cold`: from a cluster state to its decisions, with nothing known from before;
+//! - `warm`: after one change to a cluster that is kept ready.
+//!
+//! `reroute` has nothing to do (warm: after one copy has started, which is part of the time); `create` is
+//! the reroute that allocates a new index (warm: and the creation). The digest is that of the real
+//! server's allocation in `measure.sh`: equal digests, equal decisions.
+
+use shards::copy::{AllocationIndex, CopyState, ShardCopy, UNKNOWN_SIZE};
+use shards::engine::Engine;
+use shards::gateway::Stores;
+use shards::java::string_hash;
+use shards::model::{
+    Cluster, ClusterInfo, DiskUsage, Index, IndexIndex, IndexSettings, IndexState, IndexTable,
+    Node, NodeIndex, RoutingTable, ShardId, TableOrder, Version,
+};
+use shards::service::{self, CopyId, Live, Round};
+use std::process::ExitCode;
+use std::time::Instant;
+
+#[derive(Clone, Copy)]
+struct Shape {
+    indices: u32,
+    primaries: u32,
+    copies: u32,
+    nodes: u32,
+}
+
+impl Shape {
+    fn parse(text: &str) -> Option<Self> {
+        let numbers: Option<Vec<u32>> = text
+            .split(['x', '@'])
+            .map(|number| number.parse().ok().filter(|&number| number > 0))
+            .collect();
+        let &[indices, primaries, copies, nodes] = numbers?.as_slice() else {
+            return None;
+        };
+        Some(Self {
+            indices,
+            primaries,
+            copies,
+            nodes,
+        })
+    }
+
+    fn index(self, number: u32) -> Index {
+        let name = if number < self.indices {
+            format!("index-{number:07}")
+        } else {
+            "created".to_owned()
+        };
+        Index {
+            uuid: format!("uuid-{name}"),
+            name,
+            shards: self.primaries,
+            replicas: self.copies - 1,
+            state: IndexState::Open,
+            settings: IndexSettings {
+                creation_date: 1,
+                ..IndexSettings::default()
+            },
+            in_sync: Vec::new(),
+            resize_source: None,
+        }
+    }
+
+    /// The cluster of `Cluster.java`: copies on the nodes in turn, disks 40 % used, sizes and paths known.
+    fn cluster(self) -> Cluster {
+        let node = |at: u32| Node {
+            id: format!("node-{at}"),
+            name: format!("node-{at}"),
+            host: format!("node-{at}"),
+            host_address: format!("10.0.{}.{}", at >> 8, at & 255),
+            publish_address: format!("10.0.{}.{}", at >> 8, at & 255),
+            attributes: Vec::new(),
+            data: true,
+            version: Version::release(7, 4, 0),
+            present: true,
+        };
+        let mut info = ClusterInfo::default();
+        let path = info.path("/data/nodes/0");
+        let mut cluster = Cluster {
+            nodes: (0..self.nodes).map(node).collect(),
+            data_nodes: (0..self.nodes).map(NodeIndex).collect(),
+            ..Cluster::default()
+        };
+        for &node in &cluster.data_nodes {
+            let usage = DiskUsage {
+                path: Some(path),
+                total_bytes: 1 << 40,
+                free_bytes: (1 << 40) / 100 * 60,
+            };
+            info.least.insert(node, usage);
+            info.most.insert(node, usage);
+        }
+        let mut tables = Vec::new();
+        let mut turn = 0;
+        for number in 0..self.indices {
+            let mut index = self.index(number);
+            let number = IndexIndex(number);
+            let mut copies = Vec::new();
+            for shard in 0..self.primaries {
+                let shard = ShardId {
+                    index: number,
+                    shard,
+                };
+                let mut in_sync = Vec::new();
+                for copy in 0..self.copies {
+                    let allocation = AllocationIndex(cluster.next_allocation);
+                    cluster.next_allocation += 1;
+                    in_sync.push(allocation);
+                    let copy = ShardCopy {
+                        shard,
+                        node: Some(NodeIndex(turn % self.nodes)),
+                        relocating: None,
+                        allocation: Some(allocation),
+                        relocation: None,
+                        recovery: None,
+                        unassigned: None,
+                        expected_bytes: UNKNOWN_SIZE,
+                        state: CopyState::Started,
+                        primary: copy == 0,
+                    };
+                    turn += 1;
+                    info.set_size_bytes(shard, copy.primary, i64::from(1 + turn % 64) << 20);
+                    info.set_data_path(&copy, path);
+                    copies.push(copy);
+                }
+                index.in_sync.push(in_sync);
+            }
+            cluster.indices.push(index);
+            tables.push(IndexTable {
+                index: number,
+                copies,
+            });
+        }
+        cluster.routing = RoutingTable::new(tables, TableOrder::Kept);
+        cluster.info = Some(info);
+        cluster
+    }
+}
+
+/// Every copy in one number, as `Cluster.digest` of `Cluster.java` has it.
+fn digest(cluster: &Cluster) -> i32 {
+    let name = |node: Option<NodeIndex>| match node {
+        Some(node) => cluster.node(node).id.as_str(),
+        None => "null",
+    };
+    let mut lines: Vec<String> = cluster
+        .routing
+        .copies()
+        .map(|copy| {
+            let state = match copy.state {
+                CopyState::Unassigned => "UNASSIGNED",
+                CopyState::Initializing => "INITIALIZING",
+                CopyState::Started => "STARTED",
+                CopyState::Relocating => "RELOCATING",
+            };
+            format!(
+                "[{}][{}] {} {state} {} {}",
+                cluster.index(copy.shard.index).name,
+                copy.shard.shard,
+                copy.primary,
+                name(copy.node),
+                name(copy.relocating)
+            )
+        })
+        .collect();
+    lines.sort_unstable();
+    let hash = |hash: i32, line: &String| hash.wrapping_mul(31).wrapping_add(string_hash(line));
+    lines.iter().fold(1, hash)
+}
+
+/// Runs as long as the budget lasts; the times are what the closure says, milliseconds.
+fn times(budget_s: f64, mut run: impl FnMut() -> f64) -> Vec<f64> {
+    let mut times = Vec::new();
+    let began = Instant::now();
+    while times.len() < 3 || times.len() < 400 && began.elapsed().as_secs_f64() < budget_s {
+        times.push(run());
+    }
+    times
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    let began = Instant::now();
+    let result = work();
+    (began.elapsed().as_secs_f64() * 1e3, result)
+}
+
+struct Rows {
+    shape: Shape,
+    budget_s: f64,
+}
+
+impl Rows {
+    fn row(&self, how: &str, operation: &str, digest: i32, run: impl FnMut() -> f64) {
+        let all = times(self.budget_s, run);
+        let mut warm = all[all.len() / 2..].to_vec();
+        warm.sort_by(f64::total_cmp);
+        let Shape {
+            indices,
+            primaries,
+            copies,
+            nodes,
+        } = self.shape;
+        println!(
+            "{how},{operation},{nodes},{indices},0,{primaries},{},{},{:.4},{:.4},{:.4},{},{digest:08x}",
+            copies - 1,
+            indices * primaries * copies,
+            warm[warm.len() / 2],
+            warm[0],
+            warm[warm.len() - 1],
+            all.len(),
+        );
+    }
+
+    fn plain(&self, how: &str, engine: fn() -> Engine, cluster: &Cluster) {
+        let stores = Stores::default();
+        let round = Round {
+            engine,
+            ..Round::new(&stores, 0)
+        };
+        // A round without work leaves the cluster as it is.
+        let mut same = cluster.clone();
+        let found = digest(&same);
+        self.row(how, "reroute", found, || {
+            let (ms, outcome) = timed(|| service::reroute(&mut same, &round));
+            assert!(outcome.expect("a sound table").changes.is_empty());
+            ms
+        });
+        let mut created = cluster.clone();
+        service::create_index(&mut created, self.shape.index(self.shape.indices), 0);
+        let mut after = created.clone();
+        service::reroute(&mut after, &round).expect("a sound table");
+        self.row(how, "create", digest(&after), || {
+            let mut cluster = created.clone();
+            timed(|| service::reroute(&mut cluster, &round).expect("a sound table")).0
+        });
+    }
+
+    fn warm(&self, cluster: &Cluster) {
+        let stores = Stores::default();
+        let mut live = Live::new(cluster.clone()).expect("a sound table");
+        let index = self.shape.index(self.shape.indices);
+        live.reroute(&stores, 0).expect("a sound table");
+        let found = digest(live.cluster());
+        self.row("warm", "reroute", found, || {
+            let single = Index {
+                shards: 1,
+                replicas: 0,
+                ..index.clone()
+            };
+            let number = live.create_index(single, 0).expect("a sound table");
+            live.reroute(&stores, 0).expect("a sound table");
+            let copies = recovering(live.cluster(), number);
+            let (ms, outcome) = timed(|| {
+                live.start(&copies).expect("it recovers");
+                live.reroute(&stores, 0).expect("a sound table")
+            });
+            assert!(outcome.changes.is_empty());
+            live.delete_index(number).expect("a sound table");
+            ms
+        });
+        let mut live = Live::new(cluster.clone()).expect("a sound table");
+        let number = live.create_index(index.clone(), 0).expect("a sound table");
+        live.reroute(&stores, 0).expect("a sound table");
+        let found = digest(live.cluster());
+        live.start(&recovering(live.cluster(), number))
+            .expect("they recover");
+        live.delete_index(number).expect("a sound table");
+        self.row("warm", "create", found, || {
+            let (ms, number) = timed(|| {
+                let number = live.create_index(index.clone(), 0).expect("a sound table");
+                live.reroute(&stores, 0).expect("a sound table");
+                number
+            });
+            live.start(&recovering(live.cluster(), number))
+                .expect("they recover");
+            live.reroute(&stores, 0).expect("a sound table");
+            live.start(&recovering(live.cluster(), number))
+                .expect("they recover");
+            live.delete_index(number).expect("a sound table");
+            live.reroute(&stores, 0).expect("a sound table");
+            ms
+        });
+    }
+}
+
+fn recovering(cluster: &Cluster, index: IndexIndex) -> Vec<CopyId> {
+    let copies = cluster.routing.table(index).map(|table| &table.copies);
+    let recovering = copies.into_iter().flatten().filter_map(|copy| {
+        let allocation = copy.allocation.filter(|_| copy.is_initializing())?;
+        Some(CopyId {
+            shard: copy.shard,
+            allocation,
+        })
+    });
+    recovering.collect()
+}
+
+fn main() -> ExitCode {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let scan = arguments.iter().position(|word| word == "--scan");
+    if let Some(at) = scan {
+        arguments.remove(at);
+    }
+    let budget_s = arguments.first().and_then(|text| text.parse().ok());
+    let shapes: Option<Vec<Shape>> = arguments
+        .iter()
+        .skip(1)
+        .map(|text| Shape::parse(text))
+        .collect();
+    let (Some(budget_s), Some(shapes)) = (budget_s, shapes.filter(|shapes| !shapes.is_empty()))
+    else {
+        eprintln!("usage: speed [--scan] BUDGET_S INDICESxPRIMARIESxCOPIES@NODES...");
+        return ExitCode::from(2);
+    };
+    for shape in shapes {
+        let rows = Rows { shape, budget_s };
+        let cluster = shape.cluster();
+        if scan.is_some() {
+            rows.plain("scan", Engine::scan, &cluster);
+        }
+        rows.plain("cold", Engine::incremental, &cluster);
+        rows.warm(&cluster);
+    }
+    ExitCode::SUCCESS
+}
