@@ -34,6 +34,8 @@ struct Look {
     of_range: BTreeMap<i32, u32>,
     /// The most copies of an index that a node has had, or would have on average.
     most_of_index: f32,
+    /// By how much rounding may have made any of this too small.
+    slack: f32,
 }
 
 impl Look {
@@ -81,15 +83,9 @@ impl Balancer<'_, '_> {
 
     /// By what was found before, and a look at the indices whose copies have changed since.
     fn is_still_balanced(&mut self, look: &mut Look, changed: &BTreeSet<IndexIndex>) -> bool {
-        let range = |values: &mut dyn Iterator<Item = i32>| {
-            let (least, most) = values.fold((i32::MAX, i32::MIN), |(least, most), value| {
-                (least.min(value), most.max(value))
-            });
-            (least, most)
-        };
-        let (fewest, most) = range(&mut self.model.nodes().map(|node| self.model.count(node)));
+        let (fewest, most) = range(self.model.nodes().map(|node| self.model.count(node)));
         let nodes = self.model.nodes().zip(&look.counts);
-        let (fell, rose) = range(&mut nodes.map(|(node, before)| self.model.count(node) - before));
+        let (fell, rose) = range(nodes.map(|(node, before)| self.model.count(node) - before));
         let by_count = self.model.by_count();
         let drift = self.weights.of_copies(rose - fell);
         for &index in changed {
@@ -111,13 +107,17 @@ impl Balancer<'_, '_> {
             .last_key_value()
             .map_or(0, |(range, _)| *range);
         let by_ranges = self.weights.of_copies(most - fewest) + self.weights.of_index(widest_range);
-        // Both are sums of a few products in single precision, as the weights are whose difference they
-        // bound; the largest number that occurs on the way, and a dozen roundings of it.
-        let far =
-            |count: i32| self.weights.of_copies(count) - self.weights.of_copies(1) * self.average;
-        let largest = far(fewest).abs().max(far(most).abs()) + look.most_of_index + self.threshold;
-        let slack = largest * (16.0 * f32::EPSILON);
-        within(by_ranges.min(look.widest + drift) + slack, self.threshold)
+        look.slack = look.slack.max(self.slack(fewest, most, look.most_of_index));
+        let widest = by_ranges.min(look.widest + drift);
+        within(widest + look.slack, self.threshold)
+    }
+
+    /// More than what rounding can take off a spread: weights, and what bounds their differences, are sums
+    /// of a few products in single precision, no larger on the way than these.
+    fn slack(&self, fewest: i32, most: i32, most_of_index: f32) -> f32 {
+        let far = |count: i32| (super::float(count) - self.average).abs();
+        let largest = far(fewest).max(far(most)) + most_of_index + self.threshold;
+        largest * (16.0 * f32::EPSILON)
     }
 
     /// By a look at all indices.
@@ -133,6 +133,7 @@ impl Balancer<'_, '_> {
             ranges: vec![None; self.round.cluster.indices.len()],
             of_range: BTreeMap::new(),
             most_of_index: 0.0,
+            slack: 0.0,
         };
         let indices: Vec<IndexIndex> = self.routed().collect();
         for index in indices {
@@ -144,6 +145,8 @@ impl Balancer<'_, '_> {
             look.most_of_index = look.most_of_index.max(spread.most);
             look.set_range(index, Some(spread.range));
         }
+        let (fewest, most) = range(look.counts.iter().copied());
+        look.slack = self.slack(fewest, most, look.most_of_index);
         Some(look)
     }
 
@@ -172,4 +175,11 @@ impl Balancer<'_, '_> {
             most: super::float(most).max(self.average_of_index),
         }
     }
+}
+
+/// The least and the greatest.
+fn range(values: impl Iterator<Item = i32>) -> (i32, i32) {
+    values.fold((i32::MAX, i32::MIN), |(least, most), value| {
+        (least.min(value), most.max(value))
+    })
 }
