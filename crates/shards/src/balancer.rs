@@ -25,15 +25,15 @@ use spread::Spreads;
 
 /// Allocates what is unassigned, moves what cannot stay, balances the rest (`allocate`).
 pub fn allocate(allocation: &mut Allocation<'_>) {
-    if allocation.nodes.order().is_empty() {
-        return;
-    }
     let kept = Kept::new(allocation);
     allocate_with(allocation, kept);
 }
 
 /// As [`allocate`], with what the balancer knew after the round before; what it knows after this one.
 pub(crate) fn allocate_with(allocation: &mut Allocation<'_>, kept: Kept) -> Kept {
+    if allocation.nodes.order().is_empty() {
+        return kept;
+    }
     let mut balancer = Balancer::with(allocation, kept);
     balancer.allocate_unassigned();
     balancer.move_copies();

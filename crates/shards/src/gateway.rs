@@ -5,7 +5,7 @@ mod primary;
 mod replica;
 mod stores;
 
-pub use stores::Stores;
+pub use stores::{OnDiskChange, Stores};
 
 use crate::copy::{AllocationIndex, AllocationStatus, ShardCopy};
 use crate::java::string_compare;

@@ -9,7 +9,7 @@ mod rounds;
 pub use commands::{move_copy, retry_failed};
 pub use indices::{close_index, create_index, delete_index, open_index, set_replicas};
 pub use live::Live;
-pub use rounds::{fail, nodes_changed, reroute, start};
+pub use rounds::{cannot_remain, fail, nodes_changed, reroute, start};
 
 use std::collections::HashMap;
 

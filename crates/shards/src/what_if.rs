@@ -4,12 +4,14 @@
 //! recoveries take is not known here: the number of rounds says how often the cluster has to wait for
 //! them, not how long.
 
+use std::collections::HashMap;
+
 use crate::copy::{CopyState, ShardCopy};
 use crate::deciders::simple_match;
-use crate::gateway::Stores;
+use crate::gateway::{OnDiskChange, Stores};
 use crate::model::{
-    Cluster, ClusterInfo, DiskUsage, IndexIndex, IndexState, Node, NodeIndex, Settings, Version,
-    Watermark,
+    Cluster, ClusterInfo, DiskUsage, IndexIndex, IndexState, Node, NodeIndex, RoutingTable,
+    Settings, ShardId, Version, Watermark,
 };
 use crate::nodes::{Change, RoutingError};
 use crate::service::{self, CopyId, Live, Outcome, Round};
@@ -214,9 +216,16 @@ pub fn run(
     let mut live = Live::new(std::mem::take(cluster))?;
     let mut waited = false;
     let mut is_first = true;
-    while course.rounds < rounds_max {
+    loop {
         // What recovered when the state was read starts first, too.
         let started = start_all(&mut live, stores, std::mem::take(&mut is_first))?;
+        if course.rounds >= rounds_max {
+            // A round more would tell whether it is at rest; it is not made.
+            let mut next = live.cluster().clone();
+            let outcome = service::reroute(&mut next, &Round::new(stores, now_nanos))?;
+            course.quiet = !outcome.changes.iter().any(begins);
+            break;
+        }
         let outcome = live.reroute(stores, now_nanos)?;
         course.note(live.cluster(), &outcome);
         let began = outcome.changes.iter().any(begins);
@@ -263,86 +272,94 @@ impl Course {
     }
 
     fn bytes(&mut self, cluster: &Cluster, copy: &ShardCopy) -> u64 {
-        let bytes = size(cluster, copy).and_then(|bytes| u64::try_from(bytes).ok());
+        let bytes =
+            size(cluster, copy.shard, copy.primary).and_then(|bytes| u64::try_from(bytes).ok());
         self.of_unknown_size += u64::from(bytes.is_none());
         bytes.unwrap_or(0)
     }
 }
 
 /// The size of a copy; that of the primary where the replica's is not known, and the other way round.
-fn size(cluster: &Cluster, copy: &ShardCopy) -> Option<i64> {
+fn size(cluster: &Cluster, shard: ShardId, primary: bool) -> Option<i64> {
     let info = cluster.info.as_ref()?;
-    let own = info.size_bytes(copy.shard, copy.primary);
-    own.or_else(|| info.size_bytes(copy.shard, !copy.primary))
+    let own = info.size_bytes(shard, primary);
+    own.or_else(|| info.size_bytes(shard, !primary))
 }
-
-/// A copy that arrives somewhere: its size, where to, and the copy that it moves from, if it does.
-type Arrival = (i64, NodeIndex, Option<ShardCopy>);
 
 /// Everything that recovers has started, and disks are read; whether anything has. At first the paths of
 /// all copies are read, later those of what has started.
 fn start_all(live: &mut Live, stores: &mut Stores, is_first: bool) -> Result<bool, RoutingError> {
     let mut starting = Vec::new();
-    let mut arrivals: Vec<Arrival> = Vec::new();
     for copy in live.cluster().routing.copies() {
-        let target = match copy.state {
-            CopyState::Relocating => copy.relocation_target(),
-            CopyState::Initializing => *copy,
-            CopyState::Unassigned | CopyState::Started => continue,
-        };
-        let (Some(allocation), Some(to)) = (target.allocation, target.node) else {
-            continue;
+        let allocation = match copy.state {
+            CopyState::Relocating => copy.relocation,
+            CopyState::Initializing => copy.allocation,
+            CopyState::Unassigned | CopyState::Started => None,
         };
         let shard = copy.shard;
-        starting.push(CopyId { shard, allocation });
-        // A primary that recovers from disk takes no space that was not taken.
-        let takes_space = copy.is_relocating() || !copy.primary;
-        if let Some(bytes) = size(live.cluster(), copy).filter(|_| takes_space) {
-            arrivals.push((bytes, to, copy.is_relocating().then_some(*copy)));
-        }
+        starting.extend(allocation.map(|allocation| CopyId { shard, allocation }));
     }
+    let mut on_disk = Vec::new();
     if !starting.is_empty() {
-        let outcome = live.start(&starting)?;
-        let changed = outcome.changes.iter().map(Change::shard);
-        stores.observe_shards(live.cluster(), changed);
+        let before: HashMap<(ShardId, NodeIndex), ShardCopy> = starting
+            .iter()
+            .flat_map(|copy| group(&live.cluster().routing, copy.shard))
+            .filter_map(|copy| Some(((copy.shard, copy.node?), *copy)))
+            .collect();
+        live.start(&starting)?;
+        let mut shards: Vec<ShardId> = starting.iter().map(|copy| copy.shard).collect();
+        shards.sort_unstable();
+        shards.dedup();
+        let changes = stores.observe_shards(live.cluster(), shards.into_iter());
+        on_disk.extend(changes.into_iter().filter_map(|change| {
+            let bytes = size(live.cluster(), change.shard, false)?;
+            Some((
+                change,
+                bytes,
+                before.get(&(change.shard, change.node)).copied(),
+            ))
+        }));
     }
     if is_first {
         live.read_disks(|info, table| {
-            read_disks(info, &arrivals);
+            read_disks(info, &on_disk);
             read_paths(info, table.copies());
         });
     } else if !starting.is_empty() {
         live.read_disks(|info, table| {
-            read_disks(info, &arrivals);
-            for CopyId { shard, .. } in &starting {
-                let table = table.table(shard.index);
-                read_paths(
-                    info,
-                    table.map_or(&[][..], |table| table.group(shard.shard)),
-                );
+            read_disks(info, &on_disk);
+            for copy in &starting {
+                read_paths(info, group(table, copy.shard));
             }
         });
     }
     Ok(!starting.is_empty())
 }
 
-/// Disks as the next reading would find them.
-fn read_disks(info: &mut ClusterInfo, arrivals: &[Arrival]) {
-    for (bytes, to, from) in arrivals {
+fn group(table: &RoutingTable, shard: ShardId) -> &[ShardCopy] {
+    let table = table.table(shard.index);
+    table.map_or(&[], |table| table.group(shard.shard))
+}
+
+/// Disks as the next reading would find them: with what came, which takes so many bytes, and without what
+/// went, of which the copy tells where it lay.
+fn read_disks(info: &mut ClusterInfo, changes: &[(OnDiskChange, i64, Option<ShardCopy>)]) {
+    for (change, bytes, copy) in changes {
         // New copies come to the path with the most space.
-        let path = info.most.get(to).and_then(|usage| usage.path);
+        let path = if change.came {
+            info.most.get(&change.node).and_then(|usage| usage.path)
+        } else {
+            copy.and_then(|copy| info.data_path(&copy))
+        };
         for usages in [&mut info.least, &mut info.most] {
-            if let Some(usage) = usages.get_mut(to).filter(|usage| usage.path == path) {
-                usage.free_bytes = usage.free_bytes.saturating_sub(*bytes);
-            }
-        }
-        let Some(copy) = from else { continue };
-        let Some(node) = copy.node else { continue };
-        let left = info.data_path(copy);
-        for usages in [&mut info.least, &mut info.most] {
-            let same = |usage: &&mut DiskUsage| left.is_none() || usage.path == left;
-            if let Some(usage) = usages.get_mut(&node).filter(same) {
-                usage.free_bytes = usage.free_bytes.saturating_add(*bytes);
+            let same =
+                |usage: &&mut DiskUsage| usage.path == path || (path.is_none() && !change.came);
+            if let Some(usage) = usages.get_mut(&change.node).filter(same) {
+                usage.free_bytes = if change.came {
+                    usage.free_bytes.saturating_sub(*bytes)
+                } else {
+                    usage.free_bytes.saturating_add(*bytes)
+                };
             }
         }
     }
@@ -417,7 +434,8 @@ pub fn picture(cluster: &Cluster) -> Picture {
     let mut loads = vec![(0, 0); cluster.nodes.len()];
     for copy in cluster.routing.copies() {
         picture.routed += 1;
-        let bytes = size(cluster, copy).and_then(|bytes| u64::try_from(bytes).ok());
+        let bytes =
+            size(cluster, copy.shard, copy.primary).and_then(|bytes| u64::try_from(bytes).ok());
         for node in [copy.node, copy.relocating].into_iter().flatten() {
             let (copies, sum) = &mut loads[node.at()];
             *copies += 1;

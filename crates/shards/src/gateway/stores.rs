@@ -14,6 +14,17 @@ struct OnDisk {
     primary: bool,
 }
 
+/// A copy that came to a node's disk, or went from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnDiskChange {
+    /// The shard.
+    pub shard: ShardId,
+    /// The node.
+    pub node: NodeIndex,
+    /// Whether it came.
+    pub came: bool,
+}
+
 /// What nodes have on disk, as far as it follows from where copies were active: it stays on a node that
 /// leaves, and goes once all copies of the shard are started elsewhere (`IndicesStore`).
 ///
@@ -41,17 +52,38 @@ impl Stores {
         }
     }
 
-    /// As [`Stores::observe`], where no node came or went and only copies of these shards have changed.
-    pub fn observe_shards(&mut self, cluster: &Cluster, shards: impl Iterator<Item = ShardId>) {
+    /// As [`Stores::observe`], where no node came or went and only copies of these shards have changed;
+    /// what came to a disk with that, and what went from one.
+    pub fn observe_shards(
+        &mut self,
+        cluster: &Cluster,
+        shards: impl Iterator<Item = ShardId>,
+    ) -> Vec<OnDiskChange> {
+        let mut changes = Vec::new();
         for shard in shards {
-            let group = cluster
-                .routing
-                .table(shard.index)
-                .map(|table| table.group(shard.shard));
-            if let Some(group) = group.filter(|group| !group.is_empty()) {
-                self.observe_shard(group);
+            let table = cluster.routing.table(shard.index);
+            let group = table.map_or(&[][..], |table| table.group(shard.shard));
+            if group.is_empty() {
+                continue;
             }
+            let nodes = |stores: &Self| -> Vec<NodeIndex> {
+                let known = stores.shards.get(&shard).into_iter().flatten();
+                known.map(|known| known.node).collect()
+            };
+            let before = nodes(self);
+            self.observe_shard(group);
+            let after = nodes(self);
+            let change = |node: &NodeIndex, came| OnDiskChange {
+                shard,
+                node: *node,
+                came,
+            };
+            let gone = before.iter().filter(|node| !after.contains(node));
+            changes.extend(gone.map(|node| change(node, false)));
+            let new = after.iter().filter(|node| !before.contains(node));
+            changes.extend(new.map(|node| change(node, true)));
         }
+        changes
     }
 
     fn observe_shard(&mut self, group: &[ShardCopy]) {

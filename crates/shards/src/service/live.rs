@@ -31,6 +31,8 @@ pub struct Live {
     kept: Option<Kept>,
     /// Whether replicas may have to expand or shrink with the number of nodes.
     expansion_is_due: bool,
+    /// Whether the copies of each shard are listed by the places of their nodes, as after a round.
+    is_listed: bool,
 }
 
 impl Live {
@@ -44,7 +46,9 @@ impl Live {
         let nodes = RoutingNodes::new(&cluster)?;
         all_live(&cluster, &nodes)?;
         metadata::apply(&mut cluster, &nodes);
-        Self::ready(cluster)
+        let mut live = Self::ready(cluster)?;
+        live.is_listed = true;
+        Ok(live)
     }
 
     fn ready(cluster: Cluster) -> Result<Self, RoutingError> {
@@ -59,6 +63,7 @@ impl Live {
         Ok(Self {
             kept: Some(kept),
             expansion_is_due: true,
+            is_listed: false,
             cluster,
             nodes,
             ranks,
@@ -123,6 +128,7 @@ impl Live {
     /// # Errors
     /// If one of them is not there, does not recover, or is named twice; nothing is changed then.
     pub fn start(&mut self, copies: &[CopyId]) -> Result<Outcome, RoutingError> {
+        self.nodes.order_unassigned(&self.cluster);
         start_on(&self.cluster, &mut self.nodes, copies)?;
         self.end_round(false, false)
     }
@@ -188,9 +194,10 @@ impl Live {
     /// Makes everything anew from the cluster.
     fn remake(&mut self) -> Result<(), RoutingError> {
         let cluster = std::mem::take(&mut self.cluster);
-        let expansion_is_due = self.expansion_is_due;
+        let (expansion_is_due, is_listed) = (self.expansion_is_due, self.is_listed);
         *self = Self::ready(cluster)?;
         self.expansion_is_due = expansion_is_due;
+        self.is_listed = is_listed;
         Ok(())
     }
 
@@ -206,11 +213,14 @@ impl Live {
                     | Change::UnassignedUpdated(_)
             )
         };
-        if !self.nodes.changes().log().iter().all(is_plain) || self.nodes.is_sparse() {
-            // What failed, or begins anew, changes more than is told.
+        let writes = self.nodes.changes().any() || expanded;
+        let is_told = self.nodes.changes().log().iter().all(is_plain);
+        if writes && !(is_told && self.is_listed && !self.nodes.is_sparse()) {
+            // What failed, or begins anew, changes more than is told; or all shards are to be listed anew.
             let changes = self.nodes.changes().log().to_vec();
             metadata::apply(&mut self.cluster, &self.nodes);
             self.remake()?;
+            self.is_listed = true;
             return Ok(Outcome {
                 changes,
                 pending_fetch,
@@ -220,15 +230,15 @@ impl Live {
             sums.end_round(&self.nodes);
         }
         let changes = self.nodes.end_round(&self.ranks);
-        self.write_back(&changes, expanded);
+        self.write_back(&changes, writes);
         Ok(Outcome {
             changes: changes.into_log(),
             pending_fetch,
         })
     }
 
-    fn write_back(&mut self, changes: &Changes, expanded: bool) {
-        if changes.any() || expanded {
+    fn write_back(&mut self, changes: &Changes, writes: bool) {
+        if writes {
             // Of what stays unassigned, the round may have changed the order.
             let mut unassigned = self.nodes.unassigned_by_shard();
             let several = unassigned.iter().filter(|(_, copies)| copies.len() > 1);

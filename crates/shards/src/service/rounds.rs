@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use super::{Allocation, CopyId, FailedCopy, Outcome, Round, indices, metadata};
-use crate::copy::{Reason, UnassignedInfo};
-use crate::deciders::Deciders;
+use crate::copy::{Reason, ShardCopy, UnassignedInfo};
+use crate::deciders::{Deciders, Silent, Verdict};
+use crate::engine::Engine;
 use crate::gateway::Fetch;
 use crate::model::{Cluster, NodeIndex, ShardId};
 use crate::nodes::{CopyIndex, RoutingError, RoutingNodes};
@@ -220,6 +221,27 @@ pub(super) fn allocate_existing(allocation: &mut Allocation<'_>, fetch: &dyn Fet
         remove_delay_markers(allocation);
         gateway::allocate_unassigned(allocation, fetch);
     }
+}
+
+/// Started copies that a decider says cannot remain where they are. After a round these are the copies
+/// that no node takes, now or ever.
+///
+/// # Errors
+/// If the cluster's routing table contradicts itself, or has copies on nodes that are gone.
+pub fn cannot_remain(cluster: &Cluster, now_nanos: i64) -> Result<Vec<ShardCopy>, RoutingError> {
+    let mut nodes = RoutingNodes::new(cluster)?;
+    all_live(cluster, &nodes)?;
+    let deciders = Deciders::new(cluster, &nodes, Engine::incremental());
+    let round = Allocation::new(cluster, &mut nodes, &deciders, now_nanos);
+    if round.all_can_remain() {
+        return Ok(Vec::new());
+    }
+    let started = cluster.routing.copies().filter(|copy| copy.is_started());
+    let leaves = |copy: &&ShardCopy| {
+        copy.node
+            .is_some_and(|node| round.can_remain(copy, node, &mut Silent) == Verdict::No)
+    };
+    Ok(started.filter(leaves).copied().collect())
 }
 
 /// Copies that have waited long enough for their node wait no more (`removeDelayMarkers`).

@@ -1,6 +1,6 @@
 use super::{
-    CopyId, FailedCopy, Outcome, Round, close_index, create_index, delete_index, fail, move_copy,
-    nodes_changed, open_index, reroute, retry_failed, set_replicas, start,
+    CopyId, FailedCopy, Outcome, Round, cannot_remain, close_index, create_index, delete_index,
+    fail, move_copy, nodes_changed, open_index, reroute, retry_failed, set_replicas, start,
 };
 use crate::copy::{
     AllocationIndex, AllocationStatus, FORCED_ALLOCATION, Reason, RecoverySource, ShardCopy,
@@ -80,6 +80,20 @@ fn a_reroute_with_nothing_to_do_changes_nothing() {
     assert_eq!(outcome, Outcome::default());
     assert_eq!(cluster.routing.tables(), before.routing.tables());
     assert_eq!(cluster.indices, before.indices);
+}
+
+#[test]
+fn what_has_to_leave_and_cannot_is_told() {
+    let mut cluster = cluster(2, &["Ps0 Rs1", "Ps1 Rs0"]);
+    assert_eq!(cannot_remain(&cluster, 0), Ok(Vec::new()));
+    // The other node has a copy of each shard already.
+    cluster.settings.exclude.add("_name", "n1");
+    let outcome = again(&mut cluster, &Stores::default(), 0);
+    assert_eq!(outcome, Outcome::default());
+    let stuck = cannot_remain(&cluster, 0).unwrap();
+    let places: Vec<_> = stuck.iter().map(|copy| (copy.shard, copy.node)).collect();
+    let there = Some(NodeIndex(1));
+    assert_eq!(places, [(ONE, there), (shard(1, 0), there)]);
 }
 
 #[test]

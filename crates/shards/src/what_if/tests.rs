@@ -201,6 +201,51 @@ fn rounds_are_bounded() {
 }
 
 #[test]
+fn the_last_round_allowed_may_be_the_last_needed() {
+    let emptied = |rounds_max| {
+        let mut cluster = cluster(3, 12);
+        cluster.settings.exclude.add("_name", "node-0");
+        let mut stores = Stores::of(&cluster);
+        run(&mut cluster, &mut stores, 0, rounds_max).unwrap()
+    };
+    let needed = emptied(10_000).rounds;
+    assert!(emptied(needed).quiet);
+    assert!(!emptied(needed - 1).quiet);
+}
+
+#[test]
+fn closing_takes_no_space() {
+    // All copies are allocated anew, where their files are: what is on the disks stays.
+    let mut cluster = cluster(3, 12);
+    let before = cluster.info.clone().unwrap();
+    let mut stores = Stores::of(&cluster);
+    close(&mut cluster, "*", 0).unwrap();
+    let course = run(&mut cluster, &mut stores, 0, 10_000).unwrap();
+    assert!(course.quiet);
+    assert_eq!(course.primaries_recovered, 12);
+    let after = cluster.info.unwrap();
+    assert_eq!(after.least, before.least);
+    assert_eq!(after.most, before.most);
+}
+
+#[test]
+fn what_moves_takes_space_where_it_goes_and_frees_it_where_it_was() {
+    let mut cluster = cluster(3, 12);
+    cluster.settings.exclude.add("_name", "node-0");
+    let free = |cluster: &Cluster| {
+        let info = cluster.info.as_ref().unwrap();
+        (0..3)
+            .map(|at| info.least[&NodeIndex(at)].free_bytes)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(free(&cluster), [52 * GIB; 3]);
+    let course = run_on(&mut cluster);
+    // Eight copies lay on the node: four each go to the two others.
+    assert_eq!((course.moved, course.moved_bytes), (8, 8 << 30));
+    assert_eq!(free(&cluster), [60 * GIB, 48 * GIB, 48 * GIB]);
+}
+
+#[test]
 fn levels_by_watermark() {
     let settings = Settings::default();
     let at = |free_bytes| {

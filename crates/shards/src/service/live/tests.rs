@@ -5,7 +5,7 @@ use crate::copy::{CopyState, ShardCopy};
 use crate::engine::Engine;
 use crate::engine::tests::clusters;
 use crate::gateway::Stores;
-use crate::model::{Cluster, Index, IndexIndex, IndexSettings, IndexState};
+use crate::model::{Cluster, Index, IndexIndex, IndexSettings, IndexState, Node};
 use crate::nodes::RoutingNodes;
 use crate::service::{self, CopyId, FailedCopy, Outcome, Round};
 
@@ -25,6 +25,8 @@ enum Step {
     Delete(prop::sample::Index),
     Close(prop::sample::Index),
     Fail(prop::sample::Index),
+    Leave(prop::sample::Index),
+    Join,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -41,6 +43,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => any_of().prop_map(Step::Delete),
         1 => any_of().prop_map(Step::Close),
         1 => any_of().prop_map(Step::Fail),
+        1 => any_of().prop_map(Step::Leave),
+        1 => Just(Step::Join),
     ];
     prop::collection::vec(step, 1..24)
 }
@@ -184,8 +188,39 @@ impl Both {
                     service::fail(cluster, &[failed], &[], &round).unwrap();
                 });
             }
+            Step::Leave(_) if self.plain.data_nodes.is_empty() => {}
+            Step::Leave(which) => {
+                let at = which.get(&self.plain.data_nodes).at();
+                self.change_nodes(|cluster| cluster.nodes[at].present = false);
+            }
+            Step::Join => self.change_nodes(|cluster| {
+                let away = cluster.nodes.iter().position(|node| !node.present);
+                let at = away.unwrap_or_else(|| {
+                    let node = Node {
+                        id: format!("joined-{}", cluster.nodes.len()),
+                        ..cluster.nodes[0].clone()
+                    };
+                    cluster.nodes.push(node);
+                    cluster.nodes.len() - 1
+                });
+                cluster.nodes[at].present = true;
+            }),
         }
         self.stores.observe(&self.plain);
+    }
+
+    fn change_nodes(&mut self, change: impl Fn(&mut Cluster)) {
+        let (stores, now_nanos) = (self.stores.clone(), self.now_nanos);
+        self.edit(|cluster| {
+            change(cluster);
+            cluster.settle_nodes();
+            let round = Round {
+                fetch: &stores,
+                now_nanos,
+                engine: Engine::scan,
+            };
+            service::nodes_changed(cluster, false, &round).unwrap();
+        });
     }
 
     fn existing(&self, which: prop::sample::Index) -> Option<IndexIndex> {
@@ -208,8 +243,8 @@ impl Both {
         assert_eq!(ours.next_allocation, plain.next_allocation);
         // What is kept is what would be made anew.
         let fresh = RoutingNodes::new(plain).unwrap();
-        live.nodes.order_unassigned(plain);
         let mut kept = live.nodes.clone();
+        kept.order_unassigned(plain);
         kept.put_in_order(plain);
         assert_eq!(kept.written(), fresh.written());
     }
