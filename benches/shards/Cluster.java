@@ -7,13 +7,15 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Proxy;
 
 /**
  * A made-up cluster, all copies started, and the master's own allocation service for it, of whichever server version
  * is on the class path. Disks are 40 % used; copies lie on the data nodes in turn; copies have sizes and paths, so that
- * the disk decider has something to ask.
+ * the disk decider has something to ask. What nodes would answer the gateway is at hand.
  */
 final class Cluster {
     private static final Class<?> META = Reflect.type("cluster.metadata.Metadata", "cluster.metadata.MetaData");
@@ -30,22 +32,48 @@ final class Cluster {
     final int indices;
     final int primaries;
     final int replicas;
+    /** Data nodes, the warm ones among them. */
     final int nodes;
+    /** Nodes that hold the closed indices, and nothing else; 0: those lie on the same nodes as all others. */
+    final int warm;
     final int closed;
+    /** Whether the closed indices are in the routing table. */
+    final boolean hasClosedInTable;
     private final Map<Object, Object> sizes = new HashMap<>();
     private final Map<Object, Object> paths = new HashMap<>();
     private final Map<Object, Object> disks = new HashMap<>();
+    private final Object gateway = gateway();
     private final Object service;
     private Object info;
     /** The cluster state, as each operation finds it. */
     final Object state;
 
-    Cluster(int indices, int primaries, int replicas, int nodes, int closed) throws Exception {
+    /**
+     * INDICESxPRIMARIESxCOPIES@NODES[+WARM][-CLOSED[out]]: so many nodes more that hold the closed indices, by an
+     * index-level filter; so many closed indices; "out": these are not in the routing table, whatever the version.
+     */
+    private static final Pattern SHAPE = Pattern.compile("(\\d+)x(\\d+)x(\\d+)@(\\d+)(?:\\+(\\d+))?(?:-(\\d+)(out)?)?");
+
+    static Cluster of(String shape) throws Exception {
+        Matcher parts = SHAPE.matcher(shape);
+        if (!parts.matches()) {
+            throw new IllegalArgumentException("expected INDICESxPRIMARIESxCOPIES@NODES[+WARM][-CLOSED[out]], found " + shape);
+        }
+        int[] numbers = new int[7];
+        for (int i = 1; i < numbers.length; i++) {
+            numbers[i] = parts.group(i) == null ? 0 : Integer.parseInt(parts.group(i));
+        }
+        return new Cluster(numbers[1], numbers[2], numbers[3] - 1, numbers[4], numbers[5], numbers[6], parts.group(7) == null && keepsClosed());
+    }
+
+    private Cluster(int indices, int primaries, int replicas, int others, int warm, int closed, boolean hasClosedInTable) throws Exception {
         this.indices = indices;
         this.primaries = primaries;
         this.replicas = replicas;
-        this.nodes = nodes;
+        this.nodes = others + warm;
+        this.warm = warm;
         this.closed = closed;
+        this.hasClosedInTable = hasClosedInTable;
         state = initialState();
         info = info();
         service = service(settings());
@@ -53,7 +81,7 @@ final class Cluster {
 
     /** Copies that the routing table of this version holds. */
     int routed() {
-        int open = keepsClosed() ? indices : indices - closed;
+        int open = hasClosedInTable ? indices : indices - closed;
         return open * primaries * (1 + replicas);
     }
 
@@ -61,6 +89,11 @@ final class Cluster {
     static boolean keepsClosed() {
         return Arrays.stream(Reflect.type("cluster.routing.RoutingTable$Builder").getMethods())
             .anyMatch(method -> method.getName().equals("addAsFromOpenToClose"));
+    }
+
+    /** Whether the reroute after copies have started is a task of its own: from 7.4 on. */
+    static boolean reroutesAfterStart() {
+        return Reflect.hasType("cluster.routing.BatchedRerouteService");
     }
 
     // ---- operations: from one state to the next, as the master's cluster-state task makes it ----
@@ -86,8 +119,94 @@ final class Cluster {
         return with(from, meta, Reflect.call(tableBuilder(from), "remove", name(indices - 1)));
     }
 
-    /** All copies that initialize have started; without the reroute that follows. */
+    /** With the last index closed, as MetaDataIndexStateService leaves it before its reroute. */
+    Object closed(Object from) {
+        Object meta = withLast(from, true);
+        Object table = tableBuilder(from);
+        return with(from, meta, keepsClosed() ? Reflect.call(table, "addAsFromOpenToClose", Reflect.call(meta, "get", last()))
+            : Reflect.call(table, "remove", last()));
+    }
+
+    /** With the last index, which is closed, opened, as MetaDataIndexStateService leaves it before its reroute. */
+    Object opened(Object from) {
+        Object meta = withLast(from, false);
+        return with(from, meta, Reflect.call(tableBuilder(from), "addAsFromCloseToOpen", Reflect.call(meta, "get", last())));
+    }
+
+    private String last() {
+        return name(indices - 1);
+    }
+
+    private Object withLast(Object from, boolean isClosed) {
+        Object meta = metaBuilder(from);
+        Object old = Reflect.call(meta, "get", last());
+        Object settings = Reflect.call(Reflect.callStatic(SETTINGS, "builder"), "put", Reflect.call(old, "getSettings"));
+        Reflect.call(settings, "put", "index.verified_before_close", "" + isClosed);
+        Object index = Reflect.call(Reflect.callStatic(INDEX_META, "builder", old), "state", Reflect.constant(STATE, isClosed ? "CLOSE" : "OPEN"));
+        return Reflect.call(meta, "put", Reflect.call(Reflect.call(index, "settings", Reflect.call(settings, "build")), "build"), true);
+    }
+
+    /** From now on the gateway may ask nodes what they hold of the last index; they do not answer yet. */
+    Map<Object, Object> ask() {
+        Map<Object, Object> asked = new HashMap<>();
+        Class<?> fetch = Reflect.type("gateway.GatewayAllocator$InternalAsyncFetch");
+        Object nobody = answer(Reflect.type("gateway.AsyncShardFetch$Lister"), null);
+        Object index = Reflect.make(INDEX, last(), "uuid-" + last());
+        for (int shard = 0; shard < primaries; shard++) {
+            Object id = Reflect.make(SHARD_ID, index, shard);
+            Object asking = fetch.getDeclaredConstructors()[0].getParameterCount() == 6
+                ? Reflect.make(fetch, gateway, logger(), "shard_started", id, "", nobody)
+                : Reflect.make(fetch, gateway, logger(), "shard_started", id, nobody);
+            asked.put(id, asking);
+        }
+        Map<Object, Object> all = Reflect.get(Reflect.type("gateway.GatewayAllocator"), gateway, "asyncFetchStarted");
+        all.clear();
+        all.putAll(asked);
+        return asked;
+    }
+
+    /** All nodes answer what they hold of the last index: the copies that were on them in an earlier state. */
+    void answered(Map<Object, Object> asked, Object earlier) {
+        Class<?> response = Reflect.type("gateway.TransportNodesListGatewayStartedShards$NodeGatewayStartedShards");
+        Class<?> fetch = Reflect.type("gateway.AsyncShardFetch");
+        Object nodes = Reflect.call(earlier, "nodes");
+        asked.forEach((id, asking) -> {
+            Map<String, Object> held = new HashMap<>();
+            Object table = Reflect.call(Reflect.call(earlier, "routingTable"), "shardRoutingTable", id);
+            for (Object copy : (Iterable<?>) table) {
+                held.put((String) Reflect.call(copy, "currentNodeId"), copy);
+            }
+            Map<String, Object> entries = Reflect.get(fetch, asking, "cache");
+            if (entries.size() != this.nodes) {
+                throw new IllegalStateException("the gateway asked " + entries.size() + " of " + this.nodes + " nodes for " + id);
+            }
+            entries.forEach((node, entry) -> {
+                Object copy = held.get(node);
+                String allocation = copy == null ? null : (String) Reflect.call(Reflect.call(copy, "allocationId"), "getId");
+                boolean isPrimary = copy != null && (boolean) Reflect.call(copy, "primary");
+                Reflect.call(entry, "doneFetching", Reflect.make(response, Reflect.call(nodes, "get", node), allocation, isPrimary));
+            });
+            if (Reflect.hasField(fetch, "fetchingCount")) {
+                Reflect.set(fetch, asking, "fetchingCount", 0);
+            }
+        });
+    }
+
+    /** Copies that no node has. */
+    static int unassigned(Object state) {
+        return (int) Reflect.call(Reflect.call(Reflect.call(state, "getRoutingNodes"), "unassigned"), "size");
+    }
+
+    /** All copies that initialize have started; without the reroute that follows from 7.4 on. */
     Object started(Object from) {
+        return started(from, initializing(from));
+    }
+
+    Object started(Object from, List<Object> copies) {
+        return Reflect.call(service, "applyStartedShards", from, copies);
+    }
+
+    static List<Object> initializing(Object from) {
         List<Object> initializing = new ArrayList<>();
         Object routing = Reflect.call(from, "getRoutingNodes");
         for (Object node : (Iterable<?>) routing) {
@@ -97,7 +216,7 @@ final class Cluster {
                 }
             }
         }
-        return Reflect.call(service, "applyStartedShards", from, initializing);
+        return initializing;
     }
 
     // ---- states ----
@@ -128,22 +247,24 @@ final class Cluster {
         Object meta = Reflect.callStatic(META, "builder");
         Object table = Reflect.callStatic(TABLE, "builder");
         int turn = 0;
+        int warmTurn = 0;
         for (int i = 0; i < indices; i++) {
             Object index = Reflect.make(INDEX, name(i), "uuid-" + name(i));
             Object copies = Reflect.callStatic(INDEX_TABLE, "builder", index);
             Map<Integer, Set<String>> inSync = new HashMap<>();
+            boolean isClosed = i < closed;
             for (int shard = 0; shard < primaries; shard++) {
                 Object id = Reflect.make(SHARD_ID, index, shard);
                 for (int copy = 0; copy <= replicas; copy++) {
-                    Object started = startedCopy(id, copy == 0, "node-" + turn++ % nodes);
+                    int node = isClosed && warm > 0 ? nodes - warm + warmTurn++ % warm : turn++ % (nodes - warm);
+                    Object started = startedCopy(id, copy == 0, "node-" + node);
                     Reflect.call(copies, "addShard", started);
                     inSync.computeIfAbsent(shard, key -> new HashSet<>())
                         .add((String) Reflect.call(Reflect.call(started, "allocationId"), "getId"));
                 }
             }
-            boolean isClosed = i < closed;
             Reflect.call(meta, "put", indexMeta(name(i), isClosed, inSync), false);
-            if (!isClosed || keepsClosed()) {
+            if (!isClosed || hasClosedInTable) {
                 Reflect.call(table, "add", Reflect.call(copies, "build"));
             }
         }
@@ -167,6 +288,11 @@ final class Cluster {
     private Object indexMeta(String name, boolean isClosed, Map<Integer, Set<String>> inSync) {
         Object settings = settings("index.version.created", version(), "index.uuid", "uuid-" + name, "index.number_of_shards", "" + primaries,
             "index.number_of_replicas", "" + replicas, "index.creation_date", "1", "index.verified_before_close", "" + isClosed);
+        if (warm > 0) {
+            Object builder = Reflect.call(Reflect.callStatic(SETTINGS, "builder"), "put", settings);
+            Reflect.call(builder, "put", "index.routing.allocation.require.box", isClosed ? "warm" : "hot");
+            settings = Reflect.call(builder, "build");
+        }
         Object builder = Reflect.call(Reflect.callStatic(INDEX_META, "builder", name), "settings", settings);
         if (isClosed) {
             Reflect.call(builder, "state", Reflect.constant(STATE, "CLOSE"));
@@ -186,10 +312,22 @@ final class Cluster {
         for (int i = 0; i < nodes; i++) {
             Object at = Reflect.make(address, InetAddress.getByAddress(new byte[] { 10, 0, (byte) (i >> 8), (byte) i }), 9300);
             String name = "node-" + i;
-            Reflect.call(builder, "add", Reflect.make(node, name, name, at, new HashMap<>(), new HashSet<>(List.of(role)), version));
+            Reflect.call(builder, "add", Reflect.make(node, name, name, at, attributes(i), new HashSet<>(List.of(role)), version));
             disks.put(name, Reflect.make(Reflect.type("cluster.DiskUsage"), name, name, PATH, 1L << 40, (1L << 40) / 100 * 60));
         }
         return Reflect.call(builder, "build");
+    }
+
+    private Map<String, String> attributes(int node) {
+        return warm == 0 ? new HashMap<>() : new HashMap<>(Map.of("box", node < nodes - warm ? "hot" : "warm"));
+    }
+
+    private static Object logger() {
+        try {
+            return Class.forName("org.apache.logging.log4j.LogManager").getMethod("getLogger", String.class).invoke(null, "gateway");
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     private static String version() {
@@ -243,7 +381,6 @@ final class Cluster {
         Object allocator = Reflect.make(Reflect.type("cluster.routing.allocation.allocator.BalancedShardsAllocator"), settings, clusterSettings);
         Object infos = Proxy.newProxyInstance(Cluster.class.getClassLoader(), new Class<?>[] { Reflect.type("cluster.ClusterInfoService") },
             (proxy, method, arguments) -> method.getName().equals("getClusterInfo") ? info : null);
-        Object gateway = gateway();
         Class<?> type = Reflect.type("cluster.routing.allocation.AllocationService");
         if (Arrays.stream(type.getMethods()).anyMatch(method -> method.getName().equals("setGatewayAllocator"))) {
             Object service = Reflect.make(type, deciders, allocator, infos);
@@ -266,7 +403,7 @@ final class Cluster {
             Object[] arguments = new Object[constructor.getParameterCount()];
             arguments[0] = gateway; // the outer object; the client stays null
             constructor.setAccessible(true);
-            Reflect.set(gateway, kind.toLowerCase(Locale.ROOT) + "ShardAllocator", constructor.newInstance(arguments));
+            Reflect.set(gateway.getClass(), gateway, kind.toLowerCase(Locale.ROOT) + "ShardAllocator", constructor.newInstance(arguments));
         }
         return gateway;
     }

@@ -97,9 +97,24 @@ final class Reflect {
         }
     }
 
-    static void set(Object self, String name, Object value) {
+    @SuppressWarnings("unchecked")
+    static <T> T get(Class<?> type, Object self, String name) {
         try {
-            Field field = self.getClass().getDeclaredField(name);
+            Field field = type.getDeclaredField(name);
+            field.setAccessible(true);
+            return (T) field.get(self);
+        } catch (ReflectiveOperationException e) {
+            throw new NoSuchElementException(type.getName() + "." + name);
+        }
+    }
+
+    static boolean hasField(Class<?> type, String name) {
+        return Arrays.stream(type.getDeclaredFields()).anyMatch(field -> field.getName().equals(name));
+    }
+
+    static void set(Class<?> type, Object self, String name, Object value) {
+        try {
+            Field field = type.getDeclaredField(name);
             field.setAccessible(true);
             field.set(self, value);
         } catch (ReflectiveOperationException e) {

@@ -5,42 +5,20 @@
 #   benches/shards/measure.sh                      the grid of the cost model, as CSV: an hour on a quiet machine
 #   VERSIONS="7.4.0 7.6.0" SHAPES="500x5x1@2" benches/shards/measure.sh
 #
-# Jars come through Maven as it is set up on this machine. BUDGET_S: seconds for each figure.
+# Three versions side by side, from 2,500 to 25,000 shards, on 2 and on 10 nodes:
+#
+#   VERSIONS="7.4.0 7.6.0 7.17.28" SHAPES="$(printf '%sx5x1@2 ' 500 1000 2000 5000; printf '%sx5x1@10 ' 500 1000 2000 5000)" benches/shards/measure.sh
+#
+# A shape is INDICESxPRIMARIESxCOPIES@NODES; more in Cluster.java. Rows that say `reroute` are one with nothing to do,
+# `create` that in the task which creates an index. BUDGET_S: seconds for each figure.
 set -euo pipefail
 cd "$(dirname "$0")"
-cache=${TRIMTAB_CACHE:-$HOME/.cache/trimtab}/shards
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-command -v mvn >/dev/null || { echo "mvn is missing (Debian package maven)" >&2; exit 77; }
+# shellcheck source=benches/shards/jars.sh
+. ./jars.sh
 
-# The jars of a version: prints the directory.
-jars() { # VERSION
-    local dir=$cache/$1
-    if [ ! -e "$dir/complete" ]; then
-        mkdir -p "$dir"
-        cat >"$work/pom.xml" <<POM
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>measured</groupId><artifactId>jars</artifactId><version>1</version><packaging>pom</packaging>
-  <dependencies>
-    <dependency><groupId>org.elasticsearch</groupId><artifactId>elasticsearch</artifactId><version>$1</version></dependency>
-    <dependency><groupId>org.apache.logging.log4j</groupId><artifactId>log4j-core</artifactId><version>2.11.1</version></dependency>
-  </dependencies>
-</project>
-POM
-        mvn -q -B --no-transfer-progress -f "$work/pom.xml" dependency:copy-dependencies -DoutputDirectory="$dir" >&2
-        touch "$dir/complete"
-    fi
-    echo "$dir"
-}
-
-versions=${VERSIONS:-6.8.23 7.1.1 7.4.0 7.6.0 7.17.28}
-shapes=${SHAPES:-500x5x1@2 1000x5x1@2 2000x5x1@2 5000x5x1@2 500x5x1@10 1000x5x1@10 2000x5x1@10 5000x5x1@10 1000x5x2@10 5000x5x1@10-4500}
-javac -d "$work" ./*.java
+shapes=${SHAPES:-200x5x1@2 500x5x1@2 1000x5x1@2 2000x5x1@2 3500x5x1@2 5000x5x1@2 200x5x1@10 500x5x1@10 1000x5x1@10 2000x5x1@10 5000x5x1@10 1000x5x2@10 5000x5x1@10-4500 500x5x2@40 2000x5x2@40}
 echo "version,operation,nodes,indices,closed_indices,primaries,replicas,routed_copies,cpu_ms_median,cpu_ms_min,cpu_ms_max,runs,digest"
-for version in $versions; do
-    dir=$(jars "$version")
+for version in ${VERSIONS:-6.8.23 7.1.1 7.4.0 7.6.0 7.17.28}; do
     # shellcheck disable=SC2086 # one argument for each shape
-    java -Xms2g -Xmx4g -XX:+UseParallelGC -Dhppc.bitmixer=DETERMINISTIC -cp "$work:$dir/*" Measure "$version" "${BUDGET_S:-4}" $shapes 2>"$work/err" ||
-        { tail -n 20 "$work/err" >&2; exit 1; }
+    measured Measure "$version" "${BUDGET_S:-4}" $shapes
 done

@@ -10,6 +10,7 @@ mod lockstep;
 mod ours;
 mod parse;
 mod plan;
+mod relocations;
 mod rng;
 mod seen;
 mod spec;

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Closing and opening an index on the real server code, beside what the cost model takes them for: for each question
+# to the gateway a reroute like that which creates an index, for each batch of started copies what a batch takes when
+# an index is created. From 7.4 on. Prints Markdown.
+#
+#   benches/shards/open-close.sh                                  ten minutes on a quiet machine
+#   VERSIONS=7.17.28 SHAPES=500x5x1@2 benches/shards/open-close.sh
+#
+# BUDGET_S: seconds for each figure; each is measured twice at least, but for what takes a minute.
+set -euo pipefail
+cd "$(dirname "$0")"
+# shellcheck source=benches/shards/jars.sh
+. ./jars.sh
+
+for version in ${VERSIONS:-7.4.0 7.17.28}; do
+    cases=()
+    for shape in ${SHAPES:-500x5x1@2 2000x5x1@2 5000x5x1@2 2000x5x1@10}; do
+        cases+=("create/least:$shape" "close/least:$shape" "open/least:$shape")
+    done
+    measured Operations "$version" "${BUDGET_S:-10}" "${cases[@]}"
+done >"$work/rows"
+
+echo "| version | copies | nodes | operation | reroutes | measured ms | as the model has it | measured / model | task | answer | start | follow-up |"
+echo "|---|---|---|---|---|---|---|---|---|---|---|---|"
+awk -F, '
+    $2 == "create" { task = $12; start = $14; follow = $15 }
+    $2 == "close" || $2 == "open" {
+        split($4, part, "@")
+        model = ($6 - $7) * task + $7 * (start + follow)
+        printf "| %s | %s | %s | %s | %d | %.1f (%.1f-%.1f) | %.1f | %.2f | %.1f | %.1f | %.1f | %.1f |\n",
+            $1, $5, part[2], $2, $6, $9, $10, $11, model, $9 / model, $12, $13, $14, $15
+    }' "$work/rows"
