@@ -66,13 +66,16 @@ crash:
 test-ssd:
 	cargo test --locked -p flash --test it -- --ignored
 
-# Below real servers: Elasticsearch 6.8 and 7.17, OpenSearch 2.19. They come through Maven.
+# Below and of real servers: Elasticsearch 6.8, 7.4 (check --cluster alone) and 7.17, OpenSearch 2.19. They
+# come through Maven.
 test-servers:
 	@./lab/servers/test-trim.sh
+	@./lab/servers/test-cluster.sh
 
 # The part of it that `make test` has time for.
 servers:
 	@./lab/servers/test-trim.sh opensearch-2.19.1
+	@./lab/servers/test-cluster.sh opensearch-2.19.1
 
 # The shard scheduler beside the real allocation service of Elasticsearch 7.4.0, on random clusters: 2,000, or
 # COUNT, from SEED on. The first 60 are part of `make unit`. The jars come through Maven.

@@ -13,6 +13,8 @@
 # starts it. Exit 77: it cannot be had here, and the last line says why.
 #
 #   HEAP    the JVM's: 512m
+#   JOIN    none: others may join this node; the RUN of such a node: join it, as its second data node
+#           (of the same version, from 7 on). Without it the node stays alone.
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
 # Coordinates in Maven Central, and the archive's SHA-256. The archives made for integration tests
@@ -121,9 +123,13 @@ configure() { # SERVER HOME DATA RUN
     local product=${1%%-*} options=$2/config/jvm.options
     {
         echo "cluster.name: lab-$1"
-        echo "node.name: n1"
         echo "network.host: 127.0.0.1"
-        echo "discovery.type: single-node"
+        case ${JOIN:-} in
+        "") printf '%s\n' "node.name: n1" "discovery.type: single-node" ;;
+        none) printf '%s\n' "node.name: n1" "discovery.seed_hosts: []" "cluster.initial_master_nodes: [n1]" ;;
+        *) printf '%s\n' "node.name: n2" "node.master: false" \
+            "discovery.seed_hosts: ['$(head -n 1 "$JOIN/logs/transport.ports")']" ;;
+        esac
         # The kernel picks both; the node writes its choice to http.ports, beside its logs.
         echo "http.port: 0"
         echo "transport.port: 0"

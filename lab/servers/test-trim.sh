@@ -56,13 +56,15 @@ for server in "$@"; do
     esac
 done
 cargo build --locked -q -p trimtab || exit 2
-trimtab=$(realpath "${CARGO_TARGET_DIR:-target}/debug/trimtab")
 unset TRIMTAB_CONFIG TRIMTAB_USER TRIMTAB_PASSWORD TRIMTAB_API_KEY TRIMTAB_CREDENTIALS_FILE TRIMTAB_CA_FILE
 export NO_COLOR=1
 
 top=$(mktemp -d "${TMPDIR:-/var/tmp}/trimtab-servers.XXXXXX")
 # The server's user has to get through it.
 chmod 755 "$top"
+# A copy, out of the way of clean: a build beside this test would exchange it.
+trimtab=$top/.trimtab
+cp "${CARGO_TARGET_DIR:-target}/debug/trimtab" "$trimtab" || exit 2
 device='' load_pid=''
 clean() {
     [ -z "$load_pid" ] || kill "$load_pid" 2>/dev/null
@@ -73,7 +75,7 @@ clean() {
     device=
     rm -rf --one-file-system "${top:?}"/*
 }
-trap 'clean; rmdir "$top"' EXIT
+trap 'clean; rm -f "$trimtab"; rmdir "$top"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 

@@ -6,6 +6,7 @@
 //! `index2`. A number tells nothing about the name; the salt decides the order of numbering.
 
 use crate::answer::indices::{IndexTally, OTHER};
+use crate::answer::settings::{ARCHIVED, NOT_KEPT};
 use crate::answers::{Answers, Part};
 use facts::cluster::SettingValue;
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,9 +65,13 @@ impl Answers {
                 .collect();
         }
         if let Part::Answer(indices) = &mut self.indices {
-            for (key, values) in &mut indices.values {
-                names.index_values(key, values);
-            }
+            indices.values = std::mem::take(&mut indices.values)
+                .into_iter()
+                .map(|(key, mut values)| {
+                    names.index_values(&key, &mut values);
+                    (names.key(key), values)
+                })
+                .collect();
         }
         if let Part::Answer(settings) = &mut self.settings {
             names.settings(&mut settings.transient.0);
@@ -97,6 +102,7 @@ struct Names<'a> {
     ids: BTreeMap<String, u32>,
     indices: BTreeMap<String, u32>,
     values: BTreeMap<String, u32>,
+    keys: BTreeMap<String, u32>,
 }
 
 impl<'a> Names<'a> {
@@ -105,6 +111,7 @@ impl<'a> Names<'a> {
         let mut ids = BTreeSet::new();
         let mut indices = BTreeSet::new();
         let mut values = BTreeSet::new();
+        let mut keys = BTreeSet::new();
         for (id, node) in answers.nodes.answer().iter().flat_map(|part| &part.nodes) {
             ids.insert(id.clone());
             nodes.insert(node.name.clone());
@@ -125,6 +132,8 @@ impl<'a> Names<'a> {
                 &settings.defaults,
             ] {
                 values.extend(filter_values(&layer.0));
+                let unknown = |(_, value): &(&String, &SettingValue)| value.text() == NOT_KEPT;
+                keys.extend(layer.0.iter().filter(unknown).map(|(key, _)| key.clone()));
             }
         }
         if let Some(found) = answers.indices.answer() {
@@ -132,6 +141,9 @@ impl<'a> Names<'a> {
                 indices.extend(tallies.values().map(|tally| tally.example.clone()));
                 if is_filter(key) {
                     values.extend(tallies.keys().flat_map(|value| members(value)));
+                }
+                if tallies.contains_key(NOT_KEPT) {
+                    keys.insert(key.clone());
                 }
             }
         }
@@ -141,6 +153,7 @@ impl<'a> Names<'a> {
             ids: numbered(ids, salt),
             indices: numbered(indices, salt),
             values: numbered(values, salt),
+            keys: numbered(keys, salt),
         }
     }
 
@@ -184,7 +197,23 @@ impl<'a> Names<'a> {
         members.join(",")
     }
 
+    /// A setting's key. Of an archived one that nobody knows only the beginning is left: those of
+    /// accounts, realms and other clusters have their names in the middle.
+    fn key(&self, key: String) -> String {
+        match (self.keys.get(&key), key.strip_prefix(ARCHIVED)) {
+            (Some(number), Some(rest)) => {
+                let first = rest.split('.').next().unwrap_or_default();
+                format!("{ARCHIVED}{first}.setting{number}")
+            }
+            _ => key,
+        }
+    }
+
     fn settings(&self, settings: &mut BTreeMap<String, SettingValue>) {
+        *settings = std::mem::take(settings)
+            .into_iter()
+            .map(|(key, value)| (self.key(key), value))
+            .collect();
         for (_, value) in settings.iter_mut().filter(|(key, _)| is_filter(key)) {
             match value {
                 SettingValue::One(text) => *text = self.list(text),

@@ -22,6 +22,8 @@ fn answers() -> Answers {
         {"shards":{"0":[{"state":"STARTED","primary":true,"node":"secretid2"}]}}}}}"#;
     let settings = r#"{"transient":{"cluster.routing.allocation.exclude._name":"secret-2, secret-3",
         "cluster.routing.allocation.require.rack":"secret-rack",
+        "archived.xpack.monitoring.exporters.secret-desk.type":"http",
+        "archived.cluster.routing.allocation.enable":"none",
         "cluster.routing.allocation.exclude._ip":"192.0.2.2"}}"#;
     let tally = |example: &str| IndexTally {
         open: 1,
@@ -39,6 +41,10 @@ fn answers() -> Answers {
                 ("secret-rack".to_owned(), tally("secret-index")),
                 (OTHER.to_owned(), tally("secret-other")),
             ]),
+        ),
+        (
+            "archived.index.secret-plugin.x".to_owned(),
+            BTreeMap::from([(NOT_KEPT.to_owned(), tally("secret-index"))]),
         ),
         (
             "index.routing.allocation.include._tier_preference".to_owned(),
@@ -116,6 +122,21 @@ fn no_name_is_left_and_each_has_one_replacement() {
     assert!(unknown.starts_with("value"), "{unknown}");
     assert_eq!(transient("exclude._ip"), "10.0.0.2");
     assert_eq!(transient("require.rack"), first.attributes["rack"]);
+    // That something is archived stays; what it is called only where the key is a known one.
+    let archived: Vec<&str> = settings
+        .transient
+        .0
+        .keys()
+        .filter(|key| key.starts_with(ARCHIVED))
+        .map(|key| key.trim_end_matches(|c: char| c.is_ascii_digit()))
+        .collect();
+    assert_eq!(
+        archived,
+        [
+            "archived.cluster.routing.allocation.enable",
+            "archived.xpack.setting"
+        ]
+    );
     let indices = answers.indices.answer().unwrap();
     let racks = &indices.values["index.routing.allocation.require.rack"];
     assert!(racks.contains_key(&first.attributes["rack"]));
@@ -128,6 +149,11 @@ fn no_name_is_left_and_each_has_one_replacement() {
         indices.values["index.routing.allocation.include._tier_preference"]
             .contains_key("data_hot,data_content")
     );
+    let of_archived = indices
+        .values
+        .iter()
+        .find(|(key, _)| key.starts_with("archived.index.setting"));
+    assert_eq!(of_archived.expect("archived").1[NOT_KEPT].open, 1);
     let routing = answers.routing.answer().unwrap();
     let master = routing.master.as_deref().unwrap();
     assert_eq!(nodes[master].name, first.name);

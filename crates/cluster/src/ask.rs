@@ -262,9 +262,14 @@ impl Asker<'_> {
         let status = response.status;
         if !(200..=299).contains(&status) {
             let why = self.status("/", &response);
-            let Err(error) = response.success() else {
+            let exception = exception(&response.body).unwrap_or_default();
+            let Err(mut error) = response.success() else {
                 return Err(self.other_server("no usable answer"));
             };
+            // An error page may repeat what was sent, credentials included.
+            if let ErrorKind::Status { body, .. } = &mut error.kind {
+                *body = exception;
+            }
             // Elsewhere it will be the same; other states may be those of `/` alone (8.11 built for
             // tests: 405).
             return match status {

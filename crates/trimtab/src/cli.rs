@@ -97,15 +97,15 @@ pub struct ClusterArgs {
     pub cluster: Option<String>,
 
     /// The longest time for one answer of the cluster [default: 30s]
-    #[arg(long, value_name = "TIME", requires = "cluster", value_parser = values::duration)]
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub timeout: Option<Duration>,
 
     /// File with the credentials for the cluster [default: `TRIMTAB_USER` and its like]
-    #[arg(long, value_name = "FILE", requires = "cluster")]
+    #[arg(long, value_name = "FILE")]
     pub credentials_file: Option<PathBuf>,
 
     /// Certificates to trust beside the system's, in PEM [default: `TRIMTAB_CA_FILE`]
-    #[arg(long, value_name = "FILE", requires = "cluster")]
+    #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
 }
 

@@ -35,6 +35,15 @@ pub struct CheckConfig {
     pub format: Option<Format>,
     /// As `--fail-on`.
     pub fail_on: Option<SeverityArg>,
+    /// URL of the cluster that this host belongs to: `check` and `collect` ask it beside this host,
+    /// and ask none where `--root` or `--bundle` names other hosts. `--cluster` outranks it.
+    pub cluster: Option<String>,
+    /// As `--timeout`, written as on the command line.
+    pub timeout: Option<String>,
+    /// As `--credentials-file`; credentials in the environment outrank it.
+    pub credentials_file: Option<PathBuf>,
+    /// As `--ca-file`.
+    pub ca_file: Option<PathBuf>,
     /// `[[check.suppress]]`.
     pub suppress: Vec<Suppress>,
 }
@@ -131,8 +140,8 @@ impl Config {
 
     fn parse(text: &str, name: &str) -> Result<Self, CommandError> {
         let config: Self = toml::from_str(text).map_err(|error| {
-            CommandError::new(Kind::Input, format!("configuration {name}: {error}"))
-                .hint("a table per command: [check] takes select, ignore, data_paths, format, fail_on, [[check.suppress]]; [trim] the long options of `trimtab trim` as window, max_latency ...; [ssd] format, drive, preset, over_provisioning, policy")
+            CommandError::new(Kind::Input, format!("configuration {name}{}", told(&error, text)))
+                .hint("a table per command: [check] takes select, ignore, data_paths, format, fail_on, cluster, timeout, credentials_file, ca_file, [[check.suppress]]; [trim] the long options of `trimtab trim` as window, max_latency ...; [ssd] format, drive, preset, over_provisioning, policy")
         })?;
         for suppress in &config.check.suppress {
             if suppress.reason.trim().is_empty() {
@@ -150,6 +159,23 @@ impl Config {
     }
 }
 
+/// What is wrong with the file, and where. The line itself is not repeated, as the parser would: who
+/// looks for the place of credentials may have written a password into it, or into a URL.
+fn told(error: &toml::de::Error, text: &str) -> String {
+    let place = error.span().map_or(String::new(), |span| {
+        let before = text.get(..span.start).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default();
+        format!(":{line}:{}", column.chars().count() + 1)
+    });
+    // Of a value it speaks where it expected one of another type.
+    let what = match error.message() {
+        message if message.contains('@') => "expected a value of another type",
+        message => message,
+    };
+    format!("{place}: {what}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,6 +184,25 @@ mod tests {
     fn unknown_keys_fail_and_name_themselves() {
         let error = Config::parse("[check]\nselekt = []\n", "x.toml").unwrap_err();
         assert!(error.message.contains("selekt"), "{error}");
+    }
+
+    #[test]
+    fn an_error_names_its_place_and_no_secret() {
+        for (text, found) in [
+            ("[check]\n  password = \"hunter2\"\n", "x.toml:2:3: "),
+            (
+                "[check]\nselect = \"https://u:hunter2@es1\"\n",
+                "x.toml:2:10: ",
+            ),
+            (
+                "[check]\n\ncluster = \"https://u:hunter2@es1\n",
+                "x.toml:3:",
+            ),
+        ] {
+            let message = Config::parse(text, "x.toml").unwrap_err().message;
+            assert!(message.contains(found), "{message}");
+            assert!(!message.contains("hunter2"), "{message}");
+        }
     }
 
     #[test]

@@ -28,9 +28,9 @@ const LIST_MAX: usize = 1000;
 
 /// What settings of older versions begin with that this one does not know any more. That they are
 /// there matters; their values are kept only where the rest of the key is a kept one.
-pub(super) const ARCHIVED: &str = "archived.";
+pub(crate) const ARCHIVED: &str = "archived.";
 /// Stands for a value that is not kept.
-pub(super) const NOT_KEPT: &str = "(not kept)";
+pub(crate) const NOT_KEPT: &str = "(not kept)";
 
 fn is_kept(key: &str) -> bool {
     KEPT.iter().any(|start| key.starts_with(start))

@@ -122,11 +122,24 @@ fn credentials_that_are_not_accepted_end_it() {
     let server = play(answers);
     let error = ask(&server).expect_err("no answers");
     assert!(error.hint().contains("TRIMTAB_USER"), "{}", error.hint());
+    let message = error.to_string();
+    assert!(
+        message.ends_with("status 401: security_exception"),
+        "{message}"
+    );
     assert!(
         matches!(http_kind(error), ErrorKind::Status { code: 401, .. }),
         "status 401"
     );
     assert_eq!(server.requests().len(), 1);
+
+    // Others than the server repeat what they were sent.
+    for status in [401, 400, 502] {
+        let echo = Answer::Body(status, b"Authorization: ApiKey hunter2".to_vec());
+        let server = Server::start(move |_| echo.clone());
+        let error = ask(&server).expect_err("no answers");
+        assert!(!error.to_string().contains("hunter2"), "{error}");
+    }
 }
 
 #[test]
@@ -184,11 +197,11 @@ fn nothing_that_can_be_said_is_a_failure() {
 
 #[test]
 fn nobody_listens() {
-    let endpoint = {
-        let server = play(healthy());
-        server.endpoint()
-    };
+    // Not a port that was free a moment ago: another test's server may have it by now. Port 1 is
+    // never given to a server that takes any.
+    let endpoint = Endpoint::parse("http://127.0.0.1:1").expect("a URL");
     let error = ask_with(limits(), &endpoint).expect_err("nobody");
+    assert!(error.hint().contains("listens"), "{}", error.hint());
     assert!(matches!(http_kind(error), ErrorKind::Refused), "refused");
 }
 

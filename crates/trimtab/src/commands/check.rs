@@ -1,4 +1,5 @@
 use crate::cli::{Check, Format, SeverityArg};
+use crate::commands::cluster::Asked;
 use crate::commands::{cluster, source};
 use crate::config::{CheckConfig, Config, Suppress};
 use crate::error::{CommandError, Kind};
@@ -126,7 +127,9 @@ struct Looked {
 impl Looked {
     fn at(arguments: &Check, config: &CheckConfig) -> Result<Self, CommandError> {
         // A cluster that cannot be asked is known before a host is read.
-        let mut answers = cluster::ask(&arguments.cluster)?;
+        let this_host = arguments.source.root.is_none() && arguments.bundle.is_empty();
+        let asked = Asked::new(&arguments.cluster, config, this_host)?;
+        let mut answers = cluster::ask(asked, &arguments.cluster, config)?;
         let mut opened = match &arguments.source.root {
             Some(root) => vec![source::stored(root, "directory")?],
             None => Vec::new(),
@@ -134,7 +137,8 @@ impl Looked {
         for bundle in &arguments.bundle {
             opened.push(source::stored(bundle, "bundle")?);
         }
-        if opened.is_empty() && answers.is_none() {
+        // A cluster that a flag names is looked at instead of this host, its own one beside it.
+        if this_host && !matches!(asked, Asked::Named(_)) {
             opened.push(source::live());
         } else if answers.is_none() {
             // Of several bundles the first that holds a cluster counts.
@@ -165,7 +169,7 @@ impl Looked {
             labels.push(opened.label.clone());
             remarks.extend(opened.source.remarks());
         }
-        if let (Some(cluster), true) = (&cluster, arguments.cluster.cluster.is_some()) {
+        if let (Some(cluster), true) = (&cluster, asked != Asked::Nobody) {
             labels.push(format!("cluster {}", cluster.endpoint));
         }
         if hosts.len() > 1 {

@@ -2,6 +2,8 @@
 
 use crate::cli::ClusterArgs;
 use crate::commands::trim::store_probe::{http_options, parse_endpoint};
+use crate::commands::trim::values;
+use crate::config::CheckConfig;
 use crate::error::{CommandError, Kind};
 use cluster::{Answers, AskError};
 use facts::cluster::MasterThreads;
@@ -19,24 +21,102 @@ const ANSWERS_BYTES_MAX: usize = 16 << 20;
 /// The longest thread dump that is read, in bytes.
 const THREADS_BYTES_MAX: u64 = 64 << 20;
 
-/// Asks the cluster that the arguments name; `None` where they name none.
+/// Which cluster is asked, and in whose words the errors name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked<'a> {
+    /// That of `--cluster`.
+    Named(&'a str),
+    /// That of the configuration, which this host belongs to.
+    Configured(&'a str),
+    /// None.
+    Nobody,
+}
+
+impl<'a> Asked<'a> {
+    /// The flag's; the configuration's where nothing but this host is looked at.
+    ///
+    /// # Errors
+    /// A usage error where none is asked and yet it is said how.
+    pub fn new(
+        arguments: &'a ClusterArgs,
+        config: &'a CheckConfig,
+        this_host: bool,
+    ) -> Result<Self, CommandError> {
+        if let Some(url) = &arguments.cluster {
+            return Ok(Self::Named(url));
+        }
+        if let (Some(url), true) = (&config.cluster, this_host) {
+            return Ok(Self::Configured(url));
+        }
+        let flags = [
+            ("--timeout", arguments.timeout.is_some()),
+            ("--credentials-file", arguments.credentials_file.is_some()),
+            ("--ca-file", arguments.ca_file.is_some()),
+        ];
+        match flags.into_iter().find(|(_, given)| *given) {
+            None => Ok(Self::Nobody),
+            Some((flag, _)) => Err(CommandError::new(
+                Kind::Usage,
+                format!("{flag}: no cluster is asked"),
+            )
+            .hint("name it with --cluster URL")),
+        }
+    }
+
+    /// The URL, and what it was given to.
+    fn url(self) -> Option<(&'a str, &'static str)> {
+        match self {
+            Self::Named(url) => Some((url, "--cluster")),
+            Self::Configured(url) => Some((url, "configuration: [check] cluster")),
+            Self::Nobody => None,
+        }
+    }
+}
+
+/// Credentials, trust and limits: flags, then the environment, then the configuration.
+fn options(arguments: &ClusterArgs, config: &CheckConfig) -> Result<http::Options, CommandError> {
+    let credentials_file = arguments.credentials_file.as_deref();
+    let mut options = http_options(credentials_file, arguments.ca_file.as_deref())?;
+    if options.credentials.is_none()
+        && let Some(path) = &config.credentials_file
+    {
+        options.credentials = http_options(Some(path), None)?.credentials;
+    }
+    options.ca_file = options.ca_file.or_else(|| config.ca_file.clone());
+    let mut options = cluster::options(options);
+    let configured = config.timeout.as_deref().map(|text| {
+        values::duration(text).map_err(|error| {
+            CommandError::new(
+                Kind::Input,
+                format!("configuration: [check] timeout: {error}"),
+            )
+            .hint("values are written as on the command line, see `trimtab check --help`")
+        })
+    });
+    // What is wrong in the file is said also where a flag outranks it.
+    let configured = configured.transpose()?;
+    if let Some(deadline) = arguments.timeout.or(configured) {
+        options.deadline = deadline;
+    }
+    Ok(options)
+}
+
+/// Asks a cluster; `None` where none is to be asked.
 ///
 /// # Errors
 /// Where it cannot be asked at all; what it does not tell is no error.
-pub fn ask(arguments: &ClusterArgs) -> Result<Option<Answers>, CommandError> {
-    let Some(url) = &arguments.cluster else {
+pub fn ask(
+    asked: Asked<'_>,
+    arguments: &ClusterArgs,
+    config: &CheckConfig,
+) -> Result<Option<Answers>, CommandError> {
+    let Some((url, given_to)) = asked.url() else {
         return Ok(None);
     };
-    let endpoint = parse_endpoint(url, "--cluster")?;
-    let mut options = cluster::options(http_options(
-        arguments.credentials_file.as_deref(),
-        arguments.ca_file.as_deref(),
-    )?);
-    if let Some(deadline) = arguments.timeout {
-        options.deadline = deadline;
-    }
+    let endpoint = parse_endpoint(url, given_to)?;
+    let options = options(arguments, config)?;
     let client = Client::new(options).map_err(|error| {
-        CommandError::new(Kind::Environment, format!("--cluster: {error}")).hint(error.hint())
+        CommandError::new(Kind::Environment, format!("{given_to}: {error}")).hint(error.hint())
     })?;
     if client.sends_secrets_in_clear(&endpoint) {
         tracing::warn!("{endpoint}: the credentials travel unencrypted (https:// would hide them)");
@@ -47,7 +127,7 @@ pub fn ask(arguments: &ClusterArgs) -> Result<Option<Answers>, CommandError> {
             AskError::Http(_) => Kind::Environment,
             AskError::OtherServer { .. } => Kind::Input,
         };
-        CommandError::new(kind, format!("--cluster: {error}")).hint(error.hint())
+        CommandError::new(kind, format!("{given_to}: {error}")).hint(error.hint())
     })?;
     tracing::info!(
         time_ms = start.elapsed().as_secs_f64() * 1e3,

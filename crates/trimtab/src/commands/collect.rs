@@ -1,4 +1,5 @@
 use crate::cli::Collect;
+use crate::commands::cluster::Asked;
 use crate::commands::{cluster, source};
 use crate::config::CheckConfig;
 use crate::error::{CommandError, Kind};
@@ -22,7 +23,8 @@ pub fn run(
         Some(root) => source::stored(root, "directory")?,
         None => source::live(),
     };
-    let mut answers = cluster::ask(&arguments.cluster)?;
+    let asked = Asked::new(&arguments.cluster, config, arguments.source.root.is_none())?;
+    let mut answers = cluster::ask(asked, &arguments.cluster, config)?;
     let (host, mut recording) =
         source::read_with_drive_writes(&opened, &arguments.source, &config.data_paths)?;
     if arguments.anonymise {

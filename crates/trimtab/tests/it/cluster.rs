@@ -255,9 +255,9 @@ fn a_cluster_that_cannot_be_asked_is_an_error_with_a_way_out() {
         assert!(error.contains("--cluster"), "{error}");
         assert!(error.contains(message) && error.contains(hint), "{error}");
     }
-    // Nobody listens any more.
-    let url = Server::start(|_| Answer::Silence).url("");
-    let output = check(&["--cluster", &url]);
+    // Nobody listens: no server of a test is ever given this port.
+    let url = "http://127.0.0.1:1";
+    let output = check(&["--cluster", url]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("refused"), "{}", stderr(&output));
     // Nothing is written where the cluster could not be asked.
@@ -268,7 +268,7 @@ fn a_cluster_that_cannot_be_asked_is_an_error_with_a_way_out() {
         "--root",
         &tree.path(),
         "--cluster",
-        &url,
+        url,
         "-o",
         &bundle,
     ]);
@@ -423,5 +423,153 @@ fn a_damaged_answer_in_a_bundle_is_an_error_with_its_place() {
         let output = check(&["--root", &tree.path()]);
         assert_eq!(output.status.code(), Some(2), "{text}");
         assert!(stderr(&output).contains(message), "{}", stderr(&output));
+    }
+}
+
+/// A configuration with `[check]`.
+fn configuration(tree: &Tree, lines: &str) -> String {
+    tree.file("trimtab.toml", &format!("[check]\n{lines}"));
+    format!("{}/trimtab.toml", tree.path())
+}
+
+#[test]
+fn this_hosts_own_cluster_is_looked_at_beside_it() {
+    let server = play(recorded("elasticsearch-7.4.2"));
+    let tree = host();
+    let config = configuration(&tree, &format!("cluster = \"{}\"\n", server.url("")));
+    let output = check(&["--config", &config, "--format", "json"]);
+    let both = document(&output);
+    let source = format!("live, cluster {}", server.url(""));
+    assert_eq!(both["source"], source.as_str(), "{}", stderr(&output));
+    assert_eq!(both["result"]["cluster"]["nodes"], 1);
+    // Rules about hosts ran as well.
+    let rules = both["result"]["rules_run"].to_string();
+    assert!(
+        rules.contains("TRIM001") && rules.contains("ES002"),
+        "{rules}"
+    );
+
+    // A flag names another cluster, and that alone is looked at.
+    let asked = server.requests().len();
+    let other = play(recorded("opensearch-2.19.1"));
+    let url = other.url("");
+    let output = check(&["--config", &config, "--cluster", &url, "--format", "json"]);
+    assert_eq!(
+        document(&output)["source"],
+        format!("cluster {url}").as_str()
+    );
+
+    // Other hosts are not this cluster's.
+    let root = tree.path();
+    let output = check(&["--config", &config, "--root", &root, "--format", "json"]);
+    assert_eq!(document(&output)["result"]["cluster"], Value::Null);
+    let bundle = format!("{root}/other.tar.zst");
+    let output = run(&[
+        "collect", "--config", &config, "--root", &root, "-o", &bundle,
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let output = check(&["--config", &config, "--bundle", &bundle, "--format", "json"]);
+    assert_eq!(document(&output)["result"]["cluster"], Value::Null);
+    assert_eq!(server.requests().len(), asked);
+
+    let bundle = format!("{root}/this.tar.zst");
+    let output = run(&["collect", "--config", &config, "-o", &bundle]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let output = check(&["--bundle", &bundle, "--format", "json"]);
+    assert_eq!(document(&output)["result"]["cluster"]["nodes"], 1);
+}
+
+#[test]
+fn how_a_cluster_is_asked_can_be_configured() {
+    let silent = Server::start(|_| Answer::Silence);
+    let tree = Tree::new();
+    let lines = format!("cluster = \"{}\"\ntimeout = \"400ms\"\n", silent.url(""));
+    let config = configuration(&tree, &lines);
+    for (flags, limit) in [(&[][..], "400ms"), (&["--timeout", "300ms"], "300ms")] {
+        let output = check(&[&["--config", &config][..], flags].concat());
+        assert_eq!(output.status.code(), Some(2));
+        let error = stderr(&output);
+        let words = format!("not done within {limit}");
+        assert!(
+            error.contains("[check] cluster: GET") && error.contains(&words),
+            "{error}"
+        );
+    }
+
+    // TLS with an authority and credentials of files; those of the environment outrank the latter.
+    let authority = Authority::new();
+    let answers = recorded("elasticsearch-7.4.2");
+    let server = Server::start_tls(&authority, &["127.0.0.1"], move |head| {
+        answers[page(head)].clone()
+    });
+    tree.file("ca.pem", authority.pem());
+    tree.file("credentials", "api_key = aaa:of-the-file\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(format!("{}/credentials", tree.path()), mode).expect("a mode");
+    let lines = format!(
+        "ca_file = \"{0}/ca.pem\"\ncredentials_file = \"{0}/credentials\"\n",
+        tree.path()
+    );
+    let config = configuration(&tree, &lines);
+    // base64 of "aaa:of-the-file" and of "reader:hunter2".
+    for (user, authorization) in [
+        (None, "ApiKey YWFhOm9mLXRoZS1maWxl"),
+        (Some("reader"), "Basic cmVhZGVyOmh1bnRlcjI="),
+    ] {
+        let mut command = trimtab();
+        command.args(["check", "--exit-zero", "--config", &config]);
+        command.args(["--cluster", &server.url("")]);
+        if let Some(user) = user {
+            command
+                .env("TRIMTAB_USER", user)
+                .env("TRIMTAB_PASSWORD", "hunter2");
+        }
+        let output = command.output().expect("the binary starts");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let requests = server.requests();
+        let headers = requests.last().expect("requests").lines();
+        let sent = headers
+            .filter_map(|line| line.split_once(": "))
+            .find(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        assert_eq!(sent.expect("credentials").1, authorization);
+    }
+}
+
+#[test]
+fn a_configured_cluster_is_understood_or_refused() {
+    let tree = host();
+    for (lines, words) in [
+        (
+            "timeout = \"soon\"\ncluster = \"http://127.0.0.1:1\"\n",
+            "[check] timeout: expected a duration",
+        ),
+        ("cluster = \"es1:9200\"\n", "[check] cluster: "),
+        (
+            "cluster = \"https://reader:hunter2@es1\"\n",
+            "without user and password",
+        ),
+        ("password = \"hunter2\"\n", "unknown field `password`"),
+    ] {
+        let config = configuration(&tree, lines);
+        let output = check(&["--config", &config, "--timeout", "1s"]);
+        assert_eq!(output.status.code(), Some(2), "{lines}");
+        let error = stderr(&output);
+        assert!(error.contains(words), "{error}");
+        assert!(!error.contains("hunter2"), "{error}");
+    }
+    // How to ask, and nobody to be asked.
+    let config = configuration(&tree, "cluster = \"http://127.0.0.1:1\"\n");
+    let root = tree.path();
+    for arguments in [
+        &["--timeout", "1s"][..],
+        &["--ca-file", "/nonexistent"],
+        &["--credentials-file", "/nonexistent"],
+        &["--config", &config, "--root", &root, "--timeout", "1s"],
+    ] {
+        let output = check(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let error = stderr(&output);
+        assert!(error.contains("no cluster is asked"), "{error}");
+        assert!(error.contains("--cluster URL"), "{error}");
     }
 }

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""A proxy before a cluster, on loopback: TLS and credentials, and trouble where a URL asks for it.
+
+    proxy.py URL [--certificate FILE] [--credentials FILE] [--keep DIR]
+
+It prints its own URL, and ends when its standard input does. GETs are passed on, and the answers are
+the server's own.
+
+- --certificate: a PEM file with key and certificate; without it the proxy speaks plain HTTP.
+- --credentials: a file whose first line is USER:PASSWORD. Whoever does not send them (Basic) gets 401.
+- --keep: each answer with status 200 is kept there by page, for the tests that play them back.
+
+Below the base path /PAGE=TROUBLE (several with commas; `all` is every page) that page is in trouble.
+The pages' names are those of crates/cluster/tests/it/play.rs. Troubles:
+
+    500, 503 ...   this status, with a body as the servers write it
+    slow           the answer, a second late
+    silence        nothing, as long as the client waits
+    drip           a byte of the answer each second
+    half           half of the answer, and the connection is closed
+    half-json      half of the answer, said to be all of it
+    gigabyte       JSON of 1 GiB that begins as the answer does
+"""
+
+import argparse
+import base64
+import hmac
+import http.server
+import json
+import pathlib
+import re
+import ssl
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+
+PAGES = {
+    "/": "root",
+    "/_cluster/health": "health",
+    "/_cluster/pending_tasks": "pending_tasks",
+    "/_cluster/settings": "settings",
+}
+GIGABYTE = 1 << 30
+
+
+def page(target):
+    path, _, query = target.partition("?")
+    if path in PAGES:
+        return PAGES[path]
+    if path.startswith("/_cluster/state/"):
+        return "state"
+    if path.startswith("/_nodes/stats/"):
+        return "node_stats"
+    if path.endswith("/hot_threads"):
+        return "hot_threads"
+    if path.startswith("/_nodes/"):
+        return "nodes"
+    if path.startswith("/_all/_settings/"):
+        return "closed" if "expand_wildcards=closed" in query else "open"
+    sys.exit(f"a page that nobody knows: {target}")
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def answer(self, status, body, length=None):
+        self.send_response(status)
+        if status == 401:
+            self.send_header("WWW-Authenticate", 'Basic realm="cluster"')
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def complain(self, status, kind, reason):
+        body = {"error": {"root_cause": [], "type": kind, "reason": reason}, "status": status}
+        self.answer(status, json.dumps(body).encode())
+
+    def wait_for_client(self):
+        """Until it goes away."""
+        self.connection.settimeout(None)
+        try:
+            while self.connection.recv(4096):
+                pass
+        except OSError:
+            pass
+        self.close_connection = True
+
+    def in_trouble(self, trouble, status, body):
+        if trouble is None or trouble == "slow":
+            time.sleep(1 if trouble else 0)
+            self.answer(status, body)
+        elif trouble.isdigit():
+            self.complain(int(trouble), "made_up_exception", "as it was asked for")
+        elif trouble == "silence":
+            self.wait_for_client()
+        elif trouble == "drip":
+            self.answer(status, b"", len(body))
+            for byte in body:
+                self.wfile.write(bytes([byte]))
+                time.sleep(1)
+        elif trouble == "half":
+            self.answer(status, body[: len(body) // 2], len(body))
+            self.close_connection = True
+        elif trouble == "half-json":
+            self.answer(status, body[: len(body) // 2])
+        elif trouble == "gigabyte":
+            # A member more at the end of the real answer's object: the parser has to read it all.
+            start, end = body.rstrip()[:-1] + b', "more": "', b'"}'
+            self.answer(status, start, GIGABYTE)
+            left = GIGABYTE - len(start) - len(end)
+            piece = b"x" * (1 << 20)
+            while left:
+                self.wfile.write(piece[:left])
+                left -= min(left, len(piece))
+            self.wfile.write(end)
+        else:
+            sys.exit(f"a trouble that nobody knows: {trouble}")
+
+    def do_GET(self):
+        wanted = self.server.authorization
+        if wanted and not hmac.compare_digest(self.headers.get("Authorization", ""), wanted):
+            self.complain(401, "security_exception", "missing or wrong credentials")
+            return
+        base, troubles = re.match(r"((?:/[a-z_]+=[^/]*)?)(?=/)", self.path)[0], {}
+        if base:
+            troubles = dict(each.split("=") for each in base[1:].split(","))
+        target = self.path[len(base) :]
+        try:
+            with urllib.request.urlopen(self.server.upstream + target) as answer:
+                status, body = answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            status, body = error.code, error.read()
+        if status == 200 and self.server.directory:
+            (self.server.directory / page(target)).write_bytes(body)
+        try:
+            self.in_trouble(troubles.get(page(target), troubles.get("all")), status, body)
+        except OSError:
+            # The client has heard enough.
+            self.close_connection = True
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(http.server.ThreadingHTTPServer):
+    def finish_request(self, request, client_address):
+        # Here and not at accept(): a handshake that does not end holds up nobody else.
+        if self.tls:
+            try:
+                request = self.tls.wrap_socket(request, server_side=True)
+            except OSError:
+                return
+        try:
+            super().finish_request(request, client_address)
+        finally:
+            if self.tls:
+                request.close()
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("url")
+    options.add_argument("--certificate")
+    options.add_argument("--credentials", type=pathlib.Path)
+    options.add_argument("--keep", type=pathlib.Path)
+    options = options.parse_args()
+    server = Server(("127.0.0.1", 0), Handler)
+    server.upstream = options.url
+    server.directory = options.keep
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
+    server.authorization = None
+    if options.credentials:
+        line = options.credentials.read_text(encoding="utf-8").split("\n")[0]
+        server.authorization = "Basic " + base64.b64encode(line.encode()).decode()
+    server.tls = None
+    if options.certificate:
+        server.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        server.tls.load_cert_chain(options.certificate)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    scheme = "https" if server.tls else "http"
+    print(f"{scheme}://127.0.0.1:{server.server_address[1]}", flush=True)
+    sys.stdin.read()
+
+
+main()
