@@ -19,7 +19,7 @@ test:
 	@$(STAGE) guest 300 $(MAKE) --no-print-directory guest
 	@$(STAGE) completeness 120 $(MAKE) --no-print-directory completeness
 	@$(STAGE) crash 180 $(MAKE) --no-print-directory crash
-	@$(STAGE) servers 120 $(MAKE) --no-print-directory servers
+	@$(STAGE) servers 200 $(MAKE) --no-print-directory servers
 	@./lab/stage.sh --summary
 
 lint:
