@@ -3,8 +3,9 @@
 //!
 //! `cargo run -p shards --example fit -- crates/shards/data/measured.csv`
 
-use shards::cost::Step;
-use shards::cost::fit::{Measured, fit, hold_back, read_csv, worst_factor};
+use shards::cost::fit::{
+    Fitted, HeldBack, Measured, fit_all, hold_back, read_csv, shortest, worst_factor,
+};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -17,7 +18,7 @@ fn main() -> ExitCode {
         .and_then(|text| read_csv(&text).map_err(|error| error.to_string()))
     {
         Ok(rows) if !rows.is_empty() => {
-            report(&rows);
+            report(&shortest(&rows));
             ExitCode::SUCCESS
         }
         Ok(_) => {
@@ -32,8 +33,8 @@ fn main() -> ExitCode {
 }
 
 fn report(rows: &[Measured]) {
-    let copies = rows.iter().map(|row| row.routed_copies);
-    let nodes = rows.iter().map(|row| row.nodes);
+    let copies = rows.iter().map(|row| row.size.copies);
+    let nodes = rows.iter().map(|row| row.size.nodes);
     for (name, least, most) in [
         ("COPIES", copies.clone().min(), copies.max()),
         (
@@ -45,35 +46,31 @@ fn report(rows: &[Measured]) {
         println!("{name}_MIN = {}", least.unwrap_or(0));
         println!("{name}_MAX = {}", most.unwrap_or(0));
     }
-    let mut versions: Vec<&str> = rows.iter().map(|row| row.version.as_str()).collect();
-    versions.dedup();
-    let groups: Vec<(&str, Step, Vec<&Measured>)> = versions
-        .iter()
-        .flat_map(|&version| Step::ALL.map(|step| (version, step)))
-        .map(|(version, step)| {
-            let of = |row: &&Measured| row.version == version && row.step == step;
-            (version, step, rows.iter().filter(of).collect())
-        })
-        .collect();
-    for (version, step, rows) in &groups {
-        let scan = shards::cost::scans(version, *step);
-        let Some(fit) = fit(rows, scan) else { continue };
-        let worst = worst_factor(&hold_back(rows, scan)).unwrap_or(f64::NAN);
+    let held = hold_back(rows);
+    for Fitted { version, step, fit } in fit_all(rows) {
+        let of = |held: &&HeldBack| held.version == version && held.step == step;
+        let worst = worst_factor(held.iter().filter(of)).unwrap_or(f64::NAN);
+        let [fixed, near, far, pairs, walk, walk_far] = fit.coefficients();
         println!(
-            "    row({version:?}, Step::{step:?}, [{:.4}, {:.5}, {:.5}], {worst:.2}),",
-            fit.fixed_ms, fit.per_thousand_ms, fit.scan_ms
+            "    row({version:?}, Step::{step:?}, [{fixed:.4}, {near:.4}, {far:.4}, {pairs:.4}, \
+             {walk:.4}, {walk_far:.4}], {worst:.2}),"
         );
     }
-    println!("\nheld back: predicted over measured\nversion,operation,copies,nodes,ratio");
-    for (version, step, rows) in &groups {
-        for held in hold_back(rows, shards::cost::scans(version, *step)) {
-            println!(
-                "{version},{},{},{},{:.2}",
-                step.name(),
-                held.copies,
-                held.nodes,
-                held.ratio
-            );
-        }
+    let met = held.iter().filter(|held| held.factor() <= 1.5).count();
+    println!(
+        "\nheld back: predicted over measured, {met} of {} within a factor of 1.5",
+        held.len()
+    );
+    println!("version,operation,copies,indices,nodes,ratio");
+    for held in &held {
+        println!(
+            "{},{},{},{},{},{:.2}",
+            held.version,
+            held.step.name(),
+            held.size.copies,
+            held.size.indices,
+            held.size.nodes,
+            held.ratio
+        );
     }
 }

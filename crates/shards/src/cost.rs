@@ -1,6 +1,6 @@
 //! What a reroute, and what operations on an index cost the master.
 //!
-//! Times come from a model with three coefficients ([`fit`]) for each step and version, fitted to
+//! Times come from a model with six coefficients at most ([`fit`]) for each step and version, fitted to
 //! processor time of the real allocation service (`crates/shards/data/measured.csv`, made by
 //! `benches/shards/measure.sh`). They are those of the machine that measured: the ratio of two
 //! predictions carries over, a millisecond only to a machine alike. Publishing a cluster state, writing
@@ -19,6 +19,8 @@
 
 pub mod fit;
 mod table;
+
+use fit::Size;
 
 pub use fit::Fit;
 pub use table::{COEFFICIENTS, Coefficients};
@@ -67,6 +69,8 @@ pub struct Shape {
     pub copies: u64,
     /// Those of closed indices among them.
     pub closed_copies: u64,
+    /// Indices, open and closed ones, taken to have as many copies each.
+    pub indices: u64,
     /// Whether the disk decider adds up relocations: `cluster.routing.allocation.disk.threshold_enabled`
     /// and `include_relocations` are both true (the default). Without, nothing is scanned.
     pub disk_scan: bool,
@@ -82,11 +86,25 @@ impl Shape {
         }
     }
 
-    /// The same cluster with so many open copies more.
+    /// What times depend on with this version.
+    fn size(&self, profile: &Profile) -> Size {
+        let copies = self.routed(profile);
+        let indices =
+            u128::from(self.indices) * u128::from(copies) / u128::from(self.copies.max(1));
+        Size {
+            copies,
+            indices: u64::try_from(indices).unwrap_or(u64::MAX),
+            nodes: self.data_nodes,
+        }
+    }
+
+    /// The same cluster with an open index more.
     #[must_use]
-    pub fn grown(&self, copies: u64) -> Self {
+    pub fn grown(&self, index: IndexShape) -> Self {
+        let copies = u64::from(index.primaries) * (1 + u64::from(index.replicas));
         Self {
             copies: self.copies.saturating_add(copies),
+            indices: self.indices.saturating_add(1),
             ..*self
         }
     }
@@ -133,15 +151,16 @@ pub fn predict(profile: &Profile, step: Step, shape: &Shape) -> Prediction {
         .iter()
         .find(|row| row.version == profile.measured && row.step == step)
         .expect("every profile was measured");
-    let copies = shape.routed(profile);
-    let mut fit = coefficients.fit;
-    if !shape.disk_scan {
-        fit.scan_ms = 0.0;
-    }
+    let size = shape.size(profile);
+    let fit = if shape.disk_scan {
+        coefficients.fit
+    } else {
+        coefficients.fit.without_walk()
+    };
     let mut prediction = Prediction {
-        ms: fit.ms(copies, shape.data_nodes),
+        ms: fit.ms(size),
         held_back_factor: coefficients.held_back_factor,
-        extrapolated: !(table::COPIES_MIN..=table::COPIES_MAX).contains(&copies)
+        extrapolated: !(table::COPIES_MIN..=table::COPIES_MAX).contains(&size.copies)
             || !(table::NODES_MIN..=table::NODES_MAX).contains(&shape.data_nodes),
     };
     // 7.2 and 7.3 stand on the code of 7.4, but for the reroute that was still part of starting copies.
@@ -204,6 +223,8 @@ pub struct OperationCost {
     pub least: Course,
     /// Where each copy reports alone and has a reroute to itself: the most.
     pub most: Course,
+    /// By which factor the worst held-back size of the steps that it is made of was off.
+    pub held_back_factor: f64,
 }
 
 /// Primaries that recover at once on a node (`node_initial_primaries_recoveries`).
@@ -215,11 +236,12 @@ const REPLICAS_AT_ONCE: u64 = 2;
 pub fn operations(profile: &Profile, shape: &Shape, index: IndexShape) -> Vec<OperationCost> {
     Operation::ALL
         .into_iter()
-        .map(|operation| cost(profile, shape, index, operation))
+        .map(|which| operation(profile, shape, index, which))
         .collect()
 }
 
-fn cost(
+/// What one operation takes on a cluster.
+pub fn operation(
     profile: &Profile,
     shape: &Shape,
     index: IndexShape,
@@ -237,7 +259,22 @@ fn cost(
         starts: index.placed(shape.data_nodes),
         answers: primaries + if replicas > 0 { primaries } else { 0 },
     };
-    let with_index = shape.grown(primaries * (1 + u64::from(index.replicas)));
+    let with_index = shape.grown(index);
+    let is_one_reroute = match operation {
+        Operation::Delete => true,
+        Operation::Close => !profile.closed_in_table,
+        Operation::Create | Operation::Open => false,
+    };
+    let steps: &[Step] = if is_one_reroute {
+        &[Step::Delete]
+    } else if profile.follow_up_reroute {
+        &[Step::Create, Step::Start, Step::Reroute]
+    } else {
+        &[Step::Create, Step::Start]
+    };
+    let factors = steps
+        .iter()
+        .map(|&step| predict(profile, step, shape).held_back_factor);
     let course = |batches: Batches| match operation {
         Operation::Create => started(profile, &with_index, batches.starts, 0),
         Operation::Open => {
@@ -248,7 +285,7 @@ fn cost(
             };
             started(profile, grown, batches.starts, batches.answers)
         }
-        Operation::Close if profile.closed_in_table => {
+        Operation::Close if !is_one_reroute => {
             started(profile, shape, batches.starts, batches.answers)
         }
         Operation::Close | Operation::Delete => alone(profile, shape),
@@ -257,6 +294,7 @@ fn cost(
         operation,
         least: course(waves),
         most: course(single),
+        held_back_factor: factors.fold(1.0, f64::max),
     }
 }
 
@@ -296,7 +334,7 @@ fn started(profile: &Profile, shape: &Shape, starts: u64, answers: u64) -> Cours
     }
 }
 
-/// Whether a step of a measured version scans, so that its times may have a square term.
+/// Whether a step of a measured version scans, so that its times have terms of the walk.
 pub fn scans(measured: &str, step: Step) -> bool {
     let mut standing_on = crate::profile::PROFILES
         .iter()

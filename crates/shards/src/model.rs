@@ -10,7 +10,7 @@ mod table;
 pub use info::{ClusterInfo, DiskUsage, PathIndex, PathKey};
 pub use settings::{
     AllocationEnable, AllowRebalance, Filters, IndexSettings, RebalanceEnable, Settings, Watermark,
-    WatermarkError,
+    WatermarkError, WatermarkOrderError,
 };
 pub use table::{IndexTable, RoutingTable, TableOrder};
 

@@ -13,6 +13,7 @@
 
 mod assemble;
 mod copies;
+mod foreign;
 mod json;
 mod nodes;
 mod raw;
@@ -22,7 +23,7 @@ mod sizes;
 pub use json::Source;
 pub use settings::{ClusterSettings, SettingError};
 
-use crate::model::{Cluster, Version};
+use crate::model::{Cluster, Version, WatermarkOrderError};
 use json::skip;
 
 /// An answer that cannot be used.
@@ -43,6 +44,26 @@ pub enum StateError {
         /// What is wrong.
         problem: String,
     },
+    /// No JSON, by its first bytes.
+    #[error("{what}: expected JSON, found {found}{}", first(bytes))]
+    NotJson {
+        /// The answer.
+        what: &'static str,
+        /// What it looks like.
+        found: &'static str,
+        /// The first bytes, in hexadecimal digits.
+        bytes: String,
+        /// What to do about it.
+        way_out: &'static str,
+    },
+    /// The server's answer to a request that failed: `{"error": ..., "status": 401}`.
+    #[error("{what}: expected an answer, found an error of the server: {error}")]
+    ErrorAnswer {
+        /// The answer that was to be read.
+        what: &'static str,
+        /// Status, type and reason, as far as they are told, cut.
+        error: String,
+    },
     /// The stream failed.
     #[error("{what}: {reason}")]
     Unreadable {
@@ -57,6 +78,17 @@ pub enum StateError {
     /// A setting has a value that it does not take.
     #[error(transparent)]
     Setting(#[from] SettingError),
+    /// Disk watermarks were set that the server does not take together.
+    #[error(transparent)]
+    Watermarks(#[from] WatermarkOrderError),
+}
+
+fn first(bytes: &str) -> String {
+    if bytes.is_empty() {
+        String::new()
+    } else {
+        format!(" (it begins with the bytes {bytes})")
+    }
 }
 
 fn at(byte: Option<u64>) -> String {
@@ -78,6 +110,8 @@ pub struct State {
     pub warnings: Vec<String>,
     /// Nodes whose roles were told.
     roles_known: Vec<bool>,
+    /// Nodes whose versions were told.
+    versions_known: Vec<bool>,
 }
 
 impl State {
@@ -92,7 +126,7 @@ impl State {
     /// If it is no JSON, a part is missing, or it contradicts itself.
     pub fn read(source: Source<'_>, version: Version) -> Result<Self, StateError> {
         let mut raw = raw::Raw::default();
-        json::parse(source, "_cluster/state", json::Object(&mut raw))?;
+        foreign::object(source, "_cluster/state", &mut raw)?;
         assemble::state(raw, version)
     }
 
@@ -119,17 +153,38 @@ impl State {
     /// # Errors
     /// If it is no JSON, or a value is not what its setting takes.
     pub fn read_settings(&mut self, source: Source<'_>) -> Result<(), StateError> {
-        self.settings = ClusterSettings::read(source)?;
-        self.apply_settings()
+        self.apply(ClusterSettings::read(source)?)
     }
 
     /// Sets a setting of the cluster.
     ///
     /// # Errors
-    /// If the value is not what the setting takes.
+    /// As [`State::set_all`].
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), StateError> {
-        self.settings.set(name, value);
-        self.apply_settings()
+        self.set_all([(name, value)])
+    }
+
+    /// Sets settings of the cluster together, as one `PUT _cluster/settings` does: disk watermarks are
+    /// looked at when all are set. Nothing is changed if one is refused.
+    ///
+    /// # Errors
+    /// If a value is not what its setting takes, or if disk watermarks are among them, and the server
+    /// would not take the three that result.
+    pub fn set_all<'a>(
+        &mut self,
+        changes: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<(), StateError> {
+        let mut next = self.settings.clone();
+        let mut watermarks = false;
+        for (name, value) in changes {
+            next.set(name, value);
+            watermarks |= settings::is_watermark(name);
+        }
+        let (settings, _) = next.settings()?;
+        if watermarks {
+            settings.check_watermarks()?;
+        }
+        self.apply(next)
     }
 
     /// Notes where copies lie that were not told: on a node with one data path they lie there. How many
@@ -157,15 +212,35 @@ impl State {
         unknown
     }
 
-    fn apply_settings(&mut self) -> Result<(), StateError> {
-        let (settings, warnings) = self.settings.settings()?;
+    /// Takes settings in, with what is to be said of them in place of what was said of the last ones.
+    fn apply(&mut self, next: ClusterSettings) -> Result<(), StateError> {
+        let (settings, warnings) = next.settings()?;
+        let said = self
+            .settings
+            .settings()
+            .map_or(Vec::new(), |(_, said)| said);
+        self.warnings.retain(|warning| !said.contains(warning));
+        self.warnings.extend(warnings);
         self.cluster.settings = settings;
-        for warning in warnings {
-            if !self.warnings.contains(&warning) {
-                self.warnings.push(warning);
+        self.settings = next;
+        Ok(())
+    }
+
+    /// The lowest and the highest version that live nodes were told to have; `None` if none was told.
+    pub fn told_versions(&self) -> Option<(Version, Version)> {
+        let nodes = self.cluster.nodes.iter().zip(&self.versions_known);
+        let told = nodes.filter(|(node, known)| node.present && **known);
+        let versions = told.map(|(node, _)| node.version);
+        Some((versions.clone().min()?, versions.max()?))
+    }
+
+    /// Takes the nodes whose versions were not told for ones of this version.
+    pub fn assume_version(&mut self, version: Version) {
+        for (node, known) in self.cluster.nodes.iter_mut().zip(&self.versions_known) {
+            if !known {
+                node.version = version;
             }
         }
-        Ok(())
     }
 
     /// Nodes of which it is not known whether they hold shards; they are taken for data nodes.

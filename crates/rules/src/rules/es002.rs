@@ -32,11 +32,12 @@
 //! - Elasticsearch reference, "Cluster-level shard limits": closed indices do not contribute
 
 use crate::catalogue::{Check, Rule};
-use crate::cluster::{ClusterContext, cost, count};
+use crate::cluster::cost::{self, Model, error_words, scanning};
+use crate::cluster::{ClusterContext, count};
 use crate::context::Outcome;
-use crate::rules::es001;
 use facts::cluster::{Flavour, ShardCounts};
 use facts::{Evidence, Finding, Remedy, Severity};
+use shards::cost::Prediction;
 
 pub(crate) const RULE: Rule = Rule {
     id: "ES002",
@@ -74,7 +75,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
         .as_ref()
         .and_then(|i| i.closed_in_routing_table);
     let scan_ms = added_by_scan(cx, shards, copies);
-    let is_costly = scan_ms.is_some_and(|(with, without)| with - without >= WARNING_MS);
+    let is_costly = scan_ms.is_some_and(|(with, without)| with.ms - without.ms >= WARNING_MS);
     let severity = if is_costly {
         Severity::Warning
     } else {
@@ -96,11 +97,12 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
         match scan_ms {
             Some((with, without)) => format!(
                 " With the scan of this version (ES001) a reroute is predicted to take {} with them and \
-                 {} without, right within a factor of 2.",
-                cost::words(with),
-                cost::words(without)
+                 {} without, {}.",
+                cost::words(with.ms),
+                cost::words(without.ms),
+                error_words(&with)
             ),
-            None if cx.elasticsearch().and_then(es001::scanning).is_some() => {
+            None if cx.elasticsearch().and_then(scanning).is_some() => {
                 " This version scans for moving shards (ES001), but not here and now: so they cost little."
                     .to_owned()
             }
@@ -122,9 +124,13 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     out.findings.push(finding);
 }
 
-/// The cost of a reroute with and without them, in milliseconds, where this version scans.
-fn added_by_scan(cx: &ClusterContext<'_>, shards: &ShardCounts, copies: u64) -> Option<(f64, f64)> {
-    let server = es001::scanning(cx.elasticsearch()?)?;
+/// A reroute with and without them, where this version scans.
+fn added_by_scan(
+    cx: &ClusterContext<'_>,
+    shards: &ShardCounts,
+    copies: u64,
+) -> Option<(Prediction, Prediction)> {
+    let profile = scanning(cx.elasticsearch()?)?;
     let settings = cx.cluster.settings.as_ref()?;
     if !settings.include_relocations() || !settings.disk_threshold_enabled() {
         return None;
@@ -134,9 +140,9 @@ fn added_by_scan(cx: &ClusterContext<'_>, shards: &ShardCounts, copies: u64) -> 
     if nodes < 2 {
         return None;
     }
-    let assigned = es001::assigned(shards);
-    let ms = |shards| cost::reroute(server, shards, nodes).with_scan_ms;
-    Some((ms(assigned), ms(assigned.saturating_sub(copies))))
+    let model = Model::new(cx, profile, shards, nodes);
+    let without = model.with_copies(cost::assigned(shards).saturating_sub(copies));
+    Some((model.reroute(), without.reroute()))
 }
 
 fn add_remedies(cx: &ClusterContext<'_>, finding: &mut Finding) {

@@ -29,9 +29,10 @@
 //!   of watermarks)
 
 use crate::catalogue::{Check, Rule};
-use crate::cluster::{ClusterContext, cost, count};
+use crate::cluster::cost::{self, Model, error_words, scanning};
+use crate::cluster::{ClusterContext, count};
 use crate::context::Outcome;
-use crate::rules::es001::{self, INCLUDE_RELOCATIONS};
+use crate::rules::es001::INCLUDE_RELOCATIONS;
 use facts::cluster::SettingOrigin;
 use facts::{Evidence, Finding, Remedy, Severity};
 
@@ -50,7 +51,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     if settings.include_relocations() || !settings.disk_threshold_enabled() {
         return;
     }
-    let saves_scan = cx.elasticsearch().and_then(es001::scanning).is_some();
+    let saves_scan = cx.elasticsearch().and_then(scanning).is_some();
     let severity = if saves_scan {
         Severity::Info
     } else {
@@ -123,22 +124,22 @@ fn add_remedies(cx: &ClusterContext<'_>, saves_scan: bool, finding: &mut Finding
 
 /// What taking it back costs on a version that scans.
 fn risk(cx: &ClusterContext<'_>) -> String {
-    let server = cx.elasticsearch().and_then(es001::scanning);
+    let profile = cx.elasticsearch().and_then(scanning);
     let nodes = cx
         .cluster
         .nodes
         .as_ref()
         .map(|_| cx.cluster.data_nodes().count() as u64);
-    match (server, &cx.cluster.shards, nodes) {
-        (Some(server), Some(shards), Some(nodes)) if nodes > 1 => {
-            let assigned = es001::assigned(shards);
-            let cost = cost::reroute(server, assigned, nodes);
+    match (profile, &cx.cluster.shards, nodes) {
+        (Some(profile), Some(shards), Some(nodes)) if nodes > 1 => {
+            let model = Model::new(cx, profile, shards, nodes);
+            let with = model.reroute();
             format!(
-                "Before the upgrade each reroute scans again: predicted {} instead of {} for {}, right \
-                 within a factor of 2.",
-                cost::words(cost.with_scan_ms),
-                cost::words(cost.without_scan_ms),
-                count(assigned, "shard")
+                "Before the upgrade each reroute scans again: predicted {} instead of {} for {}, {}.",
+                cost::words(with.ms),
+                cost::words(model.without_scan().reroute().ms),
+                count(cost::assigned(shards), "shard"),
+                error_words(&with)
             )
         }
         (_, _, Some(nodes)) if nodes < 2 => {
@@ -187,8 +188,22 @@ mod tests {
         let finding = only(&outcome);
         assert_eq!(finding.severity, Severity::Info);
         let risk = finding.remedy[0].risk.as_deref().expect("a risk");
-        // 1,776 and 41 ms were measured.
-        assert!(risk.contains("1.8 s instead of 41 ms"), "{risk}");
+        // Measured: 1.1 to 1.8 s with the scan, 9 to 45 ms without, with more indices than here.
+        let words: Vec<&str> = risk.split(' ').collect();
+        let at = words
+            .iter()
+            .position(|&word| word == "instead")
+            .expect("two times");
+        let (with, without) = (&words[at - 2..at], &words[at + 2..at + 4]);
+        assert!(
+            matches!(with, [number, "s"] if number.starts_with("1.")),
+            "{risk}"
+        );
+        let without_ms: f64 = without[0].parse().expect("milliseconds");
+        assert!(
+            without[1] == "ms" && (5.0..=45.0).contains(&without_ms),
+            "{risk}"
+        );
     }
 
     #[test]

@@ -1,11 +1,40 @@
 //! Measured times to coefficients.
 //!
-//! `t = a + b n + c n^2 / m`, with n copies in the routing table and m data nodes: the last term is
-//! that of a round which, for each copy, looks through all copies of its node. Coefficients are never
-//! negative; what is made small is the sum of the squares of the *relative* errors, so that a small
-//! cluster counts as much as a large one.
+//! `t = a + b n + b' max(0, n - 6,000) + d i m + (c near + c' far) n^2 / m`, with n copies in the
+//! routing table, i indices in it and m data nodes:
+//! - `a + b n`: routing nodes and tables are made anew of all copies. Those beyond [`COPIES_NEAR`] do not
+//!   fit into the processor's second-level cache and cost more (`b'`).
+//! - `d i m`: for each index the balancer weighs each node, and asks the deciders of it.
+//! - `n^2 / m`, up to 7.5: for each copy its node's list of n/m copies is walked. A step of the walk costs
+//!   `c` where the next copy is near, and `c'` where it is not: [`far_share`].
+//!
+//! The first four are those of [`BASE`] for every version that walks: it does the same work without
+//! the walk. Coefficients are never negative; what is made small is the sum of the squares of the
+//! *relative* errors, so that a small cluster counts as much as a large one.
 
 use super::Step;
+
+/// The version whose times are those of the versions that walk, but for the walk.
+pub const BASE: &str = "7.6.0";
+
+/// Copies, with what belongs to them, that the second-level cache (1 MiB) holds.
+const COPIES_NEAR: f64 = 6_000.0;
+/// The longest list of a node that stays in it from one walk to the next; twice as long, nothing does.
+const LIST_NEAR: f64 = 1_500.0;
+/// Lists are made in the order of the indices, so that with so many nodes the next copy of the same node
+/// lies a page of memory (4 KiB) further, and is not fetched ahead.
+const NODES_FAR: f64 = 60.0;
+
+/// What times depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size {
+    /// Copies in the routing table.
+    pub copies: u64,
+    /// Indices in it.
+    pub indices: u64,
+    /// Data nodes.
+    pub nodes: u32,
+}
 
 /// One line of the measurements: what one step took on one cluster.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,10 +43,10 @@ pub struct Measured {
     pub version: String,
     /// What was measured.
     pub step: Step,
-    /// Data nodes.
-    pub nodes: u32,
-    /// Copies in the routing table.
-    pub routed_copies: u64,
+    /// The cluster.
+    pub size: Size,
+    /// Its closed indices, in the routing table or not.
+    pub closed_indices: u64,
     /// Processor time of the master's thread, milliseconds, median.
     pub cpu_ms: f64,
 }
@@ -33,6 +62,17 @@ pub struct MeasuredError {
     /// What stood there, cut.
     pub found: String,
 }
+
+const COLUMNS: [&str; 8] = [
+    "version",
+    "operation",
+    "nodes",
+    "closed_indices",
+    "primaries",
+    "replicas",
+    "routed_copies",
+    "cpu_ms_median",
+];
 
 /// Reads the CSV that `benches/shards/measure.sh` prints. Lines that begin with `#` are passed over.
 ///
@@ -52,33 +92,44 @@ pub fn read_csv(text: &str) -> Result<Vec<Measured>, MeasuredError> {
         return Err(error(0, "a line of column names", ""));
     };
     let names: Vec<&str> = head.split(',').map(str::trim).collect();
-    let column = |name: &str| {
+    let mut columns = [0; COLUMNS.len()];
+    for (column, name) in columns.iter_mut().zip(COLUMNS) {
         let found = names.iter().position(|&other| other == name);
-        found.ok_or_else(|| error(at, &format!("a column {name}"), head))
-    };
-    let columns = [
-        column("version")?,
-        column("operation")?,
-        column("nodes")?,
-        column("routed_copies")?,
-        column("cpu_ms_median")?,
-    ];
+        *column = found.ok_or_else(|| error(at, &format!("a column {name}"), head))?;
+    }
     let mut rows = Vec::new();
     for (at, line) in lines {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         if cells.len() != names.len() {
             return Err(error(at, &format!("{} values", names.len()), line));
         }
-        let [version, step, nodes, copies, cpu_ms] = columns.map(|column| cells[column]);
-        let number = |text: &str| text.parse::<u32>().ok().filter(|&number| number > 0);
+        let [
+            version,
+            step,
+            nodes,
+            closed,
+            primaries,
+            replicas,
+            copies,
+            cpu_ms,
+        ] = columns.map(|column| cells[column]);
+        let number = |text: &str, least: u32, expected: &str| {
+            let number = text.parse::<u32>().ok().filter(|&number| number >= least);
+            number.ok_or_else(|| error(at, expected, text))
+        };
+        let copies = u64::from(number(copies, 1, "copies, at least 1")?);
+        let by_index = u64::from(number(primaries, 1, "primaries, at least 1")?)
+            * (1 + u64::from(number(replicas, 0, "replicas, at least 0")?));
         rows.push(Measured {
             version: version.to_owned(),
             step: Step::from_name(step)
                 .ok_or_else(|| error(at, "reroute, create, start or delete", step))?,
-            nodes: number(nodes).ok_or_else(|| error(at, "nodes, at least 1", nodes))?,
-            routed_copies: number(copies)
-                .ok_or_else(|| error(at, "copies, at least 1", copies))?
-                .into(),
+            size: Size {
+                copies,
+                indices: copies / by_index,
+                nodes: number(nodes, 1, "nodes, at least 1")?,
+            },
+            closed_indices: number(closed, 0, "closed indices, at least 0")?.into(),
             cpu_ms: cpu_ms
                 .parse()
                 .ok()
@@ -89,6 +140,24 @@ pub fn read_csv(text: &str) -> Result<Vec<Measured>, MeasuredError> {
     Ok(rows)
 }
 
+/// What was measured more than once becomes one line with the shortest time: what else the machine does,
+/// and code that is not compiled yet, make a figure longer, never shorter. The order is that of the first
+/// time.
+pub fn shortest(rows: &[Measured]) -> Vec<Measured> {
+    let same = |a: &Measured, b: &Measured| {
+        (&a.version, a.step, a.size, a.closed_indices)
+            == (&b.version, b.step, b.size, b.closed_indices)
+    };
+    let mut found: Vec<Measured> = Vec::new();
+    for row in rows {
+        match found.iter_mut().find(|other| same(other, row)) {
+            Some(other) => other.cpu_ms = other.cpu_ms.min(row.cpu_ms),
+            None => found.push(row.clone()),
+        }
+    }
+    found
+}
+
 /// Coefficients of one step of one version.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Fit {
@@ -96,52 +165,174 @@ pub struct Fit {
     pub fixed_ms: f64,
     /// Milliseconds by thousand copies.
     pub per_thousand_ms: f64,
-    /// Milliseconds by million of copies squared over nodes.
-    pub scan_ms: f64,
+    /// Milliseconds more by thousand copies beyond those that the cache holds.
+    pub per_thousand_far_ms: f64,
+    /// Milliseconds by thousand pairs of an index and a node.
+    pub per_thousand_pairs_ms: f64,
+    /// Milliseconds by million of copies squared over nodes, lists near by.
+    pub walk_ms: f64,
+    /// The same, lists not near by.
+    pub walk_far_ms: f64,
 }
 
+/// Coefficients, as many as there are terms.
+const TERMS: usize = 6;
+/// Those of the walk are the last ones.
+const WALK: [usize; 2] = [4, 5];
+
 impl Fit {
-    /// The time for that many copies on that many nodes, milliseconds.
-    pub fn ms(&self, copies: u64, nodes: u32) -> f64 {
-        let [fixed, linear, scan] = terms(copies, nodes);
-        self.fixed_ms * fixed + self.per_thousand_ms * linear + self.scan_ms * scan
+    fn of(coefficients: [f64; TERMS]) -> Self {
+        let [fixed, near, far, pairs, walk, walk_far] = coefficients;
+        Self {
+            fixed_ms: fixed,
+            per_thousand_ms: near,
+            per_thousand_far_ms: far,
+            per_thousand_pairs_ms: pairs,
+            walk_ms: walk,
+            walk_far_ms: walk_far,
+        }
     }
+
+    /// All of them, in the order of the formula.
+    pub fn coefficients(&self) -> [f64; TERMS] {
+        [
+            self.fixed_ms,
+            self.per_thousand_ms,
+            self.per_thousand_far_ms,
+            self.per_thousand_pairs_ms,
+            self.walk_ms,
+            self.walk_far_ms,
+        ]
+    }
+
+    /// Without the walk.
+    #[must_use]
+    pub fn without_walk(&self) -> Self {
+        Self {
+            walk_ms: 0.0,
+            walk_far_ms: 0.0,
+            ..*self
+        }
+    }
+
+    /// One after the other.
+    #[must_use]
+    fn then(&self, other: &Self) -> Self {
+        let (mut sum, other) = (self.coefficients(), other.coefficients());
+        for (term, more) in sum.iter_mut().zip(other) {
+            *term += more;
+        }
+        Self::of(sum)
+    }
+
+    /// The time on a cluster of that size, milliseconds.
+    pub fn ms(&self, size: Size) -> f64 {
+        let terms = terms(size);
+        let products = terms.iter().zip(self.coefficients());
+        products.map(|(term, coefficient)| term * coefficient).sum()
+    }
+}
+
+/// What share of a walk's steps goes to copies that are not near by, from 0 to 1: none for short lists
+/// on few nodes, all where a list is twice [`LIST_NEAR`] long or copies lie a page apart ([`NODES_FAR`]).
+fn far_share(copies: f64, nodes: f64) -> f64 {
+    let long = (copies / nodes / LIST_NEAR - 1.0).clamp(0.0, 1.0);
+    let apart = (nodes / NODES_FAR).min(1.0);
+    1.0 - (1.0 - long) * (1.0 - apart)
 }
 
 /// What the coefficients are multiplied with.
-#[expect(clippy::cast_precision_loss, reason = "copies are far below 2^53")]
-fn terms(copies: u64, nodes: u32) -> [f64; 3] {
-    let thousands = copies as f64 / 1e3;
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "copies and indices are far below 2^53"
+)]
+fn terms(size: Size) -> [f64; TERMS] {
+    let (copies, indices) = (size.copies as f64, size.indices as f64);
+    let nodes = f64::from(size.nodes.max(1));
     // With one data node the disk decider has nothing to decide: it says yes before it looks.
-    let scan = if nodes < 2 {
+    let walk = if size.nodes < 2 {
         0.0
     } else {
-        thousands * thousands / f64::from(nodes)
+        copies / 1e3 * (copies / 1e3) / nodes
     };
-    [1.0, thousands, scan]
+    let far = far_share(copies, nodes);
+    [
+        1.0,
+        copies / 1e3,
+        (copies - COPIES_NEAR).max(0.0) / 1e3,
+        indices * nodes / 1e3,
+        walk * (1.0 - far),
+        walk * far,
+    ]
 }
 
-/// The best coefficients for these rows; with `scan` the square term is allowed. `None` without rows.
+/// Coefficients of one step of one version, fitted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fitted {
+    /// The version.
+    pub version: String,
+    /// The step.
+    pub step: Step,
+    /// The coefficients.
+    pub fit: Fit,
+}
+
+/// The coefficients of each version and step, in the order of their first lines; without those that these
+/// lines do not determine. Repeated lines have to be one ([`shortest`]).
+pub fn fit_all(rows: &[Measured]) -> Vec<Fitted> {
+    let mut fitted: Vec<Fitted> = Vec::new();
+    for row in rows {
+        let is_done = |done: &Fitted| done.version == row.version && done.step == row.step;
+        if !fitted.iter().any(is_done)
+            && let Some(fit) = fit_one(rows, &row.version, row.step)
+        {
+            fitted.push(Fitted {
+                version: row.version.clone(),
+                step: row.step,
+                fit,
+            });
+        }
+    }
+    fitted
+}
+
+fn fit_one(rows: &[Measured], version: &str, step: Step) -> Option<Fit> {
+    let of: Vec<&Measured> = rows
+        .iter()
+        .filter(|row| row.version == version && row.step == step)
+        .collect();
+    if !super::scans(version, step) {
+        return best(&of, &Fit::default(), &[0, 1, 2, 3]);
+    }
+    let mut base = fit_one(rows, BASE, step)?;
+    if step == Step::Start {
+        // Where a version walks when copies start, it is because the reroute is part of it.
+        base = base.then(&fit_one(rows, BASE, Step::Reroute)?);
+    }
+    best(&of, &base, &WALK)
+}
+
+/// The best coefficients of these terms beside those that are known already. `None` without rows.
 ///
-/// With three coefficients at most, every choice of those that are not 0 is tried: the best of those
-/// without a negative one is the best there is.
-pub fn fit(rows: &[&Measured], scan: bool) -> Option<Fit> {
+/// With four terms at most, every choice of those that are not 0 is tried: the best of those without
+/// a negative one is the best there is.
+fn best(rows: &[&Measured], known: &Fit, free: &[usize]) -> Option<Fit> {
     if rows.is_empty() {
         return None;
     }
-    let choices: &[&[usize]] = if scan {
-        &[&[0], &[1], &[2], &[0, 1], &[0, 2], &[1, 2], &[0, 1, 2]]
-    } else {
-        &[&[0], &[1], &[0, 1]]
-    };
     let mut best: Option<(f64, Fit)> = None;
-    for choice in choices {
-        let Some(fit) = least_squares(rows, choice) else {
+    for chosen in 0..1_usize << free.len() {
+        let choice: Vec<usize> = (0..free.len())
+            .filter(|bit| chosen >> bit & 1 == 1)
+            .map(|bit| free[bit])
+            .collect();
+        let Some(more) = least_squares(rows, known, &choice) else {
             continue;
         };
+        let fit = known.then(&more);
         let error: f64 = rows
             .iter()
-            .map(|row| (fit.ms(row.routed_copies, row.nodes) / row.cpu_ms - 1.0).powi(2))
+            .map(|row| (fit.ms(row.size) / row.cpu_ms - 1.0).powi(2))
             .sum();
         if best.is_none_or(|(least, _)| error < least) {
             best = Some((error, fit));
@@ -152,18 +343,19 @@ pub fn fit(rows: &[&Measured], scan: bool) -> Option<Fit> {
 
 /// Least squares on relative errors with the chosen terms alone; `None` if it is not determined or a
 /// coefficient is negative.
-fn least_squares(rows: &[&Measured], choice: &[usize]) -> Option<Fit> {
+fn least_squares(rows: &[&Measured], known: &Fit, choice: &[usize]) -> Option<Fit> {
     let size = choice.len();
     // Normal equations, the right side as the last column.
     let mut system = vec![vec![0.0; size + 1]; size];
     for row in rows {
-        let all = terms(row.routed_copies, row.nodes);
+        let all = terms(row.size);
+        let rest = 1.0 - known.ms(row.size) / row.cpu_ms;
         let weighted: Vec<f64> = choice.iter().map(|&term| all[term] / row.cpu_ms).collect();
         for (line, &factor) in system.iter_mut().zip(&weighted) {
             for (cell, &other) in line.iter_mut().zip(&weighted) {
                 *cell += factor * other;
             }
-            line[size] += factor;
+            line[size] += factor * rest;
         }
     }
     for pivot in 0..size {
@@ -185,7 +377,7 @@ fn least_squares(rows: &[&Measured], choice: &[usize]) -> Option<Fit> {
             }
         }
     }
-    let mut coefficients = [0.0; 3];
+    let mut coefficients = [0.0; TERMS];
     for (at, &term) in choice.iter().enumerate() {
         let value = system[at][size] / system[at][at];
         if !value.is_finite() || value < 0.0 {
@@ -193,162 +385,61 @@ fn least_squares(rows: &[&Measured], choice: &[usize]) -> Option<Fit> {
         }
         coefficients[term] = value;
     }
-    let [fixed_ms, per_thousand_ms, scan_ms] = coefficients;
-    Some(Fit {
-        fixed_ms,
-        per_thousand_ms,
-        scan_ms,
-    })
+    Some(Fit::of(coefficients))
 }
 
-/// A size that was held back: what the other sizes predict for it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A line that was held back: what the other sizes predict for it.
+#[derive(Debug, Clone, PartialEq)]
 pub struct HeldBack {
-    /// Copies in the routing table.
-    pub copies: u64,
-    /// Data nodes.
-    pub nodes: u32,
+    /// Version of the server.
+    pub version: String,
+    /// What was measured.
+    pub step: Step,
+    /// The cluster.
+    pub size: Size,
     /// Predicted over measured.
     pub ratio: f64,
 }
 
-/// Holds back each size (number of copies) in turn, fits the others, and predicts it.
-pub fn hold_back(rows: &[&Measured], scan: bool) -> Vec<HeldBack> {
-    let mut sizes: Vec<u64> = rows.iter().map(|row| row.routed_copies).collect();
+impl HeldBack {
+    /// By which factor it is off, in either direction; 1 is exact.
+    pub fn factor(&self) -> f64 {
+        self.ratio.max(1.0 / self.ratio)
+    }
+}
+
+/// Holds back each size (number of copies) in turn, of all versions and steps, fits the others, and
+/// predicts it.
+pub fn hold_back(rows: &[Measured]) -> Vec<HeldBack> {
+    let mut sizes: Vec<u64> = rows.iter().map(|row| row.size.copies).collect();
     sizes.sort_unstable();
     sizes.dedup();
     let mut found = Vec::new();
     for size in sizes {
-        let (held, kept): (Vec<&Measured>, Vec<&Measured>) =
-            rows.iter().partition(|row| row.routed_copies == size);
-        if let Some(fit) = fit(&kept, scan) {
-            found.extend(held.iter().map(|row| HeldBack {
-                copies: size,
-                nodes: row.nodes,
-                ratio: fit.ms(size, row.nodes) / row.cpu_ms,
-            }));
+        let (held, kept): (Vec<Measured>, Vec<Measured>) = rows
+            .iter()
+            .cloned()
+            .partition(|row| row.size.copies == size);
+        let fitted = fit_all(&kept);
+        for row in held {
+            let of = |fitted: &&Fitted| fitted.version == row.version && fitted.step == row.step;
+            if let Some(Fitted { fit, .. }) = fitted.iter().find(of) {
+                found.push(HeldBack {
+                    ratio: fit.ms(row.size) / row.cpu_ms,
+                    version: row.version,
+                    step: row.step,
+                    size: row.size,
+                });
+            }
         }
     }
     found
 }
 
 /// By which factor the worst of these is off, in either direction; 1 is exact. `None` without any.
-pub fn worst_factor(held: &[HeldBack]) -> Option<f64> {
-    held.iter()
-        .map(|held| held.ratio.max(1.0 / held.ratio))
-        .reduce(f64::max)
+pub fn worst_factor<'a>(held: impl IntoIterator<Item = &'a HeldBack>) -> Option<f64> {
+    held.into_iter().map(HeldBack::factor).reduce(f64::max)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn row(copies: u64, nodes: u32, cpu_ms: f64) -> Measured {
-        Measured {
-            version: "7.4.0".to_owned(),
-            step: Step::Reroute,
-            nodes,
-            routed_copies: copies,
-            cpu_ms,
-        }
-    }
-
-    const SHAPES: [(u64, u32); 6] = [
-        (1000, 2),
-        (2000, 2),
-        (4000, 2),
-        (2000, 10),
-        (4000, 10),
-        (25_000, 10),
-    ];
-
-    fn rows(truth: Fit) -> Vec<Measured> {
-        let time = |&(copies, nodes): &(u64, u32)| row(copies, nodes, truth.ms(copies, nodes));
-        SHAPES.iter().map(time).collect()
-    }
-
-    #[test]
-    fn units_of_the_coefficients() {
-        let fit = Fit {
-            fixed_ms: 1.0,
-            per_thousand_ms: 2.0,
-            scan_ms: 3.0,
-        };
-        // 1 + 2 * 10 + 3 * 10,000^2 / 5 / 10^6
-        assert!((fit.ms(10_000, 5) - 81.0).abs() < 1e-9);
-        // One data node: nothing is scanned.
-        assert!((fit.ms(10_000, 1) - 21.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn a_negative_slope_becomes_none() {
-        // Times that fall with the size: the best that is not negative is a constant.
-        let rows = [row(1000, 2, 10.0), row(2000, 2, 5.0), row(4000, 2, 2.5)];
-        let fit = fit(&rows.iter().collect::<Vec<_>>(), true).unwrap();
-        assert!(fit.per_thousand_ms.abs() < 1e-12 && fit.scan_ms.abs() < 1e-12);
-        // Minimises (x/10-1)^2 + (x/5-1)^2 + (x/2.5-1)^2: x = (.1+.2+.4)/(.01+.04+.16).
-        assert!((fit.fixed_ms - 0.7 / 0.21).abs() < 1e-9);
-    }
-
-    #[test]
-    fn a_held_back_size_does_not_help_itself() {
-        // Exact for a line, but for one size that took twice as long.
-        let line = |n: u64| 1.0 + f64::from(u32::try_from(n).unwrap()) / 1000.0;
-        let mut rows: Vec<Measured> = [1000, 2000, 4000, 8000].map(|n| row(n, 2, line(n))).into();
-        rows[3].cpu_ms *= 2.0;
-        let held = hold_back(&rows.iter().collect::<Vec<_>>(), false);
-        let last = held.iter().find(|held| held.copies == 8000).unwrap();
-        assert!((last.ratio - 0.5).abs() < 1e-9, "{held:?}");
-        assert!((worst_factor(&held).unwrap() - 2.0).abs() < 1e-9);
-        assert_eq!(worst_factor(&[]), None);
-    }
-
-    #[test]
-    fn broken_measurements_name_their_line() {
-        let head = "version,operation,nodes,routed_copies,cpu_ms_median\n";
-        let one = |line: &str| read_csv(&format!("# head\n{head}{line}\n"));
-        assert_eq!(one("7.4.0,start,2,1000,1.5").unwrap()[0].step, Step::Start);
-        for (line, expected) in [
-            ("7.4.0,reroute,2,1000", "5 values"),
-            ("7.4.0,open,2,1000,1", "reroute, create"),
-            ("7.4.0,reroute,0,1000,1", "nodes"),
-            ("7.4.0,reroute,2,-5,1", "copies"),
-            ("7.4.0,reroute,2,1000,inf", "milliseconds"),
-            ("7.4.0,reroute,2,1000,0", "milliseconds"),
-        ] {
-            let error = one(line).unwrap_err();
-            assert_eq!(error.line, 3, "{error}");
-            assert!(error.expected.contains(expected), "{error}");
-        }
-        let missing = read_csv("version,operation\n").unwrap_err();
-        assert!(missing.expected.contains("nodes"), "{missing}");
-        assert!(read_csv("").is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn coefficients_come_back(
-            fixed_ms in 0.0..10.0f64, per_thousand_ms in 0.01..10.0f64, scan_ms in 0.01..100.0f64,
-        ) {
-            let truth = Fit { fixed_ms, per_thousand_ms, scan_ms };
-            let rows = rows(truth);
-            let rows: Vec<&Measured> = rows.iter().collect();
-            let found = fit(&rows, true).unwrap();
-            for (copies, nodes) in [(500, 2), (100_000, 3)] {
-                let ratio = found.ms(copies, nodes) / truth.ms(copies, nodes);
-                prop_assert!((ratio - 1.0).abs() < 1e-3, "{found:?} {truth:?}");
-            }
-            prop_assert!(worst_factor(&hold_back(&rows, true)).unwrap() < 1.001);
-        }
-
-        #[test]
-        fn never_negative_whatever_was_measured(times in proptest::collection::vec(0.001..1e6f64, 6)) {
-            let rows: Vec<Measured> =
-                SHAPES.iter().zip(times).map(|(&(n, m), ms)| row(n, m, ms)).collect();
-            let found = fit(&rows.iter().collect::<Vec<_>>(), true).unwrap();
-            prop_assert!(found.fixed_ms >= 0.0 && found.per_thousand_ms >= 0.0 && found.scan_ms >= 0.0);
-            prop_assert!(found.ms(7000, 4).is_finite());
-        }
-    }
-}
+mod tests;

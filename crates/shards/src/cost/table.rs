@@ -19,7 +19,7 @@ pub struct Coefficients {
 const fn row(
     version: &'static str,
     step: Step,
-    fit: [f64; 3],
+    fit: [f64; 6],
     held_back_factor: f64,
 ) -> Coefficients {
     Coefficients {
@@ -28,7 +28,10 @@ const fn row(
         fit: Fit {
             fixed_ms: fit[0],
             per_thousand_ms: fit[1],
-            scan_ms: fit[2],
+            per_thousand_far_ms: fit[2],
+            per_thousand_pairs_ms: fit[3],
+            walk_ms: fit[4],
+            walk_far_ms: fit[5],
         },
         held_back_factor,
     }
@@ -37,33 +40,33 @@ const fn row(
 /// Fewest copies that were measured.
 pub(super) const COPIES_MIN: u64 = 1000;
 /// Most copies that were measured.
-pub(super) const COPIES_MAX: u64 = 4000;
+pub(super) const COPIES_MAX: u64 = 25_000;
 /// Fewest data nodes that were measured.
 pub(super) const NODES_MIN: u32 = 2;
 /// Most data nodes that were measured.
-pub(super) const NODES_MAX: u32 = 10;
+pub(super) const NODES_MAX: u32 = 40;
 
 /// All coefficients.
 #[rustfmt::skip]
 pub const COEFFICIENTS: &[Coefficients] = &[
-    row("6.8.23", Step::Reroute, [0.1405, 0.73975, 11.66498], 1.70),
-    row("6.8.23", Step::Create, [2.5189, 0.00000, 13.96605], 2.41),
-    row("6.8.23", Step::Start, [0.0000, 1.66039, 15.12427], 2.49),
-    row("6.8.23", Step::Delete, [0.0000, 0.86949, 12.30880], 1.89),
-    row("7.1.1", Step::Reroute, [0.0008, 4.32879, 3.96936], 3.92),
-    row("7.1.1", Step::Create, [0.2237, 1.79760, 7.95492], 2.96),
-    row("7.1.1", Step::Start, [0.0000, 2.18667, 6.92023], 2.67),
-    row("7.1.1", Step::Delete, [0.0000, 1.26614, 5.01102], 3.09),
-    row("7.4.0", Step::Reroute, [0.0000, 5.72604, 7.92770], 2.73),
-    row("7.4.0", Step::Create, [3.2374, 0.00000, 12.82996], 2.01),
-    row("7.4.0", Step::Start, [0.0000, 0.86797, 0.00000], 5.21),
-    row("7.4.0", Step::Delete, [0.0000, 0.82095, 11.27064], 1.63),
-    row("7.6.0", Step::Reroute, [0.0000, 0.85421, 0.00000], 7.05),
-    row("7.6.0", Step::Create, [2.9478, 0.83602, 0.00000], 1.20),
-    row("7.6.0", Step::Start, [0.0000, 0.75080, 0.00000], 11.56),
-    row("7.6.0", Step::Delete, [0.0000, 0.71113, 0.00000], 2.22),
-    row("7.17.28", Step::Reroute, [0.2566, 0.88310, 0.00000], 14.24),
-    row("7.17.28", Step::Create, [2.7685, 1.08315, 0.00000], 2.73),
-    row("7.17.28", Step::Start, [0.3576, 0.67856, 0.00000], 4.35),
-    row("7.17.28", Step::Delete, [0.0000, 0.85188, 0.00000], 7.86),
+    row("6.8.23", Step::Reroute, [0.0000, 0.3678, 1.3062, 0.2286, 8.4017, 24.7474], 1.39),
+    row("6.8.23", Step::Create, [0.0000, 0.8544, 2.5278, 0.0665, 7.8631, 23.9323], 1.38),
+    row("6.8.23", Step::Start, [0.0000, 0.8577, 3.1503, 0.2429, 7.7201, 19.2035], 1.58),
+    row("6.8.23", Step::Delete, [0.0000, 0.3573, 1.1792, 0.2152, 7.8034, 22.2775], 1.31),
+    row("7.1.1", Step::Reroute, [0.0000, 0.3678, 1.3062, 0.2286, 5.0158, 14.8351], 1.50),
+    row("7.1.1", Step::Create, [0.0000, 0.8544, 2.5278, 0.0665, 6.2686, 14.3784], 1.57),
+    row("7.1.1", Step::Start, [0.0000, 0.8577, 3.1503, 0.2429, 4.6402, 11.5990], 1.59),
+    row("7.1.1", Step::Delete, [0.0000, 0.3573, 1.1792, 0.2152, 4.3945, 14.3025], 1.41),
+    row("7.4.0", Step::Reroute, [0.0000, 0.3678, 1.3062, 0.2286, 7.3010, 27.9115], 1.61),
+    row("7.4.0", Step::Create, [0.0000, 0.8544, 2.5278, 0.0665, 7.2546, 26.4992], 1.93),
+    row("7.4.0", Step::Start, [0.0000, 0.4784, 1.7584, 0.0080, 0.0000, 0.0000], 1.61),
+    row("7.4.0", Step::Delete, [0.0000, 0.3573, 1.1792, 0.2152, 7.6818, 20.3542], 1.35),
+    row("7.6.0", Step::Reroute, [0.0000, 0.3678, 1.3062, 0.2286, 0.0000, 0.0000], 2.01),
+    row("7.6.0", Step::Create, [0.0000, 0.8544, 2.5278, 0.0665, 0.0000, 0.0000], 1.56),
+    row("7.6.0", Step::Start, [0.0000, 0.4899, 1.8441, 0.0142, 0.0000, 0.0000], 1.35),
+    row("7.6.0", Step::Delete, [0.0000, 0.3573, 1.1792, 0.2152, 0.0000, 0.0000], 1.48),
+    row("7.17.28", Step::Reroute, [0.0000, 0.4340, 1.4653, 0.2309, 0.0000, 0.0000], 1.86),
+    row("7.17.28", Step::Create, [0.0000, 1.1894, 2.7685, 0.0386, 0.0000, 0.0000], 1.74),
+    row("7.17.28", Step::Start, [0.0000, 0.5837, 1.6611, 0.0247, 0.0000, 0.0000], 1.49),
+    row("7.17.28", Step::Delete, [0.0000, 0.4229, 1.3791, 0.2023, 0.0000, 0.0000], 1.40),
 ];

@@ -1,4 +1,4 @@
-use super::fit::{Measured, fit, hold_back, read_csv, worst_factor};
+use super::fit::{HeldBack, fit_all, hold_back, read_csv, shortest, worst_factor};
 use super::*;
 use crate::profile::{PROFILES, V6_8, V7_0, V7_2, V7_4, V7_17};
 
@@ -8,6 +8,7 @@ const TWO_NODES: Shape = Shape {
     data_nodes: 2,
     copies: 2000,
     closed_copies: 0,
+    indices: 400,
     disk_scan: true,
 };
 const FIVE_PRIMARIES: IndexShape = IndexShape {
@@ -15,53 +16,49 @@ const FIVE_PRIMARIES: IndexShape = IndexShape {
     replicas: 0,
 };
 
-fn operation(
-    profile: &Profile,
-    shape: &Shape,
-    index: IndexShape,
-    which: Operation,
-) -> OperationCost {
-    let all = operations(profile, shape, index);
-    all.into_iter()
-        .find(|cost| cost.operation == which)
-        .expect("all operations")
-}
-
 #[test]
 fn the_table_is_what_the_measurements_give() {
-    let rows = read_csv(MEASURED).unwrap();
-    let mut seen = 0;
-    for coefficients in COEFFICIENTS {
-        let of =
-            |row: &&Measured| row.version == coefficients.version && row.step == coefficients.step;
-        let rows: Vec<&Measured> = rows.iter().filter(of).collect();
-        let scan = scans(coefficients.version, coefficients.step);
-        let found = fit(&rows, scan).expect("measured");
+    let rows = shortest(&read_csv(MEASURED).unwrap());
+    let held = hold_back(&rows);
+    let fitted = fit_all(&rows);
+    assert_eq!(fitted.len(), COEFFICIENTS.len());
+    for (found, coefficients) in fitted.iter().zip(COEFFICIENTS) {
+        assert_eq!(
+            (found.version.as_str(), found.step),
+            (coefficients.version, coefficients.step)
+        );
         for row in &rows {
-            let ratio = found.ms(row.routed_copies, row.nodes)
-                / coefficients.fit.ms(row.routed_copies, row.nodes);
+            let ratio = found.fit.ms(row.size) / coefficients.fit.ms(row.size);
             assert!(
-                (ratio - 1.0).abs() < 1e-3,
+                (ratio - 1.0).abs() < 2e-3,
                 "{coefficients:?} is not {found:?}"
             );
         }
-        let worst = worst_factor(&hold_back(&rows, scan)).unwrap();
+        let of = |held: &&HeldBack| {
+            held.version == coefficients.version && held.step == coefficients.step
+        };
+        let worst = worst_factor(held.iter().filter(of)).unwrap();
         assert!(
             (worst - coefficients.held_back_factor).abs() < 0.006,
             "{coefficients:?}: {worst}"
         );
-        seen += rows.len();
     }
-    assert_eq!(
-        seen,
-        rows.len(),
-        "every measurement belongs to a row of the table"
-    );
+    // Every measurement was predicted once, from the other sizes.
+    assert_eq!(held.len(), rows.len());
     let (least, most, nodes_least, nodes_most) = measured_range();
     for row in &rows {
-        assert!((least..=most).contains(&row.routed_copies));
-        assert!((nodes_least..=nodes_most).contains(&row.nodes));
+        assert!((least..=most).contains(&row.size.copies));
+        assert!((nodes_least..=nodes_most).contains(&row.size.nodes));
     }
+}
+
+#[test]
+fn held_back_sizes_are_met() {
+    let rows = shortest(&read_csv(MEASURED).unwrap());
+    let held = hold_back(&rows);
+    let met = held.iter().filter(|held| held.factor() <= 1.5).count();
+    assert!(met * 100 >= held.len() * 95, "{met} of {}", held.len());
+    assert!(worst_factor(&held).unwrap() <= 2.1);
 }
 
 #[test]
@@ -92,7 +89,7 @@ fn scanning_grows_with_the_square_and_kept_sets_with_the_size() {
         );
     }
     let ratio = at(&V7_17, 200_000) / at(&V7_17, 100_000);
-    assert!((1.9..=2.0).contains(&ratio), "{ratio}");
+    assert!((1.9..=2.1).contains(&ratio), "{ratio}");
 }
 
 #[test]
@@ -112,7 +109,7 @@ fn without_the_disk_deciders_question_nothing_is_scanned() {
     )
     .ms;
     assert!(unasked < asked / 10.0, "{unasked} {asked}");
-    // Nor with a single data node.
+    // Nor with a single data node, but that one is asked for each index, and not two.
     let single = predict(
         &V7_4,
         Step::Reroute,
@@ -122,7 +119,10 @@ fn without_the_disk_deciders_question_nothing_is_scanned() {
         },
     )
     .ms;
-    assert!((single - unasked).abs() < 1e-9);
+    assert!(
+        (0.9..1.0).contains(&(single / unasked)),
+        "{single} {unasked}"
+    );
 }
 
 #[test]

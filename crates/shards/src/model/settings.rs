@@ -107,6 +107,29 @@ impl Watermark {
     }
 }
 
+/// Three watermarks that the server refuses together.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WatermarkOrderError {
+    /// Some are shares, others sizes.
+    #[error("disk watermarks: expected three that are all shares or all sizes, found {found}")]
+    Mixed {
+        /// All three, as they were written.
+        found: String,
+    },
+    /// A watermark is reached before a lower one.
+    #[error(
+        "disk watermarks: expected {lower} to be reached before {higher}, or with it; found {found}"
+    )]
+    Order {
+        /// The one that should be reached first: `low` or `high`.
+        lower: &'static str,
+        /// The next one: `high` or `flood_stage`.
+        higher: &'static str,
+        /// All three, as they were written.
+        found: String,
+    },
+}
+
 /// `RatioValue.parseRatioValue`: "85%" or "0.85", as a percentage.
 fn ratio(text: &str) -> Option<f64> {
     if let Some(percent) = text.strip_suffix('%') {
@@ -235,6 +258,43 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    /// Whether the server takes the three disk watermarks together: all shares, or all sizes, and
+    /// reached in the order low, high, flood stage (`DiskThresholdSettings.doValidate`).
+    ///
+    /// # Errors
+    /// If it does not.
+    pub fn check_watermarks(&self) -> Result<(), WatermarkOrderError> {
+        let marks = [
+            ("low", &self.watermark_low),
+            ("high", &self.watermark_high),
+            ("flood_stage", &self.watermark_flood_stage),
+        ];
+        let found = || {
+            let words = marks.map(|(name, mark)| format!("{name} {}", mark.raw));
+            words.join(", ")
+        };
+        let in_order = |fine: [bool; 2]| match fine.iter().position(|&fine| !fine) {
+            None => Ok(()),
+            Some(at) => Err(WatermarkOrderError::Order {
+                lower: marks[at].0,
+                higher: marks[at + 1].0,
+                found: found(),
+            }),
+        };
+        let shares = marks.map(|(_, mark)| ratio(&mark.raw));
+        if let [Some(low), Some(high), Some(flood_stage)] = shares {
+            return in_order([low <= high, high <= flood_stage]);
+        }
+        // "0" is a share and a size.
+        let sizes = marks.map(|(_, mark)| size_bytes(&mark.raw));
+        if let [Some(low), Some(high), Some(flood_stage)] = sizes {
+            return in_order([low >= high, high >= flood_stage]);
+        }
+        Err(WatermarkOrderError::Mixed { found: found() })
+    }
+}
+
 /// Settings of an index, with 7.4.0's defaults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexSettings {
@@ -285,7 +345,7 @@ impl Default for IndexSettings {
 
 #[cfg(test)]
 mod tests {
-    use super::{Filters, Watermark};
+    use super::{Filters, Settings, Watermark};
 
     #[test]
     fn watermarks_are_shares_or_sizes() {
@@ -318,6 +378,65 @@ mod tests {
         ] {
             let error = Watermark::parse(wrong).unwrap_err();
             assert!(error.to_string().contains(&format!("{wrong:?}")), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn watermarks_are_reached_in_their_order() {
+        let check = |low: &str, high: &str, flood: &str| {
+            let settings = Settings {
+                watermark_low: Watermark::parse(low).unwrap(),
+                watermark_high: Watermark::parse(high).unwrap(),
+                watermark_flood_stage: Watermark::parse(flood).unwrap(),
+                ..Settings::default()
+            };
+            settings
+                .check_watermarks()
+                .map_err(|error| error.to_string())
+        };
+        for (low, high, flood) in [
+            ("85%", "90%", "95%"),
+            ("0.85", "90%", "0.95"),
+            ("90%", "90%", "90%"),
+            ("100gb", "50gb", "10gb"),
+            ("1tb", "1024gb", "0"),
+            // All of them shares, 0 of the disk.
+            ("0", "0", "0"),
+        ] {
+            assert_eq!(check(low, high, flood), Ok(()), "{low} {high} {flood}");
+        }
+        for (low, high, flood, expected) in [
+            (
+                "95%",
+                "90%",
+                "97%",
+                "expected low to be reached before high,",
+            ),
+            (
+                "85%",
+                "96%",
+                "95%",
+                "expected high to be reached before flood_stage,",
+            ),
+            (
+                "10gb",
+                "50gb",
+                "5gb",
+                "expected low to be reached before high,",
+            ),
+            (
+                "100gb",
+                "5gb",
+                "10gb",
+                "expected high to be reached before flood_stage,",
+            ),
+            ("85%", "90%", "10gb", "all shares or all sizes"),
+            ("85%", "50gb", "95%", "all shares or all sizes"),
+        ] {
+            let error = check(low, high, flood).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+            let found = format!("found low {low}, high {high}, flood_stage {flood}");
+            assert!(error.ends_with(&found), "{error}");
         }
     }
 

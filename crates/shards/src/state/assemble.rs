@@ -20,18 +20,16 @@ fn contradiction<T>(text: String) -> Result<T, StateError> {
 
 /// The state, every reference checked.
 pub fn state(mut raw: Raw, version: Version) -> Result<State, StateError> {
-    for (there, part) in [
-        (raw.has_nodes, "nodes"),
-        (raw.has_indices, "metadata.indices"),
-        (raw.has_routing, "routing_table"),
-    ] {
-        if !there {
+    for part in ["nodes", "metadata.indices", "routing_table"] {
+        if !raw.parts.contains(&part) {
             return contradiction(format!(
                 "_cluster/state: {part} is missing: ask for nodes, metadata and routing_table"
             ));
         }
     }
     let roles_known: Vec<bool> = raw.nodes.iter().map(|node| node.roles.is_some()).collect();
+    let versions_known = raw.nodes.iter().map(|node| told_version(node).is_some());
+    let versions_known = versions_known.collect();
     check_copies(&raw)?;
     let (indices, tables) = indices(&mut raw)?;
     let nodes: Vec<Node> = raw
@@ -57,6 +55,7 @@ pub fn state(mut raw: Raw, version: Version) -> Result<State, StateError> {
         settings: ClusterSettings::default(),
         warnings: std::mem::take(&mut raw.warnings),
         roles_known,
+        versions_known,
     };
     progress(&raw, &mut state.cluster);
     Ok(state)
@@ -82,6 +81,10 @@ pub fn holds_data(roles: &[String]) -> bool {
         .any(|role| role == "data" || role.starts_with("data_"))
 }
 
+fn told_version(raw: &RawNode) -> Option<Version> {
+    raw.version.as_deref().and_then(profile::version)
+}
+
 fn read_node(raw: &RawNode, version: Version) -> Node {
     let address = raw.transport_address.as_deref().map_or("", without_port);
     Node {
@@ -92,11 +95,7 @@ fn read_node(raw: &RawNode, version: Version) -> Node {
         publish_address: address.to_owned(),
         attributes: raw.attributes.clone(),
         data: raw.roles.as_deref().is_none_or(holds_data),
-        version: raw
-            .version
-            .as_deref()
-            .and_then(profile::version)
-            .unwrap_or(version),
+        version: told_version(raw).unwrap_or(version),
         present: raw.listed,
     }
 }

@@ -13,6 +13,7 @@ pub const SHARD_BYTES_MAX: i64 = 1 << 50;
 
 /// A copy as the state has it (`ShardRouting.toXContent`).
 #[derive(Deserialize)]
+#[serde(expecting = "a copy of a shard: an object")]
 pub struct RawCopy<'a> {
     #[serde(borrow)]
     state: Text<'a>,
@@ -35,6 +36,7 @@ pub struct RawCopy<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "where a copy recovers from: an object")]
 struct RawRecovery<'a> {
     #[serde(borrow, rename = "type")]
     kind: Text<'a>,
@@ -45,6 +47,7 @@ struct RawRecovery<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an allocation id: an object with id")]
 struct RawAllocation<'a> {
     #[serde(borrow)]
     id: Text<'a>,
@@ -53,6 +56,7 @@ struct RawAllocation<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "why a copy is unassigned: an object")]
 struct RawUnassigned<'a> {
     #[serde(borrow)]
     reason: Text<'a>,

@@ -1,8 +1,9 @@
 //! Reading JSON as a stream, and saying where it is wrong.
 
-use super::StateError;
+use super::{StateError, foreign};
 use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
+    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess,
+    Unexpected, Visitor,
 };
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -27,8 +28,9 @@ pub fn shown(text: &str) -> String {
         .chars()
         .take(FOREIGN_CHARS_MAX)
         .flat_map(|c| {
-            let plain = (!c.is_control()).then_some(c);
-            let escaped = c.is_control().then(|| c.escape_default());
+            let unsafe_char = c.is_control() || hides(c);
+            let plain = (!unsafe_char).then_some(c);
+            let escaped = unsafe_char.then(|| c.escape_default());
             plain.into_iter().chain(escaped.into_iter().flatten())
         })
         .collect();
@@ -36,6 +38,29 @@ pub fn shown(text: &str) -> String {
         out.push('…');
     }
     out
+}
+
+/// Format characters (Cf) of Unicode that hide or reorder text on a terminal ("Trojan source",
+/// CVE-2021-42574).
+fn hides(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Notes that a part was seen; a second one would be mixed with the first.
+///
+/// # Errors
+/// If it was seen before.
+pub fn once<E: Error>(seen: &mut bool, part: &str) -> Result<(), E> {
+    if std::mem::replace(seen, true) {
+        return Err(E::custom(format!("{part} is there twice")));
+    }
+    Ok(())
 }
 
 /// Hands one JSON document to a seed; nothing but white space may follow it.
@@ -46,6 +71,7 @@ pub fn parse<'de, S: DeserializeSeed<'de>>(
 ) -> Result<S::Value, StateError> {
     match source {
         Source::Bytes(bytes) => {
+            foreign::refuse(what, bytes)?;
             let mut deserializer = serde_json::Deserializer::from_slice(bytes);
             let read = seed.deserialize(&mut deserializer);
             read.and_then(|value| deserializer.end().map(|()| value))
@@ -55,9 +81,16 @@ pub fn parse<'de, S: DeserializeSeed<'de>>(
                 })
         }
         Source::Stream(stream) => {
+            let mut head = [0; foreign::HEAD_BYTES];
+            let length = read_head(stream, &mut head).map_err(|error| StateError::Unreadable {
+                what,
+                reason: shown(&error.to_string()),
+            })?;
+            let head = &head[..length];
+            foreign::refuse(what, head)?;
             let lines = Rc::new(Lines::default());
             let reader = Counting {
-                stream,
+                stream: head.chain(stream),
                 lines: Rc::clone(&lines),
             };
             let mut deserializer = serde_json::Deserializer::from_reader(reader);
@@ -85,8 +118,50 @@ fn state_error(what: &'static str, error: &serde_json::Error, byte: Option<u64>)
         line: error.line(),
         column: error.column(),
         byte,
-        problem: shown(text.strip_suffix(&place).unwrap_or(&text)),
+        problem: shown(&plain(text.strip_suffix(&place).unwrap_or(&text))),
     }
+}
+
+/// The first bytes of a stream, fewer only if it has no more.
+fn read_head(stream: &mut dyn BufRead, head: &mut [u8]) -> io::Result<usize> {
+    let mut length = 0;
+    while length < head.len() {
+        match stream.read(&mut head[length..]) {
+            Ok(0) => break,
+            Ok(count) => length += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(length)
+}
+
+/// A problem in JSON's words in place of Rust's.
+fn plain(problem: &str) -> String {
+    let wrong = problem
+        .strip_prefix("invalid type: ")
+        .or_else(|| problem.strip_prefix("invalid value: "));
+    // What was found may have these words, too; what is expected has not.
+    let Some((found, expected)) = wrong.and_then(|wrong| wrong.rsplit_once(", expected ")) else {
+        return problem.to_owned();
+    };
+    let expected = match expected {
+        "u32" => "a whole number from 0 to 4294967295",
+        "i64" => "a whole number",
+        "a boolean" => "true or false",
+        "a map" => "an object",
+        "a sequence" => "an array",
+        other => other,
+    };
+    let value = ["integer `", "floating point `", "boolean `"]
+        .iter()
+        .find_map(|kind| found.strip_prefix(kind)?.strip_suffix('`'));
+    let found = match found {
+        "map" => "an object",
+        "sequence" => "an array",
+        other => value.unwrap_or(other),
+    };
+    format!("expected {expected}, found {found}")
 }
 
 /// The 0-based offset of a 1-based line and a column in bytes.
@@ -128,12 +203,12 @@ impl Lines {
     }
 }
 
-struct Counting<'a> {
-    stream: &'a mut dyn BufRead,
+struct Counting<R> {
+    stream: R,
     lines: Rc<Lines>,
 }
 
-impl Read for Counting<'_> {
+impl<R: Read> Read for Counting<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.stream.read(buffer)?;
         self.lines.saw(&buffer[..count]);
@@ -256,6 +331,20 @@ impl<'de, S: Sink> DeserializeSeed<'de> for Flatten<'_, S> {
     }
 }
 
+impl<S: Sink> Flatten<'_, S> {
+    /// Hands a value on; the settings as a whole are no value.
+    fn put<E: Error>(self, text: &str, found: Unexpected<'_>) -> Result<(), E> {
+        if self.name.is_empty() {
+            return Err(E::invalid_type(
+                found,
+                &"settings: an object, flat or nested",
+            ));
+        }
+        self.sink.put(self.name, text);
+        Ok(())
+    }
+}
+
 impl<'de, S: Sink> Visitor<'de> for Flatten<'_, S> {
     type Value = ();
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -292,29 +381,23 @@ impl<'de, S: Sink> Visitor<'de> for Flatten<'_, S> {
             }
             all.push_str(&text);
         }
-        self.sink.put(self.name, &all);
-        Ok(())
+        self.put(&all, Unexpected::Seq)
     }
-    fn visit_str<E>(self, text: &str) -> Result<(), E> {
-        self.sink.put(self.name, text);
-        Ok(())
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        self.put(text, Unexpected::Str(text))
     }
-    fn visit_bool<E>(self, value: bool) -> Result<(), E> {
-        self.sink
-            .put(self.name, if value { "true" } else { "false" });
-        Ok(())
+    fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
+        let text = if value { "true" } else { "false" };
+        self.put(text, Unexpected::Bool(value))
     }
-    fn visit_i64<E>(self, value: i64) -> Result<(), E> {
-        self.sink.put(self.name, &value.to_string());
-        Ok(())
+    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
+        self.put(&value.to_string(), Unexpected::Signed(value))
     }
-    fn visit_u64<E>(self, value: u64) -> Result<(), E> {
-        self.sink.put(self.name, &value.to_string());
-        Ok(())
+    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
+        self.put(&value.to_string(), Unexpected::Unsigned(value))
     }
-    fn visit_f64<E>(self, value: f64) -> Result<(), E> {
-        self.sink.put(self.name, &value.to_string());
-        Ok(())
+    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
+        self.put(&value.to_string(), Unexpected::Float(value))
     }
     fn visit_unit<E>(self) -> Result<(), E> {
         Ok(())

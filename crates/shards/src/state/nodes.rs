@@ -1,8 +1,8 @@
 //! `_nodes` and `_nodes/stats`: roles, versions, hosts, disks.
 
 use super::assemble::{holds_data, without_port};
-use super::json::{self, Fields, Object, Source, shown};
-use super::{State, StateError, skip};
+use super::json::{Fields, Object, Source, once, shown};
+use super::{State, StateError, foreign, skip};
 use crate::model::{DiskUsage, NodeIndex};
 use crate::profile;
 use serde::Deserialize;
@@ -21,7 +21,7 @@ pub fn read(state: &mut State, source: Source<'_>) -> Result<(), StateError> {
         seen: false,
         strangers: Vec::new(),
     };
-    json::parse(source, "_nodes", Object(&mut answer))?;
+    foreign::object(source, "_nodes", &mut answer)?;
     let (seen, strangers) = (answer.seen, std::mem::take(&mut answer.strangers));
     if !seen {
         return Err(StateError::Contradiction(
@@ -60,7 +60,7 @@ impl<'de> Fields<'de> for Answer<'_> {
         if name != "nodes" {
             return skip(map);
         }
-        self.seen = true;
+        once(&mut self.seen, "nodes")?;
         map.next_value_seed(Object(&mut Nodes(self)))
     }
 }
@@ -83,6 +83,7 @@ impl<'de> Fields<'de> for Nodes<'_, '_> {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a node: an object")]
 struct RawNode {
     #[serde(default)]
     name: Option<String>,
@@ -101,12 +102,14 @@ struct RawNode {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "the disks of a node: an object with data")]
 struct RawFs {
     #[serde(default)]
     data: Vec<RawPath>,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a disk: an object")]
 struct RawPath {
     #[serde(default)]
     path: Option<String>,
@@ -132,6 +135,7 @@ fn take(state: &mut State, number: NodeIndex, raw: RawNode) -> Result<(), String
     }
     if let Some(version) = raw.version.as_deref().and_then(profile::version) {
         node.version = version;
+        state.versions_known[number.at()] = true;
     }
     if let Some(attributes) = raw.attributes {
         node.attributes = attributes.into_iter().collect();
@@ -162,6 +166,22 @@ fn disks(state: &mut State, number: NodeIndex, paths: &[RawPath]) -> Result<(), 
             if !(-1..=DISK_BYTES_MAX).contains(&bytes) {
                 return Err(format!("a disk of {bytes} bytes"));
             }
+        }
+        if free_bytes > total_bytes.max(0) {
+            return Err(format!(
+                "disk {} has {free_bytes} bytes available of {total_bytes}",
+                shown(path)
+            ));
+        }
+        if total_bytes <= 0 {
+            // InternalClusterInfoService leaves out -1; of 0 bytes DiskUsage takes 100 % to be free.
+            let taken = if total_bytes < 0 { "not told" } else { "empty" };
+            let name = shown(&state.cluster.nodes[number.at()].name);
+            state.warnings.push(format!(
+                "Disk {} of node {name} has {total_bytes} bytes in all: it counts as {taken}, as in the \
+                 server.",
+                shown(path)
+            ));
         }
         let usage = DiskUsage {
             path: Some(info.path(path)),

@@ -1,7 +1,7 @@
 //! `_cluster/state` as it comes: parts in any order, each name once.
 
 use super::copies::RawCopy;
-use super::json::{Each, Fields, Flatten, Object, Text, shown, skip};
+use super::json::{Each, Fields, Flatten, Object, Text, once, shown, skip};
 use super::settings::IndexSink;
 use crate::copy::{AllocationIndex, FORCED_ALLOCATION, ShardCopy};
 use crate::model::{IndexIndex, IndexState, NodeIndex, ShardId};
@@ -103,12 +103,8 @@ pub struct Raw {
     pub restoring: Vec<RawProgress>,
     /// What had to be assumed.
     pub warnings: Vec<String>,
-    /// Parts that were there.
-    pub has_nodes: bool,
-    /// Part of the metadata.
-    pub has_indices: bool,
-    /// Part.
-    pub has_routing: bool,
+    /// Parts that were there: `nodes`, `metadata`, `metadata.indices`, `routing_table`.
+    pub parts: Vec<&'static str>,
 }
 
 impl Raw {
@@ -136,6 +132,13 @@ impl Raw {
         IndexIndex(number)
     }
 
+    /// Notes that a part is there.
+    fn part<E: Error>(&mut self, part: &'static str) -> Result<(), E> {
+        once(&mut self.parts.contains(&part), part)?;
+        self.parts.push(part);
+        Ok(())
+    }
+
     /// One more than the highest allocation id.
     pub fn next_allocation(&self) -> u64 {
         self.allocations.numbers.len() as u64 + 1
@@ -160,12 +163,15 @@ impl<'de> Fields<'de> for Raw {
                 self.master = id.or(self.master.take());
             }
             "nodes" => {
-                self.has_nodes = true;
+                self.part("nodes")?;
                 map.next_value_seed(Object(&mut Nodes(self)))?;
             }
-            "metadata" => map.next_value_seed(Object(&mut Metadata(self)))?,
+            "metadata" => {
+                self.part("metadata")?;
+                map.next_value_seed(Object(&mut Metadata(self)))?;
+            }
             "routing_table" => {
-                self.has_routing = true;
+                self.part("routing_table")?;
                 map.next_value_seed(Object(&mut Routing(self)))?;
             }
             "snapshots" => map.next_value_seed(Object(&mut Progress(self, false)))?,
@@ -224,7 +230,7 @@ impl<'de> Fields<'de> for Metadata<'_> {
     const WHAT: &'static str = "metadata: an object";
     fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         if name == "indices" {
-            self.0.has_indices = true;
+            self.0.part("metadata.indices")?;
             map.next_value_seed(Object(&mut Indices(self.0)))
         } else {
             skip(map)
@@ -419,12 +425,14 @@ impl<'de> Fields<'de> for Progress<'_> {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a running snapshot or restore: an object")]
 struct RawEntry {
     #[serde(default)]
     shards: Vec<RawProgressShard>,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a shard of a snapshot or restore: an object")]
 struct RawProgressShard {
     index: RawIndexName,
     shard: u32,
@@ -434,6 +442,7 @@ struct RawProgressShard {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an index: an object with index_name")]
 struct RawIndexName {
     #[serde(rename = "index_name")]
     name: String,

@@ -1,7 +1,7 @@
 //! Settings by name to what deciders ask for.
 
-use super::json::{self, Fields, Flatten, Object, Sink, Source};
-use super::{StateError, skip};
+use super::json::{self, Fields, Flatten, Sink, Source, once};
+use super::{StateError, foreign, skip};
 use crate::model::{
     AllocationEnable, AllowRebalance, Filters, IndexSettings, RebalanceEnable, Settings, Watermark,
 };
@@ -26,6 +26,15 @@ const ALLOCATION: &str = "cluster.routing.allocation.";
 /// The setting that stands for incoming and outgoing recoveries where they are not set themselves.
 const CONCURRENT_RECOVERIES: &str = "cluster.routing.allocation.node_concurrent_recoveries";
 
+/// The disk watermarks' settings begin so.
+const WATERMARK: &str = "cluster.routing.allocation.disk.watermark.";
+
+/// Whether a setting is one of the three disk watermarks.
+pub fn is_watermark(name: &str) -> bool {
+    let level = name.strip_prefix(WATERMARK);
+    matches!(level, Some("low" | "high" | "flood_stage"))
+}
+
 /// Settings of a cluster by name, as far as they concern the allocation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClusterSettings {
@@ -41,8 +50,8 @@ impl ClusterSettings {
     /// If it is no JSON, or not of that shape.
     pub fn read(source: Source<'_>) -> Result<Self, StateError> {
         let mut layers = Layers::default();
-        json::parse(source, "_cluster/settings", Object(&mut layers))?;
-        if !layers.seen {
+        foreign::object(source, "_cluster/settings", &mut layers)?;
+        if !layers.seen.contains(&true) {
             return Err(StateError::Contradiction(
                 "_cluster/settings: expected \"persistent\", \"transient\" or \"defaults\", found none"
                     .to_owned(),
@@ -99,13 +108,21 @@ impl ClusterSettings {
                 "one of the two above 0",
             ));
         }
+        // A cluster cannot have such; but some of them may be in its nodes' files, and not told here.
+        if let Err(error) = settings.check_watermarks() {
+            warnings.push(format!(
+                "{error}. The others may be in elasticsearch.yml, which the answer of \
+                 _cluster/settings?include_defaults=true tells"
+            ));
+        }
         Ok((settings, warnings))
     }
 }
 
 #[derive(Default)]
 struct Layers {
-    seen: bool,
+    /// Which of them were there, in this order.
+    seen: [bool; 3],
     persistent: Wanted,
     transient: Wanted,
     defaults: Wanted,
@@ -114,13 +131,13 @@ struct Layers {
 impl<'de> Fields<'de> for Layers {
     const WHAT: &'static str = "an object with persistent and transient settings";
     fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
-        let sink = match name {
-            "persistent" => &mut self.persistent,
-            "transient" => &mut self.transient,
-            "defaults" => &mut self.defaults,
+        let (sink, at) = match name {
+            "persistent" => (&mut self.persistent, 0),
+            "transient" => (&mut self.transient, 1),
+            "defaults" => (&mut self.defaults, 2),
             _ => return skip(map),
         };
-        self.seen = true;
+        once(&mut self.seen[at], name)?;
         map.next_value_seed(Flatten {
             name: &mut String::new(),
             sink,
@@ -440,106 +457,4 @@ fn time_nanos(text: &str) -> Option<i64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: &str) -> ClusterSettings {
-        ClusterSettings::read(Source::Bytes(text.as_bytes())).unwrap()
-    }
-
-    #[test]
-    fn transient_outranks_persistent_and_that_outranks_defaults() {
-        let text = r#"{
-            "persistent": {"cluster": {"routing": {"allocation": {"balance": {"shard": "0.3", "index": 0.2}}}}},
-            "transient": {"cluster.routing.allocation.balance.shard": "0.1"},
-            "defaults": {"cluster": {"routing": {"allocation": {"balance": {"index": "0.9", "threshold": "2.0"}}}}}
-        }"#;
-        let (settings, warnings) = read(text).settings().unwrap();
-        assert!((settings.balance_shard - 0.1).abs() < 1e-6);
-        assert!((settings.balance_index - 0.2).abs() < 1e-6);
-        assert!((settings.balance_threshold - 2.0).abs() < 1e-6);
-        assert!(warnings.is_empty());
-    }
-
-    #[test]
-    fn one_setting_stands_for_both_kinds_of_recoveries() {
-        // Defaults tell 2 for both, as a server without settings does.
-        let defaults = r#""defaults": {"cluster.routing.allocation.node_concurrent_incoming_recoveries": "2",
-            "cluster.routing.allocation.node_concurrent_outgoing_recoveries": "2"}"#;
-        let both = format!(
-            r#"{{{defaults}, "persistent": {{"cluster.routing.allocation.node_concurrent_recoveries": "10",
-            "cluster.routing.allocation.node_concurrent_outgoing_recoveries": "7"}}}}"#
-        );
-        let (settings, _) = read(&both).settings().unwrap();
-        assert_eq!(settings.node_concurrent_incoming_recoveries, 10);
-        assert_eq!(settings.node_concurrent_outgoing_recoveries, 7);
-    }
-
-    #[test]
-    fn filters_lists_and_forced_values() {
-        let text = r#"{"persistent": {"cluster.routing.allocation.exclude._name": "a,b",
-            "cluster.routing.allocation.awareness.attributes": ["zone", "rack"],
-            "cluster.routing.allocation.awareness.force.zone.values": "x, y",
-            "cluster.routing.allocation.disk.watermark.low": "100gb",
-            "cluster.routing.something_new": "1", "search.max_buckets": "5"}}"#;
-        let mut all = read(text);
-        let (settings, warnings) = all.settings().unwrap();
-        let strings = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(
-            settings.exclude.0,
-            [("_name".to_owned(), strings(&["a", "b"]))]
-        );
-        assert_eq!(settings.awareness_attributes, ["zone", "rack"]);
-        assert_eq!(
-            settings.awareness_forced,
-            [("zone".to_owned(), strings(&["x", "y"]))]
-        );
-        assert_eq!(settings.watermark_low.free_bytes, 100 << 30);
-        // What belongs to the routing and is not known is told; the rest is nobody's here.
-        assert_eq!(warnings.len(), 1);
-        assert!(warnings[0].contains("something_new"), "{warnings:?}");
-        all.set("cluster.routing.allocation.exclude._name", "c");
-        assert_eq!(all.settings().unwrap().0.exclude.0[0].1, ["c"]);
-        all.set("cluster.routing.allocation.exclude._name", "null");
-        assert!(all.settings().unwrap().0.exclude.is_empty());
-    }
-
-    #[test]
-    fn a_value_that_cannot_be_is_named() {
-        for (name, value) in [
-            ("cluster.routing.allocation.enable", "some"),
-            ("cluster.routing.allocation.disk.watermark.high", "viel"),
-            (
-                "cluster.routing.allocation.cluster_concurrent_rebalance",
-                "2.5",
-            ),
-            ("cluster.routing.allocation.same_shard.host", "yes"),
-            ("cluster.routing.allocation.balance.shard", "NaN"),
-            ("cluster.routing.allocation.balance.threshold", "-1"),
-        ] {
-            let mut settings = ClusterSettings::default();
-            settings.set(name, value);
-            let error = settings.settings().unwrap_err();
-            assert!(error.name == name && error.found == value, "{error}");
-        }
-        let mut settings = ClusterSettings::default();
-        settings.set("cluster.routing.allocation.balance.shard", "0");
-        settings.set("cluster.routing.allocation.balance.index", "0.0");
-        assert!(settings.settings().is_err());
-        let error = ClusterSettings::read(Source::Bytes(b"{\"acknowledged\":true}")).unwrap_err();
-        assert!(error.to_string().contains("persistent"), "{error}");
-    }
-
-    #[test]
-    fn times_and_ranges() {
-        assert_eq!(time_nanos("1m"), Some(60_000_000_000));
-        assert_eq!(time_nanos("500ms"), Some(500_000_000));
-        assert_eq!(time_nanos("0"), Some(0));
-        for text in ["", "5", "m", "1.5m", "-2s", "99999999999d"] {
-            assert_eq!(time_nanos(text), None, "{text}");
-        }
-        assert_eq!(auto_expand("x", "0-all"), Ok(Some((0, u32::MAX))));
-        assert_eq!(auto_expand("x", "false"), Ok(None));
-        assert!(auto_expand("x", "3-1").is_err());
-    }
-}
+mod tests;

@@ -1,7 +1,8 @@
 //! `_stats?level=shards` and `_cat/shards`: how large shards are, and on which path.
 
 use super::copies::SHARD_BYTES_MAX;
-use super::json::{self, Fields, Object, Source, Text, shown, skip};
+use super::foreign::{Answer, ErrorAnswer};
+use super::json::{self, Fields, Object, Source, Text, once, shown, skip};
 use super::{State, StateError};
 use crate::model::{IndexIndex, NodeIndex, PathIndex, ShardId};
 use serde::Deserialize;
@@ -23,9 +24,11 @@ pub fn read(state: &mut State, source: Source<'_>) -> Result<(), StateError> {
         paths: HashMap::new(),
         state,
         seen: false,
+        error: ErrorAnswer::default(),
     };
     sizes.state.cluster.info.get_or_insert_default();
     json::parse(source, "sizes of shards", Either(&mut sizes))?;
+    std::mem::take(&mut sizes.error).refuse("sizes of shards")?;
     if sizes.seen {
         Ok(())
     } else {
@@ -43,6 +46,7 @@ struct Sizes<'s> {
     nodes: HashMap<String, NodeIndex>,
     paths: HashMap<String, PathIndex>,
     seen: bool,
+    error: ErrorAnswer,
 }
 
 impl Sizes<'_> {
@@ -100,7 +104,12 @@ impl<'de> Visitor<'de> for Either<'_, '_> {
         f.write_str("_stats?level=shards (an object) or _cat/shards?bytes=b&format=json (an array)")
     }
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
-        Object(&mut Stats(self.0)).visit_map(map)
+        let mut stats = Stats(self.0);
+        let mut answer = Answer::new(&mut stats);
+        Object(&mut answer).visit_map(map)?;
+        let error = answer.error;
+        self.0.error = error;
+        Ok(())
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         self.0.seen = true;
@@ -112,6 +121,7 @@ impl<'de> Visitor<'de> for Either<'_, '_> {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a row of _cat/shards: an object")]
 struct Row<'a> {
     #[serde(borrow)]
     index: Text<'a>,
@@ -154,7 +164,7 @@ impl<'de> Fields<'de> for Stats<'_, '_> {
         if name != "indices" {
             return skip(map);
         }
-        self.0.seen = true;
+        once(&mut self.0.seen, "indices")?;
         map.next_value_seed(Object(&mut Indices(self.0)))
     }
 }
@@ -212,6 +222,7 @@ impl<'de> Fields<'de> for Shards<'_, '_, '_> {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "the statistics of a copy: an object")]
 struct RawShard<'a> {
     #[serde(borrow)]
     routing: RawRouting<'a>,
@@ -222,6 +233,7 @@ struct RawShard<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "where a copy is: an object")]
 struct RawRouting<'a> {
     primary: bool,
     #[serde(borrow, default)]
@@ -229,12 +241,14 @@ struct RawRouting<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "the size of a copy: an object")]
 struct RawStore {
     #[serde(default)]
     size_in_bytes: Option<i64>,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "the path of a copy: an object")]
 struct RawShardPath<'a> {
     #[serde(borrow)]
     data_path: Text<'a>,

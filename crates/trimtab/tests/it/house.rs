@@ -8,7 +8,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("facts", &[]),
     ("host", &["facts"]),
     ("schedule", &["facts"]),
-    ("rules", &["facts", "schedule"]),
+    ("rules", &["facts", "schedule", "shards"]),
     ("report", &["facts"]),
     ("http", &["facts"]),
     ("trim", &["facts"]),

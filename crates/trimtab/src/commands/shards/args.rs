@@ -178,6 +178,10 @@ pub struct Cost {
     #[arg(long, value_name = "SHARE", value_parser = values::share)]
     pub closed: Option<f64>,
 
+    /// Indices, open and closed [default: as many as these shards make with --primaries and --replicas]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub indices: Option<u64>,
+
     /// Version of the server: 6.8.23, 7.4.0, opensearch-2.19.1
     #[arg(long, value_name = "VERSION", default_value = "7.4.0", value_parser = Server::parse)]
     pub version: Server,

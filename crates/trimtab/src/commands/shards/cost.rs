@@ -9,7 +9,8 @@ use crate::error::CommandError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use shards::cost::{
-    Course, IndexShape, OperationCost, Shape, Step, measured_range, operations, predict,
+    Course, IndexShape, Operation, OperationCost, Shape, Step, measured_range, operation,
+    operations, predict,
 };
 use shards::profile::{PROFILES, Profile};
 use std::process::ExitCode;
@@ -27,6 +28,8 @@ pub struct Answer {
     pub closed_shards: u64,
     /// Those in the routing table of this version.
     pub routed_shards: u64,
+    /// Indices, open and closed, as they were told or taken to be.
+    pub indices: u64,
     /// Data nodes.
     pub data_nodes: u32,
     /// Primaries of the index that operations are about.
@@ -39,6 +42,9 @@ pub struct Answer {
     pub operations: Vec<OperationRow>,
     /// The same cluster on each version.
     pub versions: Vec<VersionRow>,
+    /// The same cluster with `cluster.routing.allocation.disk.include_relocations: false`; null where
+    /// that changes nothing: the version does not scan, there is one data node, or it is so already.
+    pub without_relocations: Option<Alternative>,
 }
 
 /// A reroute.
@@ -61,6 +67,8 @@ pub struct OperationRow {
     pub least: CourseRow,
     /// Each copy reports alone, and has a reroute to itself.
     pub most: CourseRow,
+    /// By which factor the worst held-back size of its steps was off when the model was checked.
+    pub held_back_factor: f64,
 }
 
 /// One way an operation may go.
@@ -83,8 +91,18 @@ pub struct VersionRow {
     pub asked: bool,
     /// Copies in its routing table.
     pub routed_shards: u64,
+    /// What it takes there.
+    #[serde(flatten)]
+    pub times: Alternative,
+}
+
+/// What it would take instead.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+pub struct Alternative {
     /// A reroute, milliseconds.
     pub reroute_ms: f64,
+    /// The worst held-back size of a reroute was off by this factor.
+    pub reroute_held_back_factor: f64,
     /// Creating the index, with the fewest reroutes, milliseconds.
     pub create_least_ms: f64,
     /// With the most, milliseconds.
@@ -115,6 +133,10 @@ fn answer(arguments: &Cost) -> (Answer, Vec<String>) {
         data_nodes: arguments.nodes,
         copies: arguments.shards,
         closed_copies,
+        indices: arguments.indices.unwrap_or_else(|| {
+            let by_index = u64::from(arguments.primaries) * (1 + u64::from(arguments.replicas));
+            arguments.shards.div_ceil(by_index)
+        }),
         disk_scan: !arguments.without_relocations,
     };
     let index = IndexShape {
@@ -130,6 +152,7 @@ fn answer(arguments: &Cost) -> (Answer, Vec<String>) {
         shards: shape.copies,
         closed_shards: closed_copies,
         routed_shards: shape.routed(profile),
+        indices: shape.indices,
         data_nodes: shape.data_nodes,
         primaries: index.primaries,
         replicas: index.replicas,
@@ -144,8 +167,22 @@ fn answer(arguments: &Cost) -> (Answer, Vec<String>) {
             .collect(),
         versions: PROFILES
             .iter()
-            .map(|other| version_row(other, profile, &shape, index))
+            .map(|&other| VersionRow {
+                versions: other.versions,
+                asked: other == profile,
+                routed_shards: shape.routed(other),
+                times: alternative(other, &shape, index),
+            })
             .collect(),
+        without_relocations: (profile.scans && shape.disk_scan && shape.data_nodes > 1).then(
+            || {
+                let without = Shape {
+                    disk_scan: false,
+                    ..shape
+                };
+                alternative(profile, &without, index)
+            },
+        ),
     };
     (answer, warnings)
 }
@@ -156,7 +193,8 @@ fn warnings(arguments: &Cost, shape: &Shape, extrapolated: bool) -> Vec<String> 
         let (least, most, nodes_least, nodes_most) = measured_range();
         warnings.push(format!(
             "Measured were {} to {} shards in the routing table on {nodes_least} to {nodes_most} data \
-             nodes; this cluster has {} on {}: the model is drawn out to it.",
+             nodes; this cluster has {} on {}: the model is drawn out to it, and may be off by \
+             much more than where it was checked (docs/shards.md).",
             grouped(least),
             grouped(most),
             grouped(shape.routed(arguments.version.profile)),
@@ -171,6 +209,7 @@ fn operation_row(cost: &OperationCost) -> OperationRow {
         operation: cost.operation.name(),
         least: course_row(&cost.least),
         most: course_row(&cost.most),
+        held_back_factor: cost.held_back_factor,
     }
 }
 
@@ -182,19 +221,12 @@ fn course_row(course: &Course) -> CourseRow {
     }
 }
 
-fn version_row(
-    profile: &'static Profile,
-    asked: &Profile,
-    shape: &Shape,
-    index: IndexShape,
-) -> VersionRow {
-    // The first operation is the creation.
-    let create = operations(profile, shape, index)[0];
-    VersionRow {
-        versions: profile.versions,
-        asked: profile == asked,
-        routed_shards: shape.routed(profile),
-        reroute_ms: predict(profile, Step::Reroute, shape).ms,
+fn alternative(profile: &Profile, shape: &Shape, index: IndexShape) -> Alternative {
+    let reroute = predict(profile, Step::Reroute, shape);
+    let create = operation(profile, shape, index, Operation::Create);
+    Alternative {
+        reroute_ms: reroute.ms,
+        reroute_held_back_factor: reroute.held_back_factor,
         create_least_ms: create.least.ms,
         create_most_ms: create.most.ms,
     }
@@ -209,9 +241,15 @@ pub fn text(answer: &Answer) -> String {
     let mut text = wrapped(
         "",
         &format!(
-            "{}: {}{closed}, on {}",
+            "{}: {}{closed}, in {} {}, on {}",
             answer.server,
             count(answer.shards, "shard"),
+            grouped(answer.indices),
+            if answer.indices == 1 {
+                "index"
+            } else {
+                "indices"
+            },
             count(answer.data_nodes.into(), "data node"),
         ),
     );
@@ -225,7 +263,7 @@ pub fn text(answer: &Answer) -> String {
     }
     text += "\n";
     text += &table::text(
-        &["", "reroutes", "master's time"],
+        &["", "reroutes", "master's time", "right within\na factor of"],
         &operation_table(answer),
         1,
     );
@@ -233,16 +271,23 @@ pub fn text(answer: &Answer) -> String {
     text += &wrapped(
         "",
         &format!(
-            "An index of {} with {} each, until all have started. Fewest reroutes where shards that \
-             recover at once report at once; most where each reports alone. A sum of what the master \
-             computes: requests wait for other things, too.",
+            "The index has {} with {} each, and the time is until all have started: from the fewest \
+             reroutes (shards that recover at once report at once) to the most (each reports alone). \
+             It is a sum of what the master computes, one step after the other; the other changes of \
+             the cluster wait for it.",
             count(answer.primaries.into(), "primary shard"),
             count(answer.replicas.into(), "replica"),
         ),
     );
-    text += "\n";
+    text += "\nThe same cluster on other versions:\n";
     text += &table::text(
-        &["version", "shards routed", "reroute", "create"],
+        &[
+            "version",
+            "shards\nrouted",
+            "a reroute\ntakes",
+            "right within\na factor of",
+            "creating the\nindex takes",
+        ],
         &version_table(answer),
         1,
     );
@@ -250,9 +295,10 @@ pub fn text(answer: &Answer) -> String {
     text += &wrapped(
         "",
         &format!(
-            "Processor time on the machine that measured {}; a held-back size was off by a factor of \
-             {:.1} at worst (reroute). Compare times with each other; yours differ.",
-            answer.measured_version, answer.reroute.held_back_factor,
+            "Processor time on the machine that measured {}. The factor is that of the worst of the \
+             sizes that were held back when the model was checked. On another machine all times are \
+             longer or shorter, and their ratios stay: compare them with each other.",
+            answer.measured_version,
         ),
     );
     text
@@ -263,6 +309,7 @@ fn operation_table(answer: &Answer) -> Vec<Vec<String>> {
         "reroute, nothing to do".to_owned(),
         "1".to_owned(),
         ms(answer.reroute.ms),
+        factor(answer.reroute.held_back_factor),
     ];
     let others = answer.operations.iter().map(|row| {
         vec![
@@ -272,25 +319,37 @@ fn operation_table(answer: &Answer) -> Vec<Vec<String>> {
                 &row.most.reroutes.to_string(),
             ),
             from_to(&ms(row.least.ms), &ms(row.most.ms)),
+            factor(row.held_back_factor),
         ]
     });
     std::iter::once(first).chain(others).collect()
 }
 
 fn version_table(answer: &Answer) -> Vec<Vec<String>> {
-    answer
-        .versions
-        .iter()
-        .map(|row| {
-            let mark = if row.asked { " (this)" } else { "" };
-            vec![
-                format!("{}{mark}", row.versions),
-                grouped(row.routed_shards),
-                ms(row.reroute_ms),
-                from_to(&ms(row.create_least_ms), &ms(row.create_most_ms)),
-            ]
-        })
-        .collect()
+    let cells = |name: String, routed: u64, times: &Alternative| {
+        vec![
+            name,
+            grouped(routed),
+            ms(times.reroute_ms),
+            factor(times.reroute_held_back_factor),
+            from_to(&ms(times.create_least_ms), &ms(times.create_most_ms)),
+        ]
+    };
+    let mut rows = Vec::new();
+    for row in &answer.versions {
+        let mark = if row.asked { " (this)" } else { "" };
+        let name = format!("{}{mark}", row.versions);
+        rows.push(cells(name, row.routed_shards, &row.times));
+        if let Some(times) = answer.without_relocations.as_ref().filter(|_| row.asked) {
+            let name = "  include_relocations: false".to_owned();
+            rows.push(cells(name, row.routed_shards, times));
+        }
+    }
+    rows
+}
+
+fn factor(held_back: f64) -> String {
+    format!("{held_back:.1}")
 }
 
 fn from_to(least: &str, most: &str) -> String {

@@ -6,12 +6,20 @@ use crate::commands::trim::store_probe::{http_options, parse_endpoint};
 use crate::error::{CommandError, Kind};
 use http::{Client, Endpoint, HttpError};
 use serde::Deserialize;
+use shards::model::Version;
+use shards::nodes::RoutingError;
 use shards::profile::{Product, Server};
 use shards::state::{Source, State, StateError};
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 use std::time::Duration;
+
+// Requests whose answers are taken, for hints.
+const STATE: &str = "GET _cluster/state";
+const NODES: &str = "GET _nodes/stats (or _nodes)";
+const SIZES: &str = "GET _stats?level=shards (or _cat/shards?bytes=b&format=json)";
+const SETTINGS: &str = "GET _cluster/settings?include_defaults=true";
 
 /// The longest answer of a server that is taken.
 const ANSWER_BYTES_MAX: u64 = 1 << 30;
@@ -39,25 +47,103 @@ pub struct Loaded {
 /// # Errors
 /// When a file or an answer cannot be had or understood.
 pub fn load(arguments: &StateArgs) -> Result<Loaded, CommandError> {
-    let mut loaded = if arguments.state.contains("://") {
+    let (mut loaded, asked) = if arguments.state.contains("://") {
         from_url(arguments)?
     } else {
-        from_files(arguments)?
+        (from_files(arguments)?, None)
     };
     let state = &mut loaded.state;
     for path in &arguments.nodes {
-        read_file(path, |source| state.read_nodes(source))?;
+        read_file(path, NODES, |source| state.read_nodes(source))?;
     }
     for path in &arguments.sizes {
-        read_file(path, |source| state.read_sizes(source))?;
+        read_file(path, SIZES, |source| state.read_sizes(source))?;
     }
     if let Some(path) = &arguments.settings {
-        read_file(path, |source| state.read_settings(source))?;
+        read_file(path, SETTINGS, |source| state.read_settings(source))?;
     }
+    version(arguments, asked, &mut loaded)?;
     loaded.warnings.extend(loaded.server.warning.clone());
+    loaded.warnings.extend(decisions_note(&loaded.server));
     loaded.warnings.append(&mut loaded.state.warnings);
     assumed(&mut loaded);
     Ok(loaded)
+}
+
+/// What the cluster runs: what was said, or what its nodes tell, or what the asked node told of itself.
+fn version(
+    arguments: &StateArgs,
+    asked: Option<Server>,
+    loaded: &mut Loaded,
+) -> Result<(), CommandError> {
+    let warnings = &mut loaded.warnings;
+    let told = loaded.state.told_versions();
+    let run = |(low, high): (Version, Version)| {
+        if low == high {
+            format!("the nodes run {low}")
+        } else {
+            format!("the nodes run {low} to {high}")
+        }
+    };
+    loaded.server = match (&arguments.version, told) {
+        (Some(server), told) => {
+            if let Some(told) = told.filter(|&told| told != (server.version, server.version)) {
+                warnings.push(format!(
+                    "--version says {server}, but {}: what a reroute takes is told for {server}; for \
+                     decisions, nodes keep the versions they tell.",
+                    run(told)
+                ));
+            }
+            server.clone()
+        }
+        (None, Some(told)) => {
+            // OpenSearch began with 1.0, long after Elasticsearch of these numbers; at `/` it may pass
+            // for Elasticsearch 7.10.2 (compatibility.override_main_response_version).
+            let product = if told.0 < Version::release(4, 0, 0) {
+                Product::OpenSearch
+            } else {
+                asked.map_or(Product::Elasticsearch, |server| server.product)
+            };
+            if told.0 != told.1 {
+                warnings.push(format!(
+                    "{}: the cluster is taken for one of {}, the lowest, whatever its master runs \
+                     (--version says otherwise).",
+                    capital(&run(told)),
+                    told.0
+                ));
+            }
+            Server::of(product, told.0).map_err(|error| {
+                CommandError::new(Kind::Input, format!("{}: {error}", loaded.source))
+                    .hint("--version takes the server for another one")
+            })?
+        }
+        (None, None) => asked.unwrap_or_else(|| {
+            warnings.push(
+                "The version of the server was not told: it is taken for 7.4.0 (--nodes takes the answer \
+                 of _nodes, and --version says it)."
+                    .to_owned(),
+            );
+            default_server()
+        }),
+    };
+    loaded.state.assume_version(loaded.server.version);
+    Ok(())
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(chars).collect()
+}
+
+/// Said of servers that are none of 7.4, whose allocation is the one that is modelled.
+pub fn decisions_note(server: &Server) -> Option<String> {
+    let modelled = Version::release(7, 4, 0)..Version::release(7, 5, 0);
+    let is_modelled =
+        server.product == Product::Elasticsearch && modelled.contains(&server.version);
+    (!is_modelled).then(|| {
+        format!("Decisions are those of Elasticsearch 7.4.0: {server} may decide otherwise.")
+    })
 }
 
 /// What was not told, and what it was taken for.
@@ -107,35 +193,28 @@ fn now_nanos() -> Result<i64, CommandError> {
     Ok(i64::try_from(nanos).unwrap_or(i64::MAX))
 }
 
-fn default_version(arguments: &StateArgs, warnings: &mut Vec<String>) -> Server {
-    arguments.version.clone().unwrap_or_else(|| {
-        warnings.push(
-            "The state does not tell the version of the server: it is taken for 7.4.0 (--version says \
-             otherwise)."
-                .to_owned(),
-        );
-        Server::parse("7.4.0").expect("a version that is modelled")
-    })
+fn default_server() -> Server {
+    Server::parse("7.4.0").expect("a version that is modelled")
 }
 
 fn from_files(arguments: &StateArgs) -> Result<Loaded, CommandError> {
-    let mut warnings = Vec::new();
-    let server = default_version(arguments, &mut warnings);
+    // Until the nodes are known.
+    let server = arguments.version.clone().unwrap_or_else(default_server);
     let (state, source) = if arguments.state == "-" {
         let mut stdin = BufReader::new(std::io::stdin().lock());
         let state = State::read(Source::Stream(&mut stdin), server.version)
-            .map_err(|error| state_error("standard input", &error))?;
+            .map_err(|error| state_error("standard input", STATE, &error))?;
         (state, "standard input".to_owned())
     } else {
         let path = Path::new(&arguments.state);
-        let state = read_file(path, |source| State::read(source, server.version))?;
+        let state = read_file(path, STATE, |source| State::read(source, server.version))?;
         (state, format!("file {}", arguments.state))
     };
     Ok(Loaded {
         state,
         server,
         source,
-        warnings,
+        warnings: Vec::new(),
         now_nanos: now_nanos()?,
     })
 }
@@ -143,36 +222,59 @@ fn from_files(arguments: &StateArgs) -> Result<Loaded, CommandError> {
 /// Hands a file to a reader.
 fn read_file<T>(
     path: &Path,
+    request: &str,
     read: impl FnOnce(Source<'_>) -> Result<T, StateError>,
 ) -> Result<T, CommandError> {
-    let shown = path.display().to_string();
+    let shown = report::escape(&path.display().to_string()).into_owned();
     let unreadable = |error: std::io::Error| {
         CommandError::new(Kind::Environment, format!("{shown}: {error}"))
             .hint("name a file that is there and that you may read")
     };
     let mut file = File::open(path).map_err(unreadable)?;
-    let length = file.metadata().map_err(unreadable)?.len();
-    let value = if length <= IN_MEMORY_BYTES_MAX {
+    let metadata = file.metadata().map_err(unreadable)?;
+    // Devices and pipes have no length, and may have no end.
+    let value = if metadata.is_file() && metadata.len() <= IN_MEMORY_BYTES_MAX {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(unreadable)?;
         read(Source::Bytes(&bytes))
     } else {
         read(Source::Stream(&mut BufReader::with_capacity(1 << 20, file)))
     };
-    value.map_err(|error| state_error(&shown, &error))
+    value.map_err(|error| state_error(&shown, request, &error))
 }
 
-fn state_error(source: &str, error: &StateError) -> CommandError {
+fn state_error(source: &str, request: &str, error: &StateError) -> CommandError {
     let shown = CommandError::new(Kind::Input, format!("{source}: {error}"));
     match error {
         StateError::Json { .. } => {
-            shown.hint("save the whole answer of GET _cluster/state as it came")
+            shown.hint(format!("save the whole answer of {request} as it came"))
         }
-        StateError::Contradiction(_) => {
-            shown.hint("the parts of an answer belong to one moment: save it in one piece")
+        StateError::NotJson { way_out, .. } => {
+            shown.hint(format!("{way_out}; the answer of {request} is wanted"))
         }
+        StateError::ErrorAnswer { .. } => shown.hint(format!(
+            "ask {request} again, with credentials where the server wants them, and save that answer"
+        )),
+        StateError::Contradiction(_) => shown.hint(format!(
+            "give the answer of {request}, of one moment and in one piece"
+        )),
         _ => shown,
     }
+}
+
+/// A state that was read, and whose copies turn out not to fit together.
+pub fn misfit(source: &str, error: &RoutingError) -> CommandError {
+    CommandError::new(
+        Kind::Input,
+        format!(
+            "{}: {}",
+            report::escape(source),
+            report::escape(&error.to_string())
+        ),
+    )
+    .hint(format!(
+        "give the answer of {STATE}, of one moment and in one piece"
+    ))
 }
 
 /// What takes an answer in.
@@ -191,7 +293,8 @@ struct WelcomeVersion {
     distribution: Option<String>,
 }
 
-fn from_url(arguments: &StateArgs) -> Result<Loaded, CommandError> {
+/// The cluster, and what the asked node says that it runs.
+fn from_url(arguments: &StateArgs) -> Result<(Loaded, Option<Server>), CommandError> {
     let endpoint = parse_endpoint(&arguments.state, "--state")?;
     let options = http_options(
         arguments.credentials_file.as_deref(),
@@ -206,15 +309,17 @@ fn from_url(arguments: &StateArgs) -> Result<Loaded, CommandError> {
     if client.sends_secrets_in_clear(&endpoint) {
         tracing::warn!("{endpoint}: the credentials travel unencrypted (https:// would hide them)");
     }
-    let server = match &arguments.version {
-        Some(server) => server.clone(),
-        None => ask_version(&client, &endpoint)?,
+    let asked = match &arguments.version {
+        Some(_) => None,
+        None => Some(ask_version(&client, &endpoint)?),
     };
+    let server = arguments.version.as_ref().or(asked.as_ref());
+    let server = server.cloned().unwrap_or_else(default_server);
     let mut warnings = Vec::new();
     let answer = get(&client, &endpoint, "/_cluster/state")?;
     let source = endpoint.to_string();
     let mut state = State::read(Source::Bytes(&answer), server.version)
-        .map_err(|error| state_error(&source, &error))?;
+        .map_err(|error| state_error(&source, STATE, &error))?;
     drop(answer);
     // Without these the model still answers, and says what it had to assume.
     let more: [(&str, Reader); 4] = [
@@ -229,17 +334,18 @@ fn from_url(arguments: &StateArgs) -> Result<Loaded, CommandError> {
     for (path, read) in more {
         match get(&client, &endpoint, path) {
             Ok(bytes) => read(&mut state, Source::Bytes(&bytes))
-                .map_err(|error| state_error(&source, &error))?,
+                .map_err(|error| state_error(&source, &format!("GET {path}"), &error))?,
             Err(error) => warnings.push(error.message),
         }
     }
-    Ok(Loaded {
+    let loaded = Loaded {
         state,
         server,
         source,
         warnings,
         now_nanos: now_nanos()?,
-    })
+    };
+    Ok((loaded, asked))
 }
 
 fn ask_version(client: &Client, endpoint: &Endpoint) -> Result<Server, CommandError> {

@@ -6,7 +6,7 @@ use super::load;
 use super::what_if::reroute_ms;
 use super::words::{count, cut, ms, wrapped};
 use crate::commands::ssd::numbers::{digits, grouped};
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use shards::balancer::{self, CopyDecision, NodeResult};
@@ -99,8 +99,8 @@ pub fn run(arguments: &Reroute) -> Result<ExitCode, CommandError> {
     let mut loaded = load::load(&arguments.cluster)?;
     let shape = picture(&loaded.state.cluster);
     let reroute_ms = reroute_ms(&loaded.state.cluster, &shape, &loaded.server);
-    let refused = |error: RoutingError| CommandError::new(Kind::Input, error.to_string());
-    let round = explain(&mut loaded.state.cluster, loaded.now_nanos, arguments).map_err(refused)?;
+    let round = explain(&mut loaded.state.cluster, loaded.now_nanos, arguments)
+        .map_err(|error| load::misfit(&loaded.source, &error))?;
     if round.from_disk {
         loaded.warnings.push(
             "What nodes have on disk is not told: it is taken to be what their active shards have."

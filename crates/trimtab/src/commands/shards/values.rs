@@ -47,7 +47,12 @@ pub fn new_node(text: &str) -> Result<NewNode, String> {
         disk_bytes: None,
     };
     for pair in rest.split(',').filter(|pair| !pair.is_empty()) {
+        let twice = |key: &str| Err(format!("{key} is given twice for node {name:?}"));
         match pair.split_once('=') {
+            Some(("disk", _)) if node.disk_bytes.is_some() => return twice("disk"),
+            Some((key, _)) if node.attributes.iter().any(|(known, _)| known == key) => {
+                return twice(key);
+            }
             Some(("disk", value)) => {
                 let bytes = i64::try_from(size(value)?).ok().filter(|&bytes| bytes > 0);
                 node.disk_bytes = Some(bytes.ok_or("expected a disk with a size, like 2TB")?);
@@ -81,6 +86,9 @@ mod tests {
             "n:zone=",
             "n:disk=big",
             "n:disk=0",
+            "n:zone=b,zone=c",
+            "n:zone=b,rack=r,zone=b",
+            "n:disk=1TB,disk=2TB",
         ] {
             assert!(new_node(text).is_err(), "{text}");
         }

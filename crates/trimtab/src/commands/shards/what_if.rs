@@ -9,9 +9,11 @@ use crate::commands::ssd::table;
 use crate::error::{CommandError, Kind};
 use schemars::JsonSchema;
 use serde::Serialize;
+use shards::copy::ShardCopy;
 use shards::cost::{Shape, Step, predict};
+use shards::deciders::{Join, matches};
 use shards::gateway::Stores;
-use shards::model::Cluster;
+use shards::model::{Cluster, Filters, IndexState};
 use shards::profile::Server;
 use shards::what_if::{self, ChangeError, Course, Level, Picture};
 use std::process::ExitCode;
@@ -109,7 +111,10 @@ pub struct Crossed {
 pub fn run(arguments: &WhatIf) -> Result<ExitCode, CommandError> {
     let mut loaded = load::load(&arguments.cluster)?;
     if let Some(server) = &arguments.to_version {
-        loaded.warnings.extend(server.warning.clone());
+        let notes = server.warning.clone().into_iter();
+        for note in notes.chain(load::decisions_note(server)) {
+            note_once(&mut loaded.warnings, note);
+        }
     }
     let answer = answer(arguments, &mut loaded)?;
     let worse = answer.worse;
@@ -132,6 +137,12 @@ pub fn run(arguments: &WhatIf) -> Result<ExitCode, CommandError> {
     })
 }
 
+fn note_once(warnings: &mut Vec<String>, note: String) {
+    if !warnings.contains(&note) {
+        warnings.push(note);
+    }
+}
+
 fn answer(arguments: &WhatIf, loaded: &mut Loaded) -> Result<Answer, CommandError> {
     let server = loaded.server.clone();
     let before = what_if::picture(&loaded.state.cluster);
@@ -140,7 +151,7 @@ fn answer(arguments: &WhatIf, loaded: &mut Loaded) -> Result<Answer, CommandErro
     let changes = change(arguments, loaded)?;
     let cluster = &mut loaded.state.cluster;
     let course = what_if::run(cluster, &mut stores, loaded.now_nanos, arguments.rounds)
-        .map_err(|error| refused(&error.into()))?;
+        .map_err(|error| load::misfit(&loaded.source, &error))?;
     let after = what_if::picture(cluster);
     let after_server = arguments.to_version.as_ref().unwrap_or(&server);
     let after_row = standing(cluster, &after, after_server);
@@ -167,25 +178,41 @@ fn answer(arguments: &WhatIf, loaded: &mut Loaded) -> Result<Answer, CommandErro
 /// Makes the changes; each in words.
 fn change(arguments: &WhatIf, loaded: &mut Loaded) -> Result<Vec<String>, CommandError> {
     let mut changes = Vec::new();
+    let settings = arguments.set.iter();
+    loaded
+        .state
+        .set_all(settings.map(|(key, value)| (key.as_str(), value.as_str())))
+        .map_err(|error| {
+            let error = error.to_string();
+            CommandError::new(Kind::Usage, format!("--set: {}", report::escape(&error)))
+        })?;
+    for note in std::mem::take(&mut loaded.state.warnings) {
+        note_once(&mut loaded.warnings, note);
+    }
     for (key, value) in &arguments.set {
-        loaded
-            .state
-            .set(key, value)
-            .map_err(|error| CommandError::new(Kind::Usage, format!("--set: {error}")))?;
         changes.push(format!("{key} = {value}"));
     }
+    let source = &loaded.source;
     let cluster = &mut loaded.state.cluster;
     for node in &arguments.add_node {
-        what_if::add_node(cluster, node, loaded.server.version).map_err(|error| refused(&error))?;
+        what_if::add_node(cluster, node, loaded.server.version)
+            .map_err(|error| refused(source, &error))?;
         changes.push(format!("node {} is added", node.name));
     }
+    for (key, value) in &arguments.set {
+        if matches_no_node(cluster, key, value) {
+            loaded
+                .warnings
+                .push(format!("{key} = {value} matches none of the data nodes."));
+        }
+    }
     for node in &arguments.remove_node {
-        what_if::remove_node(cluster, node).map_err(|error| refused(&error))?;
+        what_if::remove_node(cluster, node).map_err(|error| refused(source, &error))?;
         changes.push(format!("node {node} is taken away"));
     }
     for pattern in &arguments.close {
-        let closed =
-            what_if::close(cluster, pattern, loaded.now_nanos).map_err(|error| refused(&error))?;
+        let closed = what_if::close(cluster, pattern, loaded.now_nanos)
+            .map_err(|error| refused(source, &error))?;
         let indices = if closed == 1 { "index" } else { "indices" };
         changes.push(format!(
             "{} {indices} closed ({pattern})",
@@ -198,22 +225,46 @@ fn change(arguments: &WhatIf, loaded: &mut Loaded) -> Result<Vec<String>, Comman
     Ok(changes)
 }
 
-fn refused(error: &ChangeError) -> CommandError {
-    let kind = match error {
-        ChangeError::Routing(_) => Kind::Input,
-        _ => Kind::Usage,
+/// Whether it is a filter of the cluster that stands for no data node: it keeps none out (exclude), or
+/// all (include, require).
+fn matches_no_node(cluster: &Cluster, key: &str, value: &str) -> bool {
+    let Some(rest) = key.strip_prefix("cluster.routing.allocation.") else {
+        return false;
     };
-    CommandError::new(kind, error.to_string())
+    let (attribute, join) = match rest.split_once('.') {
+        Some(("include" | "exclude", attribute)) => (attribute, Join::Or),
+        Some(("require", attribute)) => (attribute, Join::And),
+        _ => return false,
+    };
+    let mut filters = Filters::default();
+    filters.add(attribute, value);
+    // An empty value takes a setting back, and so does null.
+    !filters.is_empty()
+        && value != "null"
+        && !cluster
+            .data_nodes
+            .iter()
+            .any(|&node| matches(&filters, join, cluster.node(node)))
+}
+
+fn refused(source: &str, error: &ChangeError) -> CommandError {
+    match error {
+        ChangeError::Routing(error) => load::misfit(source, error),
+        _ => CommandError::new(Kind::Usage, report::escape(&error.to_string())),
+    }
 }
 
 /// What a reroute takes on it.
 pub fn reroute_ms(cluster: &Cluster, picture: &Picture, server: &Server) -> f64 {
+    let closed = |copy: &&ShardCopy| cluster.index(copy.shard.index).state == IndexState::Closed;
     let shape = Shape {
         data_nodes: u32::try_from(picture.nodes.len())
             .unwrap_or(u32::MAX)
             .max(1),
-        copies: picture.copies,
-        closed_copies: picture.closed_copies,
+        // Closed indices may stand in the metadata alone.
+        copies: picture.routed,
+        closed_copies: cluster.routing.copies().filter(closed).count() as u64,
+        indices: cluster.routing.tables().len() as u64,
         disk_scan: cluster.settings.disk_threshold_enabled && cluster.settings.include_relocations,
     };
     predict(server.profile, Step::Reroute, &shape).ms

@@ -20,13 +20,14 @@ pub fn ms(ms: f64) -> String {
 }
 
 /// A sentence after a mark, broken at spaces so that it fits, its later lines indented below the
-/// first; with a line break at its end. Control characters are escaped: names come from outside.
+/// first; with a line break at its end. Characters that steer a terminal or disguise text are escaped:
+/// names come from outside.
 pub fn wrapped(mark: &str, sentence: &str) -> String {
     let indent = mark.chars().count();
     let mut text = mark.to_owned();
     let mut column = indent;
     for (at, word) in sentence.split_whitespace().enumerate() {
-        let word: String = word.chars().flat_map(visible).collect();
+        let word = report::escape(word);
         let length = word.chars().count();
         if at > 0 && column + 1 + length > COLUMNS {
             text += "\n";
@@ -43,17 +44,9 @@ pub fn wrapped(mark: &str, sentence: &str) -> String {
     text
 }
 
-fn visible(c: char) -> Vec<char> {
-    if c.is_control() {
-        c.escape_default().collect()
-    } else {
-        vec![c]
-    }
-}
-
 /// A name from outside, no longer than so many characters.
 pub fn cut(name: &str, characters: usize) -> String {
-    let shown: Vec<char> = name.chars().flat_map(visible).collect();
+    let shown: Vec<char> = report::escape(name).chars().collect();
     if shown.len() <= characters {
         return shown.into_iter().collect();
     }
@@ -100,6 +93,7 @@ mod tests {
         );
         assert_eq!(text.matches("shards").count(), 40);
         assert_eq!(wrapped("- ", "a\u{1b}b"), "- a\\u{1b}b\n");
+        assert_eq!(wrapped("", "a\u{202e}b"), "a\\u{202e}b\n");
     }
 
     #[test]
@@ -107,6 +101,7 @@ mod tests {
         assert_eq!(cut("node-1", 6), "node-1");
         assert_eq!(cut("node-10", 6), "node..");
         assert_eq!(cut("a\tb", 6), "a\\tb");
+        assert_eq!(cut("a\u{202e}b", 20), "a\\u{202e}b");
         assert_eq!(count(1, "shard"), "1 shard");
         assert_eq!(count(1200, "round"), "1,200 rounds");
     }

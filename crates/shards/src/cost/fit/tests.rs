@@ -1,0 +1,272 @@
+use super::*;
+use proptest::prelude::*;
+
+fn size(copies: u64, nodes: u32) -> Size {
+    Size {
+        copies,
+        indices: copies / 5,
+        nodes,
+    }
+}
+
+fn row(version: &str, step: Step, size: Size, cpu_ms: f64) -> Measured {
+    Measured {
+        version: version.to_owned(),
+        step,
+        size,
+        closed_indices: 0,
+        cpu_ms,
+    }
+}
+
+fn shapes() -> [Size; 10] {
+    let many = |copies, nodes| Size {
+        indices: copies / 10,
+        ..size(copies, nodes)
+    };
+    [
+        size(1000, 2),
+        size(2500, 2),
+        size(5000, 2),
+        size(10_000, 2),
+        size(2500, 10),
+        size(10_000, 10),
+        many(10_000, 10),
+        size(25_000, 10),
+        many(5000, 40),
+        many(20_000, 40),
+    ]
+}
+
+fn rows(version: &str, step: Step, truth: Fit) -> Vec<Measured> {
+    let time = |&size: &Size| row(version, step, size, truth.ms(size));
+    shapes().iter().map(time).collect()
+}
+
+fn of<'f>(fitted: &'f [Fitted], version: &str) -> &'f Fit {
+    let found = fitted.iter().find(|fitted| fitted.version == version);
+    &found.expect("fitted").fit
+}
+
+#[test]
+fn units_of_the_coefficients() {
+    let at = |fit: Fit, copies, indices, nodes| {
+        fit.ms(Size {
+            copies,
+            indices,
+            nodes,
+        })
+    };
+    let fit = Fit {
+        fixed_ms: 1.0,
+        per_thousand_ms: 2.0,
+        per_thousand_far_ms: 3.0,
+        per_thousand_pairs_ms: 4.0,
+        ..Fit::default()
+    };
+    // 1 + 2 * 10 + 3 * (10 - 6) + 4 * 2,000 * 5 / 1,000
+    assert!((at(fit, 10_000, 2000, 5) - 73.0).abs() < 1e-9);
+    // 1 + 2 * 5 + 4 * 1
+    assert!((at(fit, 5000, 1000, 1) - 15.0).abs() < 1e-9);
+    let walk = Fit {
+        walk_ms: 10.0,
+        walk_far_ms: 30.0,
+        ..Fit::default()
+    };
+    // Short lists; with 6 nodes of 60 a tenth is far: 3^2 / 6 * (9/10 * 10 + 1/10 * 30).
+    assert!((at(walk, 3000, 1, 6) - 1.5 * 12.0).abs() < 1e-9);
+    // 2,250 of each of 6: of what is not far apart, half is far for its length.
+    assert!(
+        (at(walk, 13_500, 1, 6) - 13.5 * 13.5 / 6.0 * (0.45 * 10.0 + 0.55 * 30.0)).abs() < 1e-9
+    );
+    // 12,500 of a node: all of it is far. 25^2 / 2 * 30.
+    assert!((at(walk, 25_000, 1, 2) - 9375.0).abs() < 1e-9);
+    // From 60 nodes on, too: 6^2 / 90 * 30.
+    assert!((at(walk, 6000, 1, 90) - 12.0).abs() < 1e-9);
+    // One data node: nothing is walked.
+    assert!(at(walk, 10_000, 1, 1).abs() < 1e-12);
+}
+
+#[test]
+fn a_negative_slope_becomes_none() {
+    // Times that fall with the size: the best that is not negative is a constant.
+    let rows = [
+        row("7.17.28", Step::Reroute, size(1000, 2), 10.0),
+        row("7.17.28", Step::Reroute, size(2000, 2), 5.0),
+        row("7.17.28", Step::Reroute, size(4000, 2), 2.5),
+    ];
+    let fitted = fit_all(&rows);
+    let fit = of(&fitted, "7.17.28");
+    // Minimises (x/10-1)^2 + (x/5-1)^2 + (x/2.5-1)^2: x = (.1+.2+.4)/(.01+.04+.16).
+    assert!((fit.fixed_ms - 0.7 / 0.21).abs() < 1e-9);
+    assert!(
+        fit.coefficients()[1..]
+            .iter()
+            .all(|rest| rest.abs() < 1e-12)
+    );
+}
+
+#[test]
+fn a_version_that_walks_is_the_base_and_the_walk() {
+    let base = Fit {
+        fixed_ms: 0.5,
+        per_thousand_ms: 1.0,
+        per_thousand_far_ms: 2.0,
+        per_thousand_pairs_ms: 0.25,
+        ..Fit::default()
+    };
+    let walk = Fit {
+        walk_ms: 9.0,
+        walk_far_ms: 27.0,
+        ..base
+    };
+    let mut all = rows(BASE, Step::Reroute, base);
+    all.extend(rows("7.4.0", Step::Reroute, walk));
+    let fitted = fit_all(&all);
+    assert_eq!(fitted.len(), 2);
+    for (found, truth) in of(&fitted, "7.4.0")
+        .coefficients()
+        .iter()
+        .zip(walk.coefficients())
+    {
+        assert!((found - truth).abs() < 1e-6, "{fitted:?}");
+    }
+    // Without the base's own times nothing is known of it.
+    assert!(fit_all(&rows("7.4.0", Step::Reroute, walk)).is_empty());
+}
+
+#[test]
+fn starting_with_the_reroute_in_it_is_both() {
+    let one = Fit {
+        per_thousand_ms: 1.0,
+        ..Fit::default()
+    };
+    let walk = Fit {
+        per_thousand_ms: 2.0,
+        walk_ms: 10.0,
+        walk_far_ms: 10.0,
+        ..Fit::default()
+    };
+    let mut all = rows(BASE, Step::Reroute, one);
+    all.extend(rows(BASE, Step::Start, one));
+    all.extend(rows("7.1.1", Step::Start, walk));
+    // From 7.4 on the reroute is not part of it, and nothing is walked.
+    all.extend(rows("7.4.0", Step::Start, one));
+    let fitted = fit_all(&all);
+    let fit = of(&fitted, "7.1.1");
+    assert!((fit.per_thousand_ms - 2.0).abs() < 1e-6 && (fit.walk_ms - 10.0).abs() < 1e-6);
+    assert!((of(&fitted, "7.4.0").per_thousand_ms - 1.0).abs() < 1e-6);
+}
+
+#[test]
+fn a_held_back_size_does_not_help_itself() {
+    // Exact for a line, but for one size that took twice as long.
+    let line = |copies: u64| 1.0 + f64::from(u32::try_from(copies).unwrap()) / 1000.0;
+    let mut rows: Vec<Measured> = [1000, 2000, 3000, 4000]
+        .map(|copies| row("7.17.28", Step::Reroute, size(copies, 2), line(copies)))
+        .into();
+    rows[3].cpu_ms *= 2.0;
+    let held = hold_back(&rows);
+    let last = held.iter().find(|held| held.size.copies == 4000).unwrap();
+    assert!((last.ratio - 0.5).abs() < 1e-9, "{held:?}");
+    assert!((worst_factor(&held).unwrap() - 2.0).abs() < 1e-9);
+    assert_eq!(worst_factor(&[]), None);
+}
+
+#[test]
+fn of_what_was_measured_again_the_shortest_counts() {
+    let at = |step, size, ms| row("7.4.0", step, size, ms);
+    let (small, large) = (size(1000, 2), size(2500, 2));
+    let mut rows = vec![
+        at(Step::Reroute, small, 5.0),
+        at(Step::Reroute, large, 20.0),
+        at(Step::Create, small, 8.0),
+        at(Step::Reroute, large, 80.0),
+        at(Step::Reroute, small, 1.0),
+        at(Step::Reroute, small, 50.0),
+    ];
+    // The same size, but not the same cluster.
+    rows.push(Measured {
+        closed_indices: 7,
+        ..rows[2].clone()
+    });
+    let times: Vec<f64> = shortest(&rows).iter().map(|row| row.cpu_ms).collect();
+    for (found, expected) in times.iter().zip([1.0, 20.0, 8.0, 8.0]) {
+        assert!((found - expected).abs() < 1e-9, "{times:?}");
+    }
+    assert_eq!(times.len(), 4);
+}
+
+#[test]
+fn broken_measurements_name_their_line() {
+    let head =
+        "version,operation,nodes,closed_indices,primaries,replicas,routed_copies,cpu_ms_median\n";
+    let one = |line: &str| read_csv(&format!("# head\n{head}{line}\n"));
+    let read = one("7.4.0,start,2,3,5,1,1000,1.5").unwrap();
+    assert_eq!((read[0].step, read[0].closed_indices), (Step::Start, 3));
+    // 1,000 copies, ten of each index.
+    assert_eq!(read[0].size.indices, 100);
+    for (line, expected) in [
+        ("7.4.0,reroute,2,0,5,0,1000", "8 values"),
+        ("7.4.0,open,2,0,5,0,1000,1", "reroute, create"),
+        ("7.4.0,reroute,0,0,5,0,1000,1", "nodes"),
+        ("7.4.0,reroute,2,x,5,0,1000,1", "closed indices"),
+        ("7.4.0,reroute,2,0,0,0,1000,1", "primaries"),
+        ("7.4.0,reroute,2,0,5,-1,1000,1", "replicas"),
+        ("7.4.0,reroute,2,0,5,0,-5,1", "copies"),
+        ("7.4.0,reroute,2,0,5,0,1000,inf", "milliseconds"),
+        ("7.4.0,reroute,2,0,5,0,1000,0", "milliseconds"),
+    ] {
+        let error = one(line).unwrap_err();
+        assert_eq!(error.line, 3, "{error}");
+        assert!(error.expected.contains(expected), "{error}");
+    }
+    let missing = read_csv("version,operation\n").unwrap_err();
+    assert!(missing.expected.contains("nodes"), "{missing}");
+    assert!(read_csv("").is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn coefficients_come_back(
+        linear in (0.0..10.0f64, 0.01..10.0f64, 0.01..10.0f64, 0.01..1.0f64),
+        walk in (0.01..100.0f64, 0.01..100.0f64),
+    ) {
+        let base = Fit {
+            fixed_ms: linear.0,
+            per_thousand_ms: linear.1,
+            per_thousand_far_ms: linear.2,
+            per_thousand_pairs_ms: linear.3,
+            ..Fit::default()
+        };
+        let truth = Fit { walk_ms: walk.0, walk_far_ms: walk.1, ..base };
+        let mut all = rows(BASE, Step::Reroute, base);
+        all.extend(rows("6.8.23", Step::Reroute, truth));
+        let fitted = fit_all(&all);
+        for at in [size(500, 2), size(100_000, 3), size(7000, 100)] {
+            let ratio = of(&fitted, "6.8.23").ms(at) / truth.ms(at);
+            prop_assert!((ratio - 1.0).abs() < 1e-3, "{:?} {:?}", fitted, truth);
+        }
+    }
+
+    #[test]
+    fn never_negative_whatever_was_measured(
+        times in proptest::collection::vec(0.001..1e6f64, 20),
+    ) {
+        let sizes = shapes();
+        let all: Vec<Measured> = times
+            .iter()
+            .enumerate()
+            .map(|(at, &ms)| {
+                let version = if at < 10 { BASE } else { "7.1.1" };
+                row(version, Step::Delete, sizes[at % 10], ms)
+            })
+            .collect();
+        for fitted in fit_all(&all) {
+            prop_assert!(fitted.fit.coefficients().iter().all(|&coefficient| coefficient >= 0.0));
+            prop_assert!(fitted.fit.ms(size(7000, 4)).is_finite());
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! What stands in place of the answer that was asked for: an error of the server, or no JSON at all.
+
+use super::StateError;
+use super::json::{self, Fields, Object, Source, shown};
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+use std::fmt;
+
+/// Bytes at the beginning of an input that tell what it is.
+pub const HEAD_BYTES: usize = 64;
+
+/// What files begin with that are no JSON, what that is called, and the way out.
+const SIGNATURES: [(&[u8], &str, &str); 7] = [
+    (
+        b"\x1f\x8b",
+        "gzip data",
+        "unpack it (gunzip), or let curl do it (curl --compressed)",
+    ),
+    (b"\x28\xb5\x2f\xfd", "zstd data", "unpack it (zstd -d)"),
+    (
+        b"PK\x03\x04",
+        "a zip archive",
+        "unpack it, and give the file in it",
+    ),
+    (
+        b"\xef\xbb\xbf",
+        "a byte order mark",
+        "save it without one, as curl -o FILE does",
+    ),
+    (b"\xff\xfe", "UTF-16", TO_UTF8),
+    (b"\xfe\xff", "UTF-16", TO_UTF8),
+    (b"---", "YAML", "ask for JSON: format=json"),
+];
+
+const TO_UTF8: &str = "save it as UTF-8 (iconv -f UTF-16 -t UTF-8), as curl -o FILE does";
+
+/// Refuses an input whose first bytes show that it is no JSON.
+///
+/// # Errors
+/// With what was found.
+pub fn refuse(what: &'static str, head: &[u8]) -> Result<(), StateError> {
+    let head = &head[..head.len().min(HEAD_BYTES)];
+    let first = head
+        .iter()
+        .copied()
+        .find(|byte| !byte.is_ascii_whitespace());
+    let (found, way_out) = if head.is_empty() {
+        ("nothing", "it is empty: save the answer again")
+    } else if let Some((_, found, way_out)) = SIGNATURES
+        .iter()
+        .find(|(start, ..)| head.starts_with(start))
+    {
+        (*found, *way_out)
+    } else if matches!(head, [0, b'{' | b'[', ..] | [b'{' | b'[', 0, ..]) {
+        ("UTF-16", TO_UTF8)
+    } else if first == Some(b'<') {
+        (
+            "HTML or XML",
+            "that is the page of a proxy or a login: ask the server itself",
+        )
+    } else {
+        return Ok(());
+    };
+    let bytes: Vec<String> = head
+        .iter()
+        .take(4)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    Err(StateError::NotJson {
+        what,
+        found,
+        bytes: bytes.join(" "),
+        way_out,
+    })
+}
+
+/// Hands one JSON object to its fields, and refuses it if it is the server's answer to a failed request.
+///
+/// # Errors
+/// If it is no JSON, no such object, or such an answer.
+pub fn object<'de, F: Fields<'de>>(
+    source: Source<'de>,
+    what: &'static str,
+    fields: &mut F,
+) -> Result<(), StateError> {
+    let mut answer = Answer::new(fields);
+    json::parse(source, what, Object(&mut answer))?;
+    answer.error.refuse(what)
+}
+
+/// The fields of an answer, which may turn out to be an error.
+pub struct Answer<'f, F> {
+    fields: &'f mut F,
+    /// The error, if it is one.
+    pub error: ErrorAnswer,
+}
+
+impl<'f, F> Answer<'f, F> {
+    /// Fields of an answer.
+    pub fn new(fields: &'f mut F) -> Self {
+        Self {
+            fields,
+            error: ErrorAnswer::default(),
+        }
+    }
+}
+
+impl<'de, F: Fields<'de>> Fields<'de> for Answer<'_, F> {
+    const WHAT: &'static str = F::WHAT;
+    fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        match name {
+            "error" => {
+                self.error.said = true;
+                map.next_value_seed(Body(&mut self.error))
+            }
+            "status" => {
+                self.error.status = map.next_value::<Loose>()?.0;
+                Ok(())
+            }
+            _ => self.fields.field(name, map),
+        }
+    }
+}
+
+/// `{"error": {"type": ..., "reason": ...}, "status": 401}`; older servers have the error as text.
+#[derive(Debug, Default)]
+pub struct ErrorAnswer {
+    said: bool,
+    status: Option<String>,
+    kind: Option<String>,
+    reason: Option<String>,
+}
+
+impl ErrorAnswer {
+    /// Refuses it if it is an error.
+    ///
+    /// # Errors
+    /// With what it tells.
+    pub fn refuse(self, what: &'static str) -> Result<(), StateError> {
+        if !self.said {
+            return Ok(());
+        }
+        let status = self.status.map(|status| format!("status {status}"));
+        let said = match (self.kind, self.reason) {
+            (Some(kind), Some(reason)) => Some(format!("{kind}: {reason}")),
+            (kind, reason) => kind.or(reason),
+        };
+        let parts: Vec<String> = [status, said].into_iter().flatten().collect();
+        Err(StateError::ErrorAnswer {
+            what,
+            error: if parts.is_empty() {
+                "without a reason".to_owned()
+            } else {
+                parts.join(", ")
+            },
+        })
+    }
+}
+
+impl<'de> Fields<'de> for ErrorAnswer {
+    const WHAT: &'static str = "an error: an object";
+    fn field<A: MapAccess<'de>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
+        let Loose(value) = map.next_value()?;
+        match name {
+            "type" => self.kind = value,
+            "reason" => self.reason = value,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The value of `error`.
+struct Body<'e>(&'e mut ErrorAnswer);
+
+impl<'de> DeserializeSeed<'de> for Body<'_> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Body<'_> {
+    type Value = ();
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an error: an object or a string")
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
+        Object(self.0).visit_map(map)
+    }
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.0.reason = Some(shown(text));
+        Ok(())
+    }
+}
+
+/// A string or number for people; anything else is passed over.
+struct Loose(Option<String>);
+
+impl<'de> Deserialize<'de> for Loose {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Loose;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("anything")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Loose, E> {
+                Ok(Loose(Some(shown(text))))
+            }
+            fn visit_u64<E>(self, value: u64) -> Result<Loose, E> {
+                Ok(Loose(Some(value.to_string())))
+            }
+            fn visit_i64<E>(self, value: i64) -> Result<Loose, E> {
+                Ok(Loose(Some(value.to_string())))
+            }
+            fn visit_f64<E>(self, _: f64) -> Result<Loose, E> {
+                Ok(Loose(None))
+            }
+            fn visit_bool<E>(self, _: bool) -> Result<Loose, E> {
+                Ok(Loose(None))
+            }
+            fn visit_unit<E>(self) -> Result<Loose, E> {
+                Ok(Loose(None))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Loose, A::Error> {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Loose(None))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Loose, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Loose(None))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! `trimtab shards cost`.
+
+use super::{document, fits, flat, shards};
+use crate::support::{stderr, stdout};
+use serde_json::{Value, json};
+
+#[test]
+fn cost_tells_reroutes_and_times() {
+    let words = [
+        "cost",
+        "--shards",
+        "50000",
+        "--nodes",
+        "12",
+        "--closed",
+        "90%",
+        "--version",
+        "7.4.0",
+    ];
+    let answer = document(&words, 0);
+    assert_eq!(answer["schema"], "trimtab.shards/1");
+    let result = &answer["result"];
+    assert_eq!(result["kind"], "cost");
+    assert_eq!(
+        (&result["closed_shards"], &result["routed_shards"]),
+        (&json!(45_000), &json!(50_000))
+    );
+    // 5 primaries and 5 replicas on 12 nodes: a reroute in the task, one after all primaries have
+    // started, one after all replicas have; or one for each of the ten.
+    let create = &result["operations"][0];
+    assert_eq!(create["operation"], "create");
+    assert_eq!(
+        (&create["least"]["reroutes"], &create["most"]["reroutes"]),
+        (&json!(3), &json!(11))
+    );
+    assert!(create["least"]["ms"].as_f64() < create["most"]["ms"].as_f64());
+    // Before 7.2 nine tenths of the shards are not in the table; from 7.6 on nothing is scanned.
+    let versions = result["versions"].as_array().unwrap();
+    let ms = |versions: &[Value], name: &str| {
+        let row = versions.iter().find(|row| row["versions"] == name);
+        row.unwrap_or_else(|| panic!("{name}"))["reroute_ms"]
+            .as_f64()
+            .unwrap()
+    };
+    assert!(ms(versions, "7.0 to 7.1") < ms(versions, "7.4 to 7.5") / 3.0);
+    assert!(ms(versions, "7.17 and later") < ms(versions, "7.4 to 7.5") / 3.0);
+    // One of them is the version that was asked for, and its time the answer.
+    let asked: Vec<&Value> = versions.iter().filter(|row| row["asked"] == true).collect();
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0]["reroute_ms"], result["reroute"]["ms"]);
+
+    // Ten copies of an index where nothing is said; the setting saves the walk.
+    assert_eq!(result["indices"], 5_000);
+    let without = result["without_relocations"]["reroute_ms"]
+        .as_f64()
+        .unwrap();
+    assert!(without < asked[0]["reroute_ms"].as_f64().unwrap() / 3.0);
+    for row in result["operations"].as_array().unwrap() {
+        let factor = row["held_back_factor"].as_f64().unwrap();
+        assert!((1.0..3.0).contains(&factor), "{row}");
+    }
+
+    let output = shards(&words);
+    let text = stdout(&output);
+    fits(&text);
+    for part in [
+        "Elasticsearch 7.4.0: 50,000 shards, 45,000 of them of closed indices, in 5,000 indices, on 12",
+        "include_relocations: false",
+        "Closed indices stay in the routing table",
+        "create an index",
+        "3 to 11",
+        "7.4 to 7.5 (this)",
+    ] {
+        assert!(flat(&text).contains(part), "{part:?} is not in:\n{text}");
+    }
+}
+
+#[test]
+fn cost_refuses_what_it_does_not_know() {
+    for (words, expected) in [
+        (
+            &["--shards", "5", "--nodes", "2", "--version", "5.6.16"][..],
+            "5.6.16 is not modelled",
+        ),
+        (
+            &["--shards", "5", "--nodes", "2", "--version", "seven"],
+            "expected a version",
+        ),
+        (
+            &["--shards", "5", "--nodes", "2", "--closed", "90"],
+            "a share from 0 to 1",
+        ),
+        (&["--shards", "0", "--nodes", "2"], "--shards"),
+        (&["--shards", "5", "--nodes", "0"], "--nodes"),
+    ] {
+        let mut all = vec!["cost"];
+        all.extend(words);
+        let output = shards(&all);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            stderr(&output).contains(expected),
+            "{expected:?}: {}",
+            stderr(&output)
+        );
+    }
+    // What is taken for another version is told.
+    let taken = document(
+        &[
+            "cost",
+            "--shards",
+            "5000",
+            "--nodes",
+            "3",
+            "--version",
+            "opensearch-2.19.1",
+        ],
+        0,
+    );
+    let warnings = taken["warnings"].to_string();
+    assert!(
+        warnings.contains("OpenSearch 2.19.1 was not measured"),
+        "{warnings}"
+    );
+    let desired = document(
+        &[
+            "cost",
+            "--shards",
+            "5000",
+            "--nodes",
+            "3",
+            "--version",
+            "8.11.0",
+        ],
+        0,
+    );
+    assert!(desired["warnings"].to_string().contains("desired balance"));
+}
+
+#[test]
+fn cost_knows_when_nothing_is_scanned() {
+    let result = |more: &[&str]| {
+        let mut words = vec!["cost", "--shards", "20000", "--indices", "150"];
+        words.extend(more);
+        document(&words, 0)["result"].take()
+    };
+    for words in [
+        &["--nodes", "4", "--version", "7.17.28"][..],
+        &["--nodes", "1", "--version", "7.4.0"],
+        &[
+            "--nodes",
+            "4",
+            "--version",
+            "7.4.0",
+            "--without-relocations",
+        ],
+    ] {
+        let result = result(words);
+        assert_eq!(result["without_relocations"], Value::Null, "{words:?}");
+        assert_eq!(result["indices"], 150);
+    }
+    // The setting is worth what the answer said it would be.
+    let scanned = result(&["--nodes", "4"]);
+    let unscanned = result(&["--nodes", "4", "--without-relocations"]);
+    assert_eq!(
+        scanned["without_relocations"]["reroute_ms"],
+        unscanned["reroute"]["ms"]
+    );
+}

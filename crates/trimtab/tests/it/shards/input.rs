@@ -1,0 +1,140 @@
+//! Where the cluster comes from, and the form of answers.
+
+use super::{document, file, files, nodes, on, shards, state};
+use crate::support::{stderr, stdout, trimtab};
+use http::testing::{Answer, Server};
+use serde_json::{Value, json};
+use std::io::Write as _;
+use std::process::Stdio;
+
+#[test]
+fn what_is_missing_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = file(directory.path(), "state.json", &state());
+    let warnings = document(&["reroute", "--state", &state], 0)["warnings"].to_string();
+    for part in [
+        "taken for 7.4.0",
+        "roles of 3 nodes",
+        "Disks were not told",
+        "Sizes of shards were not told",
+    ] {
+        assert!(warnings.contains(part), "{part:?} is not in {warnings}");
+    }
+}
+
+#[test]
+fn bad_input_is_named_and_placed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("state.json");
+    let refused = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        let output = shards(&["reroute", "--state", path.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(2));
+        stderr(&output)
+    };
+    let error = refused("{\"nodes\": {},\n \"metadata\": ]}");
+    assert!(
+        error.contains("state.json") && error.contains("line 2, column 14"),
+        "{error}"
+    );
+    let mut broken = state();
+    broken["routing_table"]["indices"]["logs"]["shards"]["0"][0]["node"] = json!("z");
+    let error = refused(&broken.to_string());
+    assert!(
+        error.contains("[logs][0]") && error.contains("node z"),
+        "{error}"
+    );
+    let output = shards(&["reroute", "--state", "/nonexistent/state.json"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("/nonexistent/state.json"));
+}
+
+#[test]
+fn a_state_comes_from_standard_input_too() {
+    let mut child = trimtab()
+        .args(["shards", "reroute", "--state", "-", "--format", "json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(state().to_string().as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&answer["source"], &answer["result"]["allocated"]),
+        (&json!("standard input"), &json!(2))
+    );
+}
+
+#[test]
+fn answers_fit_the_schema_and_damaged_ones_do_not() {
+    let schema: Value = serde_json::from_str(&stdout(&shards(&["--schema"]))).unwrap();
+    let validator = jsonschema::options()
+        .should_validate_formats(true)
+        .build(&schema)
+        .unwrap();
+    let files = files(&state(), 92);
+    for (words, pointer, field) in [
+        (
+            vec!["cost", "--shards", "1000", "--nodes", "3"],
+            "/result/operations/0/least",
+            "ms",
+        ),
+        (on(&files, "reroute", &[]), "/result/decisions/0", "why"),
+        (
+            on(&files, "what-if", &["--add-node", "d"]),
+            "/result/after",
+            "reroute_ms",
+        ),
+    ] {
+        let mut all = words.clone();
+        all.extend(["--format", "json"]);
+        let output = shards(&all);
+        let mut answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let errors: Vec<String> = validator
+            .iter_errors(&answer)
+            .map(|error| format!("{error}"))
+            .collect();
+        assert!(errors.is_empty(), "{words:?}: {errors:?}");
+        answer
+            .pointer_mut(pointer)
+            .unwrap()
+            .as_object_mut()
+            .unwrap()
+            .remove(field)
+            .expect(field);
+        assert!(!validator.is_valid(&answer), "{words:?} without {field}");
+    }
+}
+
+#[test]
+fn a_cluster_is_asked_for_everything() {
+    let server = Server::start(|head| {
+        // GET /path?query HTTP/1.1
+        let path = head.split(' ').nth(1).unwrap_or_default();
+        let body = match path.split('?').next().unwrap_or_default() {
+            "/" => json!({"version": {"number": "7.4.0"}}),
+            "/_cluster/state" => state(),
+            "/_nodes" | "/_nodes/stats/fs" => nodes(40),
+            "/_stats/store" => json!({"indices": {}}),
+            _ => return Answer::Body(500, b"no settings today".to_vec()),
+        };
+        Answer::ok(&body.to_string())
+    });
+    let url = server.url("/");
+    let answer = document(&["reroute", "--state", &url], 0);
+    assert_eq!(answer["result"]["allocated"], 2);
+    assert_eq!(answer["result"]["server"], "Elasticsearch 7.4.0");
+    // What did not come is told, not guessed.
+    assert!(
+        answer["warnings"].to_string().contains("_cluster/settings"),
+        "{}",
+        answer["warnings"]
+    );
+}

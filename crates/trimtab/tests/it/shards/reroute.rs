@@ -1,0 +1,118 @@
+//! `trimtab shards reroute`.
+
+use super::{document, file, files, fits, flat, on, shards, started, state};
+use crate::support::stdout;
+use serde_json::{Value, json};
+
+#[test]
+fn reroute_explains_where_shards_go() {
+    let files = files(&state(), 40);
+    let answer = document(&on(&files, "reroute", &[]), 0);
+    let result = &answer["result"];
+    assert_eq!(
+        (&result["kind"], &result["routed_shards"]),
+        (&json!("reroute"), &json!(7))
+    );
+    assert_eq!(
+        (
+            &result["allocated"],
+            &result["moved"],
+            &result["rebalanced"],
+            &result["unassigned"]
+        ),
+        (&json!(2), &json!(0), &json!(0), &json!(0))
+    );
+    // The primary comes first. Node a has one copy, b and c have two: `new` goes to a, and then the
+    // replica of logs[2] can go to a or b (c has the primary). For `logs` a weighs less than b: as many
+    // copies (two), but fewer of the index (one against two).
+    let decisions = result["decisions"].as_array().unwrap();
+    let told: Vec<String> = decisions
+        .iter()
+        .map(|row| {
+            format!(
+                "{} {} {} {}",
+                row["decision"], row["index"], row["shard"], row["to"]
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            r#""allocate" "new" 0 "node-a""#,
+            r#""allocate" "logs" 2 "node-a""#
+        ]
+    );
+    // The node with the primary says no, and why.
+    let nodes = decisions[1]["nodes"].as_array().unwrap();
+    let c = nodes.iter().find(|node| node["node"] == "node-c").unwrap();
+    assert_eq!(c["outcome"], "no");
+    let same = c["deciders"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|decider| decider["decision"] == "NO");
+    assert_eq!(same.unwrap()["decider"], "same_shard");
+
+    let output = shards(&on(&files, "reroute", &[]));
+    let text = stdout(&output);
+    fits(&text);
+    for part in [
+        "Elasticsearch 7.4.0: 7 shards on 3 data nodes",
+        "The next reroute puts 2 shards on a node, moves 0 that cannot stay and 0 for balance; 0 stay unassigned.",
+        "[new][0] primary goes to node-a: new and empty",
+        "[logs][2] replica goes to node-a: from its primary",
+        "NO same_shard:",
+    ] {
+        assert!(flat(&text).contains(part), "{part:?} is not in:\n{text}");
+    }
+    // Only so many as asked for; all are counted.
+    let output = stdout(&shards(&on(&files, "reroute", &["--limit", "1"])));
+    assert!(output.contains("1 more, not told"), "{output}");
+}
+
+#[test]
+fn reroute_explains_what_has_to_move_and_what_cannot() {
+    // Node b is 92 % full, above the high watermark: its started copies cannot remain. One at a time:
+    // with it gone, what is on its way away counts as free.
+    let files = files(&state(), 92);
+    let answer = document(&on(&files, "reroute", &[]), 0);
+    let decisions = answer["result"]["decisions"].as_array().unwrap();
+    let moves: Vec<&Value> = decisions
+        .iter()
+        .filter(|row| row["decision"] == "move")
+        .collect();
+    assert_eq!(moves.len(), 1, "{decisions:?}");
+    assert_eq!(
+        (&answer["result"]["moved"], &moves[0]["from"]),
+        (&json!(1), &json!("node-b"))
+    );
+    let own = &moves[0]["nodes"][0];
+    assert_eq!(
+        (&own["node"], &own["outcome"]),
+        (&json!("node-b"), &json!("cannot_remain"))
+    );
+    assert_eq!(own["deciders"][0]["decider"], "disk_threshold");
+
+    // A filter that no node passes: nothing can be allocated, and the filter says so.
+    let settings =
+        json!({"persistent": {"cluster.routing.allocation.require.box": "hot"}, "transient": {}});
+    let directory = tempfile::tempdir().unwrap();
+    let settings = file(directory.path(), "settings.json", &settings);
+    let mut calm = state();
+    calm["routing_table"]["indices"]["logs"]["shards"]["2"][1] = started("logs", 2, false, "a");
+    calm["metadata"]["indices"]["logs"]["in_sync_allocations"]["2"] =
+        json!(["logs-2-true", "logs-2-false"]);
+    let files = super::files(&calm, 40);
+    let answer = document(&on(&files, "reroute", &["--settings", &settings]), 0);
+    let result = &answer["result"];
+    assert_eq!(
+        (&result["allocated"], &result["unassigned"]),
+        (&json!(0), &json!(1))
+    );
+    let stays = result["decisions"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&stays["decision"], &stays["index"]),
+        (&json!("unassigned"), &json!("new"))
+    );
+    assert!(stays["nodes"].to_string().contains("\"filter\""), "{stays}");
+}
