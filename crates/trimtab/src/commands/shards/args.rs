@@ -115,9 +115,9 @@ pub struct Reroute {
     trimtab shards what-if --state state.json --close 'logs-2019*' --to-version 7.17.28\n  \
     trimtab shards what-if --state state.json --add-node node-4:zone=b,disk=2TB\n\n\
     Changes are made at once, in the order settings, nodes added, nodes removed, indices closed.\n\
-    Nothing is changed on the cluster. Exit codes: 0 told; 1 the cluster would be worse off (shards\n\
-    unassigned that are not now, a disk above the high watermark that is not now, or no rest within\n\
-    --rounds); 2 could not run."
+    Nothing is changed on the cluster. Exit codes: 0 told; 1 the cluster would be worse off (more\n\
+    shards unassigned, or that have to leave their nodes and cannot, a disk above the high\n\
+    watermark that is not now, or no rest within --rounds); 2 could not run."
 )]
 pub struct WhatIf {
     #[command(flatten)]
@@ -145,7 +145,7 @@ pub struct WhatIf {
     pub to_version: Option<Server>,
 
     /// Rounds at most
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub rounds: u32,
 
     /// Form of the output [default: text]

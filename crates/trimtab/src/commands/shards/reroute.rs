@@ -39,7 +39,10 @@ pub struct Answer {
     pub rebalanced: u64,
     /// Shards that stay unassigned.
     pub unassigned: u64,
-    /// The decisions, as many as asked for: what is allocated, what moves, what stays unassigned.
+    /// Shards that cannot stay where they are, and stay, since no node takes them in this round.
+    pub stuck: u64,
+    /// The decisions, as many as asked for: what is allocated, what moves, what stays unassigned, what
+    /// stays though it should not.
     pub decisions: Vec<DecisionRow>,
     /// Decisions that are not told.
     pub left_out: u64,
@@ -54,7 +57,7 @@ pub struct DecisionRow {
     pub shard: u32,
     /// Whether it is the primary.
     pub primary: bool,
-    /// `allocate`, `move`, `rebalance`, or `unassigned`.
+    /// `allocate`, `move`, `rebalance`, `unassigned`, or `stuck`.
     pub decision: &'static str,
     /// The node it is on, by name.
     pub from: Option<String>,
@@ -116,6 +119,7 @@ pub fn run(arguments: &Reroute) -> Result<ExitCode, CommandError> {
         moved: round.moved,
         rebalanced: round.rebalanced,
         unassigned: round.unassigned,
+        stuck: round.stuck,
         left_out: round.left_out,
         decisions: round.decisions,
     };
@@ -135,6 +139,7 @@ struct Explained {
     moved: u64,
     rebalanced: u64,
     unassigned: u64,
+    stuck: u64,
     left_out: u64,
     from_disk: bool,
 }
@@ -178,13 +183,20 @@ fn explain(
         .copied()
         .collect();
     explained.unassigned = waiting.len() as u64;
+    let stuck = service::cannot_remain(cluster, now_nanos)?;
+    explained.stuck = stuck.len() as u64;
     let room = arguments.limit - explained.decisions.len();
-    explained.left_out += waiting.len().saturating_sub(room) as u64;
-    if room > 0 && !waiting.is_empty() {
+    let rest = waiting.iter().chain(&stuck);
+    explained.left_out += (waiting.len() + stuck.len()).saturating_sub(room) as u64;
+    if room > 0 && waiting.len() + stuck.len() > 0 {
         let mut asking = Asking::new(cluster, now_nanos, !arguments.all_deciders)?;
-        for copy in waiting.iter().take(room) {
-            explained.from_disk |= from_disk(copy);
-            explained.decisions.push(asking.waiting(copy));
+        for copy in rest.take(room) {
+            explained.decisions.push(if copy.is_unassigned() {
+                explained.from_disk |= from_disk(copy);
+                asking.waiting(copy)
+            } else {
+                asking.stuck(copy)
+            });
         }
     }
     Ok(explained)
@@ -337,6 +349,28 @@ impl<'c> Asking<'c> {
         row
     }
 
+    fn stuck(&mut self, copy: &ShardCopy) -> DecisionRow {
+        let mut row = self.row(copy, "stuck", String::new());
+        row.from = self.name(copy.node);
+        let mut throttled = false;
+        if let Some(handle) = self.handle(copy) {
+            let decided = self.ask(handle);
+            if let CopyDecision::Move(decision) = &decided {
+                let is_throttled = |result: &NodeResult| {
+                    result.decision.verdict == shards::deciders::Verdict::Throttle
+                };
+                throttled = decision.nodes.iter().any(is_throttled);
+            }
+            row.nodes = self.nodes_of(copy, &decided);
+        }
+        row.why = if throttled {
+            "it cannot stay there, and moves once less recovers".to_owned()
+        } else {
+            "it cannot stay there, and no other node may take it".to_owned()
+        };
+        row
+    }
+
     fn nodes_of(&self, copy: &ShardCopy, decided: &CopyDecision) -> Vec<NodeRow> {
         match decided {
             CopyDecision::NotTaken => Vec::new(),
@@ -410,16 +444,27 @@ pub fn text(answer: &Answer) -> String {
         ),
     );
     let did = answer.allocated + answer.moved + answer.rebalanced;
-    let sentence = if did + answer.unassigned == 0 {
+    let sentence = if did + answer.unassigned + answer.stuck == 0 {
         "The next reroute has nothing to do.".to_owned()
     } else {
         format!(
             "The next reroute puts {} on a node, moves {} that cannot stay and {} for balance; {} stay \
-             unassigned.",
+             unassigned.{}",
             count(answer.allocated, "shard"),
             grouped(answer.moved),
             grouped(answer.rebalanced),
-            grouped(answer.unassigned)
+            grouped(answer.unassigned),
+            if answer.stuck > 0 {
+                let stay = if answer.stuck == 1 { "stays" } else { "stay" };
+                format!(
+                    " {} {stay} where {} cannot stay: no node takes {} now.",
+                    count(answer.stuck, "shard"),
+                    if answer.stuck == 1 { "it" } else { "they" },
+                    if answer.stuck == 1 { "it" } else { "them" },
+                )
+            } else {
+                String::new()
+            }
         )
     };
     text += &wrapped("", &sentence);
@@ -442,7 +487,8 @@ fn decision_text(row: &DecisionRow) -> String {
     let what = match (&row.from, &row.to) {
         (Some(from), Some(to)) => format!("{} > {}", cut(from, 40), cut(to, 40)),
         (None, Some(to)) => format!("goes to {}", cut(to, 40)),
-        _ => "stays unassigned".to_owned(),
+        (Some(from), None) => format!("stays on {}", cut(from, 40)),
+        (None, None) => "stays unassigned".to_owned(),
     };
     let index = cut(&row.index, 60);
     let mut text = wrapped(

@@ -14,7 +14,9 @@ use shards::cost::{Shape, Step, predict};
 use shards::deciders::{Join, matches};
 use shards::gateway::Stores;
 use shards::model::{Cluster, Filters, IndexState};
+use shards::nodes::RoutingError;
 use shards::profile::Server;
+use shards::service;
 use shards::what_if::{self, ChangeError, Course, Level, Picture};
 use std::process::ExitCode;
 
@@ -64,6 +66,8 @@ pub struct Standing {
     pub unassigned_primaries: u64,
     /// Replicas on no node.
     pub unassigned_replicas: u64,
+    /// Shards that cannot stay where they are, by the deciders: at rest, those that no node takes.
+    pub cannot_stay: u64,
     /// Fewest and most shards of a node; null without nodes.
     pub shards_per_node: Option<[u64; 2]>,
     /// Fewest and most bytes of a node, as far as sizes are known; null without nodes.
@@ -146,17 +150,21 @@ fn note_once(warnings: &mut Vec<String>, note: String) {
 fn answer(arguments: &WhatIf, loaded: &mut Loaded) -> Result<Answer, CommandError> {
     let server = loaded.server.clone();
     let before = what_if::picture(&loaded.state.cluster);
-    let before_row = standing(&loaded.state.cluster, &before, &server);
+    let now_nanos = loaded.now_nanos;
+    let before_row = standing(&loaded.state.cluster, &before, &server, now_nanos)
+        .map_err(|error| load::misfit(&loaded.source, &error))?;
     let mut stores = Stores::of(&loaded.state.cluster);
     let changes = change(arguments, loaded)?;
     let cluster = &mut loaded.state.cluster;
-    let course = what_if::run(cluster, &mut stores, loaded.now_nanos, arguments.rounds)
+    let course = what_if::run(cluster, &mut stores, now_nanos, arguments.rounds)
         .map_err(|error| load::misfit(&loaded.source, &error))?;
     let after = what_if::picture(cluster);
     let after_server = arguments.to_version.as_ref().unwrap_or(&server);
-    let after_row = standing(cluster, &after, after_server);
+    let after_row = standing(cluster, &after, after_server, now_nanos)
+        .map_err(|error| load::misfit(&loaded.source, &error))?;
     let crossed = crossed(cluster, &before, &after);
-    let worse = is_worse(&course, &before, &after);
+    let worse =
+        is_worse(&course, &before, &after) || after_row.cannot_stay > before_row.cannot_stay;
     Ok(Answer {
         changes,
         rounds: course.rounds,
@@ -270,7 +278,12 @@ pub fn reroute_ms(cluster: &Cluster, picture: &Picture, server: &Server) -> f64 
     predict(server.profile, Step::Reroute, &shape).ms
 }
 
-fn standing(cluster: &Cluster, picture: &Picture, server: &Server) -> Standing {
+fn standing(
+    cluster: &Cluster,
+    picture: &Picture,
+    server: &Server,
+    now_nanos: i64,
+) -> Result<Standing, RoutingError> {
     let nodes: Vec<NodeRow> = picture
         .nodes
         .iter()
@@ -287,7 +300,8 @@ fn standing(cluster: &Cluster, picture: &Picture, server: &Server) -> Standing {
         .collect();
     let fullest = used.iter().copied().reduce(f64::max);
     let emptiest = used.iter().copied().reduce(f64::min);
-    Standing {
+    Ok(Standing {
+        cannot_stay: service::cannot_remain(cluster, now_nanos)?.len() as u64,
         server: server.to_string(),
         data_nodes: nodes.len(),
         routed_shards: picture.routed,
@@ -298,7 +312,7 @@ fn standing(cluster: &Cluster, picture: &Picture, server: &Server) -> Standing {
         disk_used_percent: emptiest.zip(fullest).map(|(least, most)| [least, most]),
         reroute_ms: reroute_ms(cluster, picture, server),
         nodes,
-    }
+    })
 }
 
 fn range(values: impl Iterator<Item = u64> + Clone) -> Option<[u64; 2]> {
@@ -475,6 +489,9 @@ fn rows(answer: &Answer) -> Vec<Vec<String>> {
         }),
         row("  unassigned replicas", &|standing| {
             grouped(standing.unassigned_replicas)
+        }),
+        row("  that cannot stay where they are", &|standing| {
+            grouped(standing.cannot_stay)
         }),
         row("shards per node", &|standing| {
             from_to(standing.shards_per_node.map(|range| range.map(grouped)))

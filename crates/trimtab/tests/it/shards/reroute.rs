@@ -109,10 +109,46 @@ fn reroute_explains_what_has_to_move_and_what_cannot() {
         (&result["allocated"], &result["unassigned"]),
         (&json!(0), &json!(1))
     );
-    let stays = result["decisions"].as_array().unwrap().last().unwrap();
-    assert_eq!(
-        (&stays["decision"], &stays["index"]),
-        (&json!("unassigned"), &json!("new"))
-    );
+    // Nor may any of the six started copies stay where it is.
+    assert_eq!(result["stuck"], 6);
+    let mut decisions = result["decisions"].as_array().unwrap().iter();
+    let stays = decisions
+        .find(|row| row["decision"] == "unassigned")
+        .unwrap();
+    assert_eq!(stays["index"], "new");
     assert!(stays["nodes"].to_string().contains("\"filter\""), "{stays}");
+}
+
+#[test]
+fn what_has_to_leave_and_stays_is_told() {
+    let files = files(&state(), 40);
+    let directory = tempfile::tempdir().unwrap();
+    // Node b is to be emptied, and nothing may be allocated: its two copies stay.
+    let settings = json!({"persistent": {"cluster.routing.allocation.exclude._name": "node-b",
+        "cluster.routing.allocation.enable": "none"}, "transient": {}});
+    let settings = file(directory.path(), "settings.json", &settings);
+    let words = on(&files, "reroute", &["--settings", &settings]);
+    let result = document(&words, 0)["result"].take();
+    assert_eq!((&result["stuck"], &result["moved"]), (&json!(2), &json!(0)));
+    let stuck = |row: &&Value| row["decision"] == "stuck";
+    let rows: Vec<&Value> = result["decisions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(stuck)
+        .collect();
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        assert_eq!((&row["from"], &row["to"]), (&json!("node-b"), &Value::Null));
+        assert_eq!(row["nodes"][0]["outcome"], "cannot_remain");
+    }
+    let text = stdout(&shards(&words));
+    fits(&text);
+    for part in [
+        "2 shards stay where they cannot stay: no node takes them now",
+        "[logs][1] primary stays on node-b: it cannot stay there, and no other node may take it",
+        "NO enable",
+    ] {
+        assert!(flat(&text).contains(part), "{part:?} is not in:\n{text}");
+    }
 }

@@ -155,3 +155,29 @@ fn what_if_sets_watermarks_together() {
     let answer = document(&words, 0);
     assert_eq!(answer["result"]["changes"].as_array().unwrap().len(), 3);
 }
+
+#[test]
+fn what_cannot_leave_a_node_is_told() {
+    let files = files(&state(), 40);
+    // Seven copies, three each at most on a and c: one stays on b, which was to be emptied.
+    let words = on(
+        &files,
+        "what-if",
+        &[
+            "--set",
+            "cluster.routing.allocation.exclude._name=node-b",
+            "--set",
+            "cluster.routing.allocation.total_shards_per_node=3",
+        ],
+    );
+    let result = document(&words, 1)["result"].take();
+    assert_eq!(
+        (&result["quiet"], &result["worse"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(result["before"]["cannot_stay"], 0);
+    assert_eq!(result["after"]["cannot_stay"], 1);
+    let text = stdout(&shards(&words));
+    fits(&text);
+    assert!(text.contains("that cannot stay where they are"), "{text}");
+}
