@@ -69,7 +69,9 @@ pub struct Shape {
     pub copies: u64,
     /// Those of closed indices among them.
     pub closed_copies: u64,
-    /// Indices, open and closed ones, taken to have as many copies each.
+    /// Shards, each with all its copies counted once (primaries), of open and closed indices.
+    pub shards: u64,
+    /// Indices, open and closed ones, taken to have as many copies and shards each.
     pub indices: u64,
     /// Whether the disk decider adds up relocations: `cluster.routing.allocation.disk.threshold_enabled`
     /// and `include_relocations` are both true (the default). Without, nothing is scanned.
@@ -89,11 +91,14 @@ impl Shape {
     /// What times depend on with this version.
     fn size(&self, profile: &Profile) -> Size {
         let copies = self.routed(profile);
-        let indices =
-            u128::from(self.indices) * u128::from(copies) / u128::from(self.copies.max(1));
+        let of_routed = |all: u64| {
+            let routed = u128::from(all) * u128::from(copies) / u128::from(self.copies.max(1));
+            u64::try_from(routed).unwrap_or(u64::MAX)
+        };
         Size {
             copies,
-            indices: u64::try_from(indices).unwrap_or(u64::MAX),
+            shards: of_routed(self.shards),
+            indices: of_routed(self.indices),
             nodes: self.data_nodes,
         }
     }
@@ -104,6 +109,7 @@ impl Shape {
         let copies = u64::from(index.primaries) * (1 + u64::from(index.replicas));
         Self {
             copies: self.copies.saturating_add(copies),
+            shards: self.shards.saturating_add(index.primaries.into()),
             indices: self.indices.saturating_add(1),
             ..*self
         }

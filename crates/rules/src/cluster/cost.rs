@@ -55,6 +55,7 @@ impl Model {
                 copies,
                 // What is counted is the routing table: nothing of it is left out.
                 closed_copies: 0,
+                shards: shards.primaries,
                 indices: indices.unwrap_or(copies / COPIES_BY_INDEX),
                 disk_scan: true,
             },
@@ -76,10 +77,13 @@ impl Model {
     /// The same with so many copies in the routing table, and as many by index.
     pub fn with_copies(self, copies: u64) -> Self {
         let mut other = self;
-        let indices = u128::from(self.shape.indices) * u128::from(copies)
-            / u128::from(self.shape.copies.max(1));
+        let as_many = |all: u64| {
+            let share = u128::from(all) * u128::from(copies) / u128::from(self.shape.copies.max(1));
+            u64::try_from(share).unwrap_or(u64::MAX)
+        };
         other.shape.copies = copies;
-        other.shape.indices = u64::try_from(indices).unwrap_or(u64::MAX);
+        other.shape.shards = as_many(self.shape.shards);
+        other.shape.indices = as_many(self.shape.indices);
         other
     }
 

@@ -1,9 +1,10 @@
 //! Measured times to coefficients.
 //!
-//! `t = a + b n + b' max(0, n - 6,000) + d i m + (c near + c' far) n^2 / m`, with n copies in the
-//! routing table, i indices in it and m data nodes:
-//! - `a + b n`: routing nodes and tables are made anew of all copies. Those beyond [`COPIES_NEAR`] do not
-//!   fit into the processor's second-level cache and cost more (`b'`).
+//! `t = a + b x + b' max(0, x - 6,000) + d i m + (c near + c' far) n^2 / m`, with n copies of s shards in
+//! the routing table, x = (n + s) / 2, i indices and m data nodes:
+//! - `a + b x`: routing nodes and tables are made anew of all copies, each an object, and each shard's
+//!   table of them another one. Those beyond [`COPIES_NEAR`] do not fit into the processor's second-level
+//!   cache and cost more (`b'`). Without replicas x is n.
 //! - `d i m`: for each index the balancer weighs each node, and asks the deciders of it.
 //! - `n^2 / m`, up to 7.5: for each copy its node's list of n/m copies is walked. A step of the walk costs
 //!   `c` where the next copy is near, and `c'` where it is not: [`far_share`].
@@ -17,7 +18,7 @@ use super::Step;
 /// The version whose times are those of the versions that walk, but for the walk.
 pub const BASE: &str = "7.6.0";
 
-/// Copies, with what belongs to them, that the second-level cache (1 MiB) holds.
+/// Copies, with their shards' tables, that the second-level cache (1 MiB) holds.
 const COPIES_NEAR: f64 = 6_000.0;
 /// The longest list of a node that stays in it from one walk to the next; twice as long, nothing does.
 const LIST_NEAR: f64 = 1_500.0;
@@ -30,6 +31,8 @@ const NODES_FAR: f64 = 60.0;
 pub struct Size {
     /// Copies in the routing table.
     pub copies: u64,
+    /// Shards in it: a primary and its replicas are one.
+    pub shards: u64,
     /// Indices in it.
     pub indices: u64,
     /// Data nodes.
@@ -118,14 +121,15 @@ pub fn read_csv(text: &str) -> Result<Vec<Measured>, MeasuredError> {
             number.ok_or_else(|| error(at, expected, text))
         };
         let copies = u64::from(number(copies, 1, "copies, at least 1")?);
-        let by_index = u64::from(number(primaries, 1, "primaries, at least 1")?)
-            * (1 + u64::from(number(replicas, 0, "replicas, at least 0")?));
+        let by_shard = 1 + u64::from(number(replicas, 0, "replicas, at least 0")?);
+        let by_index = u64::from(number(primaries, 1, "primaries, at least 1")?) * by_shard;
         rows.push(Measured {
             version: version.to_owned(),
             step: Step::from_name(step)
                 .ok_or_else(|| error(at, "reroute, create, start or delete", step))?,
             size: Size {
                 copies,
+                shards: copies / by_shard,
                 indices: copies / by_index,
                 nodes: number(nodes, 1, "nodes, at least 1")?,
             },
@@ -163,9 +167,9 @@ pub fn shortest(rows: &[Measured]) -> Vec<Measured> {
 pub struct Fit {
     /// Milliseconds, whatever the size.
     pub fixed_ms: f64,
-    /// Milliseconds by thousand copies.
+    /// Milliseconds by thousand copies, or shards: half by the ones, half by the others.
     pub per_thousand_ms: f64,
-    /// Milliseconds more by thousand copies beyond those that the cache holds.
+    /// Milliseconds more by thousand beyond those that the cache holds.
     pub per_thousand_far_ms: f64,
     /// Milliseconds by thousand pairs of an index and a node.
     pub per_thousand_pairs_ms: f64,
@@ -256,10 +260,11 @@ fn terms(size: Size) -> [f64; TERMS] {
         copies / 1e3 * (copies / 1e3) / nodes
     };
     let far = far_share(copies, nodes);
+    let objects = f64::midpoint(copies, size.shards as f64);
     [
         1.0,
-        copies / 1e3,
-        (copies - COPIES_NEAR).max(0.0) / 1e3,
+        objects / 1e3,
+        (objects - COPIES_NEAR).max(0.0) / 1e3,
         indices * nodes / 1e3,
         walk * (1.0 - far),
         walk * far,

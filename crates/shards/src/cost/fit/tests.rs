@@ -4,6 +4,7 @@ use proptest::prelude::*;
 fn size(copies: u64, nodes: u32) -> Size {
     Size {
         copies,
+        shards: copies,
         indices: copies / 5,
         nodes,
     }
@@ -21,6 +22,7 @@ fn row(version: &str, step: Step, size: Size, cpu_ms: f64) -> Measured {
 
 fn shapes() -> [Size; 10] {
     let many = |copies, nodes| Size {
+        shards: copies / 2,
         indices: copies / 10,
         ..size(copies, nodes)
     };
@@ -53,6 +55,7 @@ fn units_of_the_coefficients() {
     let at = |fit: Fit, copies, indices, nodes| {
         fit.ms(Size {
             copies,
+            shards: copies,
             indices,
             nodes,
         })

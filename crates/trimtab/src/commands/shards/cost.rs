@@ -133,6 +133,7 @@ fn answer(arguments: &Cost) -> (Answer, Vec<String>) {
         data_nodes: arguments.nodes,
         copies: arguments.shards,
         closed_copies,
+        shards: arguments.shards.div_ceil(1 + u64::from(arguments.replicas)),
         indices: arguments.indices.unwrap_or_else(|| {
             let by_index = u64::from(arguments.primaries) * (1 + u64::from(arguments.replicas));
             arguments.shards.div_ceil(by_index)

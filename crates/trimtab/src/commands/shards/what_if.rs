@@ -272,6 +272,7 @@ pub fn reroute_ms(cluster: &Cluster, picture: &Picture, server: &Server) -> f64 
         // Closed indices may stand in the metadata alone.
         copies: picture.routed,
         closed_copies: cluster.routing.copies().filter(closed).count() as u64,
+        shards: cluster.routing.copies().filter(|copy| copy.primary).count() as u64,
         indices: cluster.routing.tables().len() as u64,
         disk_scan: cluster.settings.disk_threshold_enabled && cluster.settings.include_relocations,
     };
