@@ -112,18 +112,8 @@ trap 'clean; rm -f "$trimtab"; rmdir "$top"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-passed=0 failed=0
-expect() { # WHAT COMMAND...
-    local what=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $server: $what"
-        sed 's/^/  | /' "$top/out" "$top/err" 2>/dev/null | tail -n 20 | cut -c1-200
-    fi
-}
+# shellcheck source=lab/servers/expect.sh
+. lab/servers/expect.sh
 ask() { # METHOD PATH [JSON]
     local body=()
     [ $# -lt 3 ] || body=(-H 'Content-Type: application/json' -d "$3")

@@ -79,18 +79,8 @@ trap 'clean; rm -f "$trimtab"; rmdir "$top"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-passed=0 failed=0
-expect() { # WHAT COMMAND...
-    local what=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $server: $what"
-        sed 's/^/  | /' "$top/out" "$top/err" 2>/dev/null | tail -n 15 | cut -c1-300
-    fi
-}
+# shellcheck source=lab/servers/expect.sh
+. lab/servers/expect.sh
 # Runs a pass that is to end at once, and keeps code, out and err.
 trim() {
     "$trimtab" trim "$mount" --state "$top/state" "$@" </dev/null >"$top/out" 2>"$top/err"

@@ -198,18 +198,24 @@ pub fn json(report: &CheckReport<'_>) -> String {
     to_json(&CheckDocument::of(report))
 }
 
-/// The JSON Schema (2020-12) of what [`json`] prints.
-pub fn json_schema() -> serde_json::Value {
+/// The JSON Schema (2020-12) of a document as it is serialised, indented, with a line break at its end.
+///
+/// # Panics
+/// Never: a schema is a JSON value already.
+pub fn schema_of<T: JsonSchema>() -> String {
     let generator = SchemaSettings::draft2020_12()
         .for_serialize()
         .into_generator();
-    generator
-        .into_root_schema_for::<CheckDocument<'_>>()
-        .to_value()
+    let schema = generator.into_root_schema_for::<T>();
+    serde_json::to_string_pretty(schema.as_value()).expect("written to memory") + "\n"
 }
 
-/// Serialises without control characters in the text, see [`escape_json`].
-pub(crate) fn to_json(document: &impl Serialize) -> String {
+/// Any document as indented JSON without control characters in the text (see [`escape_json`]), with a line
+/// break at its end.
+///
+/// # Panics
+/// If it has a map whose keys are no strings.
+pub fn to_json(document: &impl Serialize) -> String {
     // Only maps with keys that are no strings and failing writers make serde_json fail; these
     // documents have neither.
     let text = serde_json::to_string_pretty(document).expect("string keys, written to memory");

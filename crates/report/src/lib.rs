@@ -25,7 +25,7 @@ mod wrap;
 pub use check::{CheckReport, Counts, RuleInfo, Suppressed};
 pub use document::{
     CheckDocument, CheckResult, ClusterRow, DiscardRow, LayerRow, MountRow, SCHEMA, StoreRow,
-    SuppressedRow, json, json_schema,
+    SuppressedRow, json, schema_of, to_json,
 };
 pub use escape::{cut, escape, escape_json};
 pub use markdown::markdown;

@@ -411,10 +411,6 @@ pub struct Picture {
     pub nodes: Vec<NodeLoad>,
     /// Copies in the routing table.
     pub routed: u64,
-    /// Copies that the metadata ask for, closed indices included.
-    pub copies: u64,
-    /// Those of closed indices.
-    pub closed_copies: u64,
     /// Primaries that are on no node.
     pub unassigned_primaries: u64,
     /// Replicas that are on no node.
@@ -426,8 +422,6 @@ pub fn picture(cluster: &Cluster) -> Picture {
     let mut picture = Picture {
         nodes: Vec::new(),
         routed: 0,
-        copies: cluster.total_copies(),
-        closed_copies: 0,
         unassigned_primaries: 0,
         unassigned_replicas: 0,
     };
@@ -447,11 +441,6 @@ pub fn picture(cluster: &Cluster) -> Picture {
             picture.unassigned_replicas += 1;
         }
     }
-    let closed = cluster
-        .indices
-        .iter()
-        .filter(|index| index.state == IndexState::Closed);
-    picture.closed_copies = closed.map(crate::model::Index::total_copies).sum();
     picture.nodes = cluster
         .data_nodes
         .iter()

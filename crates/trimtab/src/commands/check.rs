@@ -39,9 +39,7 @@ fn check(
     verbose: bool,
 ) -> Result<ExitCode, CommandError> {
     if arguments.schema {
-        let schema = serde_json::to_string_pretty(&report::json_schema())
-            .map_err(|error| CommandError::new(Kind::Environment, format!("schema: {error}")))?;
-        output::print(&(schema + "\n"))?;
+        output::print(&report::schema_of::<report::CheckDocument<'_>>())?;
         return Ok(ExitCode::SUCCESS);
     }
     let selection = selection(arguments, config)?;

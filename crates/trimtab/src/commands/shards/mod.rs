@@ -9,7 +9,7 @@ mod values;
 mod what_if;
 mod words;
 
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::output;
 use args::{Shards, ShardsCommand, ShardsFormat};
 use document::{Answer, Document};
@@ -20,24 +20,15 @@ use std::process::ExitCode;
 /// # Errors
 /// When it could not run.
 pub fn run(arguments: &Shards) -> Result<ExitCode, CommandError> {
-    let command = match (&arguments.command, arguments.schema) {
-        (Some(command), false) => command,
-        (None, true) => {
-            output::print(&document::schema())?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        (Some(_), true) => {
-            return Err(CommandError::new(
-                Kind::Usage,
-                "--schema is of all commands, and stands alone: trimtab shards --schema",
-            ));
-        }
-        (None, false) => {
-            return Err(
-                CommandError::new(Kind::Usage, "trimtab shards needs a command")
-                    .hint("cost, reroute, what-if: see trimtab shards --help"),
-            );
-        }
+    let named = super::named(
+        "shards",
+        arguments.command.as_ref(),
+        arguments.schema,
+        "cost, reroute, what-if",
+    )?;
+    let Some(command) = named else {
+        output::print(&report::schema_of::<document::Document>())?;
+        return Ok(ExitCode::SUCCESS);
     };
     match command {
         ShardsCommand::Cost(arguments) => cost::run(arguments),

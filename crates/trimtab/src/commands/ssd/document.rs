@@ -8,7 +8,6 @@ use crate::error::CommandError;
 use facts::Skipped;
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 /// Name and version of the document's schema.
@@ -77,19 +76,6 @@ impl Document {
 
     /// Indented, with a line break at its end.
     pub fn json(&self) -> String {
-        // Only maps with keys that are no strings and failing writers make serde_json fail; these
-        // documents have neither.
-        let text = serde_json::to_string_pretty(self).expect("string keys, written to memory");
-        report::escape_json(&text) + "\n"
+        report::to_json(self)
     }
-}
-
-/// The JSON Schema (2020-12) of all documents, with a line break at its end.
-pub fn schema() -> String {
-    let generator = SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator();
-    let schema = generator.into_root_schema_for::<Document>();
-    // A schema is a JSON value already.
-    serde_json::to_string_pretty(schema.as_value()).expect("written to memory") + "\n"
 }

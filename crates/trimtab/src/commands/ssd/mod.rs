@@ -34,7 +34,7 @@ pub mod table;
 pub mod values;
 
 use crate::config::Config;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::output;
 use args::{Ssd, SsdCommand};
 use std::process::ExitCode;
@@ -44,24 +44,15 @@ use std::process::ExitCode;
 /// # Errors
 /// When it could not run.
 pub fn run(arguments: &Ssd, config: &Config, quiet: bool) -> Result<ExitCode, CommandError> {
-    let command = match (&arguments.command, arguments.schema) {
-        (Some(command), false) => command,
-        (None, true) => {
-            output::print(&document::schema())?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        (Some(_), true) => {
-            return Err(CommandError::new(
-                Kind::Usage,
-                "--schema is of all commands, and stands alone: trimtab ssd --schema",
-            ));
-        }
-        (None, false) => {
-            return Err(
-                CommandError::new(Kind::Usage, "trimtab ssd needs a command")
-                    .hint("run, sweep, replay, example, calibrate: see trimtab ssd --help"),
-            );
-        }
+    let named = super::named(
+        "ssd",
+        arguments.command.as_ref(),
+        arguments.schema,
+        "run, sweep, replay, example, calibrate",
+    )?;
+    let Some(command) = named else {
+        output::print(&report::schema_of::<document::Document>())?;
+        return Ok(ExitCode::SUCCESS);
     };
     match command {
         SsdCommand::Run(arguments) => run::run(arguments, config, quiet)?,
