@@ -8,6 +8,7 @@ pub mod cluster;
 mod error;
 mod finding;
 pub mod host;
+pub mod series;
 mod skipped;
 mod stack;
 
@@ -15,5 +16,6 @@ pub use cluster::Cluster;
 pub use error::InputError;
 pub use finding::{Evidence, Finding, Remedy, Severity};
 pub use host::Host;
+pub use series::{Better, Dating, Series};
 pub use skipped::Skipped;
 pub use stack::{Layer, Stack};

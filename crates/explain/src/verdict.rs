@@ -1,0 +1,284 @@
+//! What an analysis answers: the contract of `trimtab explain`'s JSON, and what is drawn from it.
+
+use facts::series::{Better, Dating};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What became of all series.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Analysis {
+    /// One for each series, the largest effect first.
+    pub series: Vec<SeriesVerdict>,
+    /// Name of the time zone that calendars and phases are told in.
+    pub zone: String,
+}
+
+/// A series and its verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SeriesVerdict {
+    /// The series' name.
+    pub name: String,
+    /// Where it came from.
+    pub source: String,
+    /// Unit of its values.
+    pub unit: Option<String>,
+    /// Which way it is better; null where nobody said.
+    pub better: Option<Better>,
+    /// What its times are worth.
+    pub dating: Dating,
+    /// Number of samples.
+    pub samples: usize,
+    /// Time of the first sample; null without samples.
+    pub from: Option<Timestamp>,
+    /// Time of the last sample.
+    pub until: Option<Timestamp>,
+    /// Median distance between samples.
+    pub gap_s: Option<f64>,
+    /// What was mended while it was read.
+    pub notes: Vec<String>,
+    /// The answer.
+    pub verdict: Verdict,
+}
+
+/// What a series shows.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Verdict {
+    /// In one word.
+    pub kind: Kind,
+    /// In one sentence, or two.
+    pub sentence: String,
+    /// Period in seconds, where something recurs.
+    pub period_s: Option<f64>,
+    /// The calendar that it follows.
+    pub cycle: Option<Cycle>,
+    /// Where in each period the reset, spike, dip or step lies.
+    pub phase: Option<Phase>,
+    /// What it looks like.
+    pub shape: Option<Shape>,
+    /// Probability of as clear a pattern by chance, from a bootstrap of the search's maximum:
+    /// (1+b)/(1+B) (Phipson and Smyth 2010).
+    pub p: Option<f64>,
+    /// The same after Benjamini and Hochberg (1995), over all series.
+    pub q: Option<f64>,
+    /// Start of the first period that shows it.
+    pub since: Option<Timestamp>,
+    /// End of the last period that shows it; null where it goes on until the last sample.
+    pub until: Option<Timestamp>,
+    /// Periods between `since` and `until` that have samples.
+    pub cycles: Option<usize>,
+    /// Those of them that show the pattern by themselves.
+    pub cycles_seen: Option<usize>,
+    /// How large it is.
+    pub effect: Option<Effect>,
+    /// Each reset, spike, dip or step, as far as the samples tell when.
+    pub events: Vec<Interval>,
+    /// Jobs that may be behind it, the likeliest first; jobs that the samples cannot tell apart
+    /// are one class.
+    pub classes: Vec<JobClass>,
+    /// Every explanation that was weighed, "nothing" and "an unknown cause" included, the best first.
+    pub candidates: Vec<Candidate>,
+    /// Weaker patterns beside the one above.
+    pub also: Vec<OtherPattern>,
+    /// Changes of level or slope that stay, oldest first.
+    pub changes: Vec<Change>,
+    /// What would change this verdict, one sentence each.
+    pub would_change: Vec<String>,
+    /// The series folded by its period, for drawing.
+    pub folded: Option<Folded>,
+}
+
+/// The verdict in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// It recurs, and a class of jobs explains it.
+    Periodic,
+    /// It does not recur, but its level or slope changed.
+    Change,
+    /// Nothing explains it best.
+    None,
+    /// Too little to tell.
+    Undecided,
+    /// It recurs, and no known job does.
+    Unattributed,
+}
+
+/// The calendar of a period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Cycle {
+    /// Every hour.
+    Hour,
+    /// Every local day.
+    Day,
+    /// Every local week.
+    Week,
+    /// Every local month.
+    Month,
+    /// At a job's runs, whatever their calendar.
+    Runs,
+    /// A fixed period that is none of a calendar's.
+    Fixed,
+}
+
+/// What a pattern looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// A slow drift and a sudden reset.
+    Sawtooth,
+    /// Short and upwards.
+    Spike,
+    /// Short and downwards.
+    Dip,
+    /// Two levels by turns.
+    Step,
+    /// Smooth, as load by day and night is.
+    Wave,
+}
+
+/// A stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Interval {
+    /// No earlier.
+    pub from: Timestamp,
+    /// No later.
+    pub to: Timestamp,
+}
+
+/// Where in its period something happens.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Phase {
+    /// Start of the interval, at its last occurrence within the samples.
+    pub from: Timestamp,
+    /// End of that interval.
+    pub to: Timestamp,
+    /// `Sunday 06:00`, as people say it, in the analysis' zone.
+    pub from_text: String,
+    /// `Monday 05:40`.
+    pub to_text: String,
+}
+
+/// The size of a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Effect {
+    /// From the best to the worst of a period, in the series' unit, with its sign: negative is down
+    /// from the level outside of it (spike, dip, step), or over the period (sawtooth).
+    pub size: f64,
+    /// The same as a fraction of the series' median; null where that is 0.
+    pub relative: Option<f64>,
+    /// Of a sawtooth: change a day as a fraction of the median.
+    pub relative_per_day: Option<f64>,
+    /// How long a spike, dip or step lasts.
+    pub len_s: Option<f64>,
+}
+
+/// Which way a job acts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// It is better right after a run.
+    Heals,
+    /// It is worse during a run.
+    Hurts,
+    /// Which way is better is not known.
+    Unknown,
+}
+
+/// Jobs that the samples cannot tell apart.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct JobClass {
+    /// Their names.
+    pub jobs: Vec<String>,
+    /// Which way they act.
+    pub role: Role,
+    /// Events with a run of theirs.
+    pub matched: usize,
+    /// Events without one.
+    pub missed: usize,
+    /// Runs after which nothing is to be seen, although there are samples.
+    pub idle_runs: usize,
+    /// Probability against all other candidates, all taken for equally likely before.
+    pub score: f64,
+    /// How the runs are known: `seen in the journal`, `computed from etc/crontab:18: 47 6 * * 7`.
+    pub evidence: Vec<String>,
+    /// The experiment that would tell them apart, or tell them from what runs at the same time.
+    pub separate_by: Option<String>,
+}
+
+/// An explanation that was weighed.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Candidate {
+    /// Jobs, `an unknown cause, every 7 days`, or `nothing`.
+    pub name: String,
+    /// Probability against all others.
+    pub score: f64,
+    /// Logarithm of the likelihood, less the charge for what was fitted, over that of `nothing`.
+    pub gain_nats: f64,
+}
+
+/// A weaker pattern.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct OtherPattern {
+    /// Period in seconds.
+    pub period_s: f64,
+    /// What it looks like.
+    pub shape: Shape,
+    /// As [`Verdict::p`].
+    pub p: f64,
+    /// In words.
+    pub sentence: String,
+}
+
+/// A change that stays.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Change {
+    /// After the sample at `from` and before that at `to`.
+    pub from: Timestamp,
+    /// The first sample after it.
+    pub to: Timestamp,
+    /// What changed.
+    pub what: ChangeKind,
+    /// Level just before it, in the series' unit.
+    pub level_before: f64,
+    /// Level just after.
+    pub level_after: f64,
+    /// Slope before, in units a day.
+    pub slope_before_per_day: f64,
+    /// Slope after.
+    pub slope_after_per_day: f64,
+    /// So young that more samples may move or end it.
+    pub provisional: bool,
+    /// A job whose schedule changed then, or an event of that time, in words.
+    pub beside: Option<String>,
+}
+
+/// What changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// The level.
+    Level,
+    /// The slope.
+    Slope,
+    /// A pattern began.
+    PatternBegins,
+    /// A pattern ended.
+    PatternEnds,
+}
+
+/// A series folded by its period.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Folded {
+    /// Length of the fold: the period, a week at least where it divides one.
+    pub period_s: f64,
+    /// Start of one fold.
+    pub anchor: Timestamp,
+    /// Median of the samples of each bin; null where there are none.
+    pub median: Vec<Option<f64>>,
+    /// Lower quartile.
+    pub low: Vec<Option<f64>>,
+    /// Upper quartile.
+    pub high: Vec<Option<f64>>,
+}

@@ -1,0 +1,1 @@
+//! Reads histories into [series](facts::series::Series).
