@@ -1,1 +1,7 @@
 //! Reads histories into [series](facts::series::Series).
+
+mod error;
+mod reading;
+
+pub use error::SourceError;
+pub use reading::{Limits, Reading, Times};
