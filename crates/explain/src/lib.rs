@@ -4,12 +4,28 @@
 //! [`explain`] takes [series](facts::series::Series), the runs of jobs, and [`Options`]; it reads no
 //! file, clock or network, and the same input gives the same answer.
 
+mod analyse;
+mod attribution;
+mod bootstrap;
+mod compose;
+mod find;
+mod grid;
+mod noise;
+mod pattern;
+mod runs;
+mod search;
+mod shape;
+pub mod simulate;
+mod statistics;
 pub mod verdict;
+mod wall;
+mod words;
 
-use facts::series::{Better, Series};
+pub use analyse::explain;
+
+use facts::series::Better;
 use jiff::tz::TimeZone;
 use schedule::Run;
-use verdict::Analysis;
 
 /// A job and its runs, as far as they are known for the time of the series.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,14 +59,5 @@ impl Default for Options {
             seed: 1,
             alpha: 0.01,
         }
-    }
-}
-
-/// Explains series.
-pub fn explain(series: &[Series], jobs: &[JobRuns], options: &Options) -> Analysis {
-    let _ = (series, jobs);
-    Analysis {
-        series: Vec::new(),
-        zone: options.zone.iana_name().unwrap_or("UTC").to_owned(),
     }
 }

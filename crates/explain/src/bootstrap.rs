@@ -1,0 +1,153 @@
+//! How often noise alone looks as good: the search's maximum over series made of the noise that is
+//! left when the pattern is taken out.
+//!
+//! p = (1 + b) / (1 + B) (Phipson, Smyth 2010), with b of B made-up series at least as good. Series
+//! that clearly are noise need few of them (Besag, Clifford 1991).
+
+use crate::grid::{Grid, Variant};
+use crate::noise::{redden, resample, stream, whiten};
+use crate::runs::{RunsTask, prefix_sums};
+use crate::search::{Null, Scratch, Task};
+use rayon::prelude::*;
+
+/// Made-up series, at most.
+const COUNT: usize = 199;
+/// Of long series.
+const COUNT_LONG: usize = 99;
+/// Samples of a long series.
+const LONG: usize = 20_000;
+/// So many that are as good end the matter.
+const ENOUGH: usize = 10;
+/// Series made at once, between two looks at how many were as good.
+const BATCH: usize = 20;
+/// An innovation counts for no more than this many standard deviations, by variant.
+const SIGMAS: [f64; 2] = [4.0, 12.0];
+
+/// The noise of one form of one grid's values.
+struct Source {
+    grid: usize,
+    variant: Variant,
+    null: Null,
+    /// In units of their standard deviation, limited.
+    innovations: Vec<f64>,
+}
+
+/// The probability that noise like what is left in `rest` makes a search as good as `statistic`.
+pub(crate) fn probability(
+    rest: &[Grid],
+    tasks: &[Task],
+    runs: &[RunsTask],
+    statistic: f64,
+    seed: u64,
+) -> f64 {
+    let mut sources: Vec<Source> = Vec::new();
+    for (grid, variant) in tasks
+        .iter()
+        .map(|task| (task.grid, task.variant))
+        .chain(runs.iter().map(|task| (task.grid, task.variant)))
+    {
+        let known = sources
+            .iter()
+            .any(|source| (source.grid, source.variant) == (grid, variant));
+        if !known {
+            sources.extend(Source::new(rest, grid, variant));
+        }
+    }
+    let count = if rest.first().map_or(0, Grid::len) > LONG {
+        COUNT_LONG
+    } else {
+        COUNT
+    };
+    let (mut made, mut as_good) = (0, 0);
+    while made < count && as_good < ENOUGH {
+        let batch = BATCH.min(count - made);
+        as_good += (made..made + batch)
+            .into_par_iter()
+            .filter(|&number| best_of_noise(rest, &sources, tasks, runs, seed, number) >= statistic)
+            .count();
+        made += batch;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "hundreds at most")]
+    let p = (1 + as_good) as f64 / (1 + made) as f64;
+    p
+}
+
+impl Source {
+    fn new(rest: &[Grid], grid: usize, variant: Variant) -> Option<Self> {
+        let values = rest[grid].values(variant);
+        let index = &rest[grid].index;
+        let mut innovations = Vec::new();
+        let null = Null::fit(index, values, &mut innovations)?;
+        let centred: Vec<f64> = values.iter().map(|value| value - null.mean).collect();
+        whiten(index, &centred, null.phi, &mut innovations);
+        let limit = SIGMAS[usize::from(variant == Variant::Sharp)];
+        for value in &mut innovations {
+            *value = (*value / null.sigma).clamp(-limit, limit);
+        }
+        innovations.remove(0);
+        let mean = innovations.iter().sum::<f64>() / count_f64(innovations.len());
+        let squares: f64 = innovations.iter().map(|e| (e - mean).powi(2)).sum();
+        let sigma = (squares / count_f64(innovations.len())).sqrt();
+        for value in &mut innovations {
+            *value = (*value - mean) / sigma;
+        }
+        (sigma > 0.0).then_some(Self {
+            grid,
+            variant,
+            null,
+            innovations,
+        })
+    }
+}
+
+/// The best statistic of all tasks on one made-up series.
+fn best_of_noise(
+    rest: &[Grid],
+    sources: &[Source],
+    tasks: &[Task],
+    runs: &[RunsTask],
+    seed: u64,
+    number: usize,
+) -> f64 {
+    let mut scratch = Scratch::default();
+    let (mut white, mut red, mut prefix) = (Vec::new(), Vec::new(), Vec::new());
+    let mut best = f64::MIN;
+    for (order, source) in sources.iter().enumerate() {
+        let grid = &rest[source.grid];
+        let mut random = stream(seed, (number * 64 + order) as u64 + 1);
+        resample(&source.innovations, &mut random, &mut white);
+        // The first bin has no innovation of its own.
+        white.push(white.first().copied().unwrap_or(0.0));
+        let of_source = |task: &&Task| (task.grid, task.variant) == (source.grid, source.variant);
+        for task in tasks.iter().filter(of_source) {
+            let index = &grid.index[task.window.clone()];
+            let found = if task.is_exact() {
+                redden(index, &white[task.window.clone()], source.null.phi, &mut red);
+                Null::fit(index, &red, &mut prefix)
+                    .and_then(|null| task.search(index, &red, &null, &mut scratch))
+            } else {
+                task.search_white(index, &white[task.window.clone()], source.null.phi, &mut scratch)
+            };
+            best = found.map_or(best, |found| best.max(found.statistic));
+        }
+        let mut summed = false;
+        for task in runs
+            .iter()
+            .filter(|task| (task.grid, task.variant) == (source.grid, source.variant))
+        {
+            if !summed {
+                prefix_sums(&white, &mut prefix);
+                summed = true;
+            }
+            if let Some(fit) = task.search(&white, source.null.phi, &prefix) {
+                best = best.max(fit.gain - task.charge);
+            }
+        }
+    }
+    best
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
+fn count_f64(count: usize) -> f64 {
+    count.max(1) as f64
+}

@@ -1,0 +1,341 @@
+//! From what was found to a verdict.
+
+use crate::attribution::{Cause, Weighed};
+use crate::find::{Found, Samples};
+use crate::pattern::{Clock, Pattern, start_of};
+use crate::runs::Class;
+use crate::search::CALENDARS_US;
+use crate::shape::Form;
+use crate::statistics::{median, quantile};
+use crate::verdict::{
+    Candidate, Cycle, Effect, Folded, Interval, JobClass, OtherPattern, Phase, Role, Shape, Verdict,
+};
+use crate::wall::{DAY_US, HOUR_US, MONDAY_US};
+use crate::{JobRuns, words};
+use facts::series::Better;
+use jiff::Timestamp;
+
+/// Events that a verdict lists, at most.
+const EVENTS_MAX: usize = 20_000;
+/// Bins of a folded curve, at most.
+const FOLDED_BINS_MAX: f64 = 288.0;
+
+/// A moment from microseconds.
+pub(crate) fn moment(us: i64) -> Timestamp {
+    Timestamp::from_microsecond(us).unwrap_or(if us < 0 {
+        Timestamp::MIN
+    } else {
+        Timestamp::MAX
+    })
+}
+
+/// What recurs, without the jobs.
+pub(crate) fn describe(verdict: &mut Verdict, found: &Found, samples: &Samples) {
+    let pattern = &found.pattern;
+    let period_us = pattern.clock.period_us();
+    verdict.period_s = Some(period_us / 1e6);
+    verdict.cycle = Some(cycle(pattern));
+    let size = pattern.size();
+    let shape = pattern.form.shape(size);
+    verdict.shape = Some(shape);
+    verdict.p = Some(found.p);
+    let on = &found.beginnings[found.on.clone()];
+    verdict.cycles = Some(on.len());
+    verdict.cycles_seen = Some(on.iter().filter(|(_, gain)| *gain > 0.0).count());
+    let first = on.first().map(|(at, _)| *at);
+    verdict.since = first.map(|at| {
+        let from = if found.on.start == 0 {
+            samples.times_us[0]
+        } else {
+            samples.wall.moment(at + pattern.interval_us.0)
+        };
+        moment(from.max(samples.times_us[0]))
+    });
+    verdict.until = (found.on.end < found.beginnings.len())
+        .then(|| samples.wall.moment(pattern.on_us.1.min(i64::MAX / 2)))
+        .map(moment);
+    verdict.events = events(pattern, on, samples);
+    verdict.phase = phase(pattern, on, samples);
+    verdict.effect = Some(effect(pattern, samples));
+    verdict.folded = Some(folded(pattern, samples));
+}
+
+/// The calendar that a pattern follows.
+pub(crate) fn cycle(pattern: &Pattern) -> Cycle {
+    match pattern.clock {
+        Clock::Runs { .. } => Cycle::Runs,
+        Clock::Fixed { period_us, .. } => {
+            let of = |us: i64| (period_us / as_f64(us) - 1.0).abs() < 1e-9;
+            match CALENDARS_US.iter().position(|&calendar| of(calendar)) {
+                Some(0) => Cycle::Hour,
+                Some(1) => Cycle::Day,
+                Some(2) => Cycle::Week,
+                _ => Cycle::Fixed,
+            }
+        }
+    }
+}
+
+/// Each beginning between the sample before it and the one after it.
+fn events(pattern: &Pattern, on: &[(i64, f64)], samples: &Samples) -> Vec<Interval> {
+    if pattern.form == Form::Wave {
+        return Vec::new();
+    }
+    let middle = pattern.interval_us.0 + (pattern.interval_us.1 - pattern.interval_us.0) / 2;
+    let times = &samples.times_us;
+    on.iter()
+        .take(EVENTS_MAX)
+        .filter_map(|&(at, _)| {
+            let at = samples.wall.moment(at + middle);
+            let after = times.partition_point(|&time| time <= at);
+            // One at the very edge has no sample on its other side.
+            let (before, after) = (after.checked_sub(1)?, times.get(after)?);
+            Some(Interval {
+                from: moment(times[before]),
+                to: moment(*after),
+            })
+        })
+        .collect()
+}
+
+fn phase(pattern: &Pattern, on: &[(i64, f64)], samples: &Samples) -> Option<Phase> {
+    let last = on.last()?.0;
+    let (mut from, mut to) = (last + pattern.interval_us.0, last + pattern.interval_us.1);
+    if pattern.form == Form::Wave {
+        // Its highest point, to a twelfth of the period.
+        let period = as_i64(pattern.clock.period_us());
+        let walls: Vec<i64> = (0..48).map(|i| last + period / 48 * i).collect();
+        let all = Pattern {
+            on_us: (i64::MIN, i64::MAX),
+            ..pattern.clone()
+        };
+        let values = all.values(&walls);
+        let top = (0..48).max_by(|&a, &b| values[a].total_cmp(&values[b]))?;
+        from = walls[top] - period / 24;
+        to = walls[top] + period / 24;
+    }
+    Some(Phase {
+        from: moment(samples.wall.moment(from)),
+        to: moment(samples.wall.moment(to)),
+        from_text: words::place(cycle(pattern), from),
+        to_text: words::place(cycle(pattern), to),
+    })
+}
+
+fn effect(pattern: &Pattern, samples: &Samples) -> Effect {
+    let level = median(samples.values.clone()).abs();
+    let size = pattern.size();
+    let relative = (level > 0.0).then(|| size / level);
+    let days = pattern.clock.period_us() / as_f64(DAY_US);
+    Effect {
+        size,
+        relative,
+        relative_per_day: relative
+            .filter(|_| pattern.form == Form::Sawtooth)
+            .map(|relative| relative / days),
+        len_s: match pattern.form {
+            Form::Box { duty } => Some(duty * pattern.clock.period_us() / 1e6),
+            _ => None,
+        },
+    }
+}
+
+/// The samples while the pattern is on, folded by a week, a day or the period.
+fn folded(pattern: &Pattern, samples: &Samples) -> Folded {
+    let period_us = match pattern.clock {
+        Clock::Fixed { period_us, .. } => period_us,
+        Clock::Runs { .. } => as_f64(7 * DAY_US),
+    };
+    let anchor = match cycle(pattern) {
+        Cycle::Week | Cycle::Runs => as_f64(MONDAY_US),
+        Cycle::Day | Cycle::Hour => 0.0,
+        _ => match pattern.clock {
+            Clock::Fixed { origin_us, .. } => origin_us,
+            Clock::Runs { .. } => 0.0,
+        },
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 1 and the largest number of bins"
+    )]
+    let bins = (period_us / as_f64(samples.gap_us))
+        .round()
+        .clamp(1.0, FOLDED_BINS_MAX) as usize;
+    let mut values: Vec<Vec<f64>> = vec![Vec::new(); bins];
+    for (&wall, &value) in samples.wall_us.iter().zip(&samples.values) {
+        if wall < pattern.on_us.0 || wall > pattern.on_us.1 {
+            continue;
+        }
+        let phase = ((as_f64(wall) - anchor) / period_us).rem_euclid(1.0);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a phase below 1 of a few hundred bins"
+        )]
+        let bin = ((phase * bins as f64) as usize).min(bins - 1);
+        values[bin].push(value);
+    }
+    let mut of = |at: f64| -> Vec<Option<f64>> {
+        values
+            .iter_mut()
+            .map(|values| (!values.is_empty()).then(|| quantile(values, at)))
+            .collect()
+    };
+    let first = samples.wall_us.first().copied().unwrap_or(0);
+    let start = match cycle(pattern) {
+        Cycle::Week | Cycle::Runs => start_of(7 * DAY_US, first),
+        Cycle::Day => start_of(DAY_US, first),
+        Cycle::Hour => first - first.rem_euclid(HOUR_US),
+        _ => as_i64(anchor + ((as_f64(first) - anchor) / period_us).floor() * period_us),
+    };
+    Folded {
+        period_s: period_us / 1e6,
+        anchor: moment(samples.wall.moment(start)),
+        median: of(0.5),
+        low: of(0.25),
+        high: of(0.75),
+    }
+}
+
+/// What a job does whose runs begin a pattern.
+fn role(form: Form, amplitude: f64, better: Option<Better>) -> Role {
+    let Some(better) = better else {
+        return Role::Unknown;
+    };
+    // A sawtooth that rises falls at the run; a box that is up is up during it.
+    let up_at_run = match form {
+        Form::Sawtooth => amplitude < 0.0,
+        _ => amplitude > 0.0,
+    };
+    if up_at_run == (better == Better::Higher) {
+        Role::Heals
+    } else {
+        Role::Hurts
+    }
+}
+
+/// The classes of jobs that may be behind it, and all candidates.
+pub(crate) fn causes(
+    verdict: &mut Verdict,
+    weighed: &[Weighed],
+    classes: &[Class],
+    jobs: &[JobRuns],
+    samples: &Samples,
+    better: Option<Better>,
+) {
+    for one in weighed {
+        let name = match one.cause {
+            Cause::Nothing => "nothing".to_owned(),
+            Cause::Unknown => format!(
+                "an unknown cause, {}",
+                words::every(verdict.cycle, verdict.period_s.unwrap_or(0.0))
+            ),
+            Cause::Class(number, _) => words::names(&members(&classes[number], jobs)),
+        };
+        verdict.candidates.push(Candidate {
+            name,
+            score: one.score,
+            gain_nats: one.gain,
+        });
+        if let Cause::Class(number, fit) = one.cause
+            && one.score >= 0.01
+        {
+            let class = &classes[number];
+            let (matched, missed, idle_runs) = matches(verdict, class, jobs, samples);
+            verdict.classes.push(JobClass {
+                jobs: members(class, jobs),
+                role: role(fit.form, fit.amplitude, better),
+                matched,
+                missed,
+                idle_runs,
+                score: one.score,
+                evidence: evidence(class, jobs),
+                separate_by: None,
+            });
+        }
+    }
+}
+
+/// Names of a class's jobs.
+pub(crate) fn members(class: &Class, jobs: &[JobRuns]) -> Vec<String> {
+    class.members.iter().map(|&member| jobs[member].name.clone()).collect()
+}
+
+/// How many events have a run between the same samples, how many have none, and how many runs
+/// among the samples belong to no event.
+fn matches(
+    verdict: &Verdict,
+    class: &Class,
+    jobs: &[JobRuns],
+    samples: &Samples,
+) -> (usize, usize, usize) {
+    let runs = &jobs[class.members[0]].runs;
+    let (mut matched, mut taken) = (0, 0);
+    for event in &verdict.events {
+        let within = runs
+            .iter()
+            .skip(runs.partition_point(|run| run.latest < event.from))
+            .take_while(|run| run.earliest <= event.to)
+            .count();
+        matched += usize::from(within > 0);
+        taken += within;
+    }
+    let (Some(&first), Some(&last)) = (samples.times_us.first(), samples.times_us.last()) else {
+        return (0, 0, 0);
+    };
+    let among = runs
+        .iter()
+        .filter(|run| {
+            run.earliest.as_microsecond() >= first && run.latest.as_microsecond() <= last
+        })
+        .count();
+    (
+        matched,
+        verdict.events.len() - matched,
+        among.saturating_sub(taken),
+    )
+}
+
+fn evidence(class: &Class, jobs: &[JobRuns]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for &member in &class.members {
+        for run in &jobs[member].runs {
+            if !lines.contains(&run.evidence) {
+                lines.push(run.evidence.clone());
+            }
+            if lines.len() >= 8 {
+                return lines;
+            }
+        }
+    }
+    lines
+}
+
+/// A pattern beside the main one.
+pub(crate) fn other(found: &Found) -> OtherPattern {
+    let shape = found.pattern.form.shape(found.pattern.size());
+    let period_s = found.pattern.clock.period_us() / 1e6;
+    OtherPattern {
+        period_s,
+        shape,
+        p: found.p,
+        sentence: words::other(shape, cycle(&found.pattern), period_s, found.pattern.size()),
+    }
+}
+
+/// Whether a shape is something that happens, and not load that comes and goes.
+pub(crate) fn is_event(shape: Shape) -> bool {
+    shape != Shape::Wave
+}
+
+#[expect(clippy::cast_precision_loss, reason = "spans are below 2^53 microseconds")]
+fn as_f64(value: i64) -> f64 {
+    value as f64
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "saturates")]
+fn as_i64(value: f64) -> i64 {
+    value.round() as i64
+}

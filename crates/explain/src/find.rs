@@ -1,0 +1,294 @@
+//! Finds the patterns of one series, one after the other: the best is tested, taken out, and what
+//! is left is looked at again.
+
+use crate::bootstrap::probability;
+use crate::grid::{Grid, Variant, grids};
+use crate::noise::whiten;
+use crate::pattern::{Clock, Pattern, evidence, fit, refine, stretch};
+use crate::runs::{At, Class, RunsFit, RunsTask, prefix_sums};
+use crate::search::{CYCLES_MIN, Candidate, Null, Scratch, Task, tasks};
+use crate::shape::Form;
+use crate::wall::Wall;
+
+/// Patterns of one series, at most.
+const PATTERNS_MAX: usize = 3;
+/// A statistic below this, in nats, is noise without a test.
+const STATISTIC_MIN: f64 = 1.0;
+/// Cycles that are too few for a verdict, but worth a word.
+const CYCLES_FEW: f64 = 2.0;
+
+/// A series, ready to be searched.
+#[derive(Debug, Clone)]
+pub(crate) struct Samples {
+    /// When they were taken, ascending.
+    pub times_us: Vec<i64>,
+    /// The same as wall times.
+    pub wall_us: Vec<i64>,
+    /// What they are, finite.
+    pub values: Vec<f64>,
+    /// Usual distance.
+    pub gap_us: i64,
+    /// The clock.
+    pub wall: Wall,
+}
+
+/// A pattern and how sure it is.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    /// The pattern.
+    pub pattern: Pattern,
+    /// Probability of one as clear by chance.
+    pub p: f64,
+    /// Its beginnings that have samples, and how much each speaks for it, in nats.
+    pub beginnings: Vec<(i64, f64)>,
+    /// Those between which it is on.
+    pub on: std::ops::Range<usize>,
+}
+
+/// What a search has found.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Findings {
+    /// The patterns, in the order of finding.
+    pub patterns: Vec<Found>,
+    /// Where there is none: one that was seen too rarely.
+    pub few: Option<Found>,
+    /// The smallest probability of chance of a search that found nothing.
+    pub p_none: f64,
+    /// What is left without the patterns.
+    pub rest: Vec<f64>,
+}
+
+/// Winner of a search over fixed periods and runs.
+enum Winner {
+    Fixed(Task, Candidate),
+    Runs(usize, usize, Variant, RunsFit),
+}
+
+/// Looks for patterns.
+pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) -> Findings {
+    let mut findings = Findings {
+        rest: samples.values.clone(),
+        p_none: 1.0,
+        ..Findings::default()
+    };
+    for number in 0..PATTERNS_MAX {
+        let search = Search::new(samples, &findings.rest, classes, CYCLES_MIN..f64::INFINITY);
+        let Some(found) = search.best(samples, classes, seed + number as u64) else {
+            break;
+        };
+        if found.p > alpha {
+            findings.p_none = found.p;
+            break;
+        }
+        let values = found.pattern.values(&samples.wall_us);
+        for (rest, value) in findings.rest.iter_mut().zip(values) {
+            *rest -= value;
+        }
+        findings.patterns.push(found);
+    }
+    if findings.patterns.is_empty() {
+        let search = Search::new(samples, &findings.rest, &[], CYCLES_FEW..CYCLES_MIN);
+        findings.few = search
+            .best(samples, classes, seed)
+            .filter(|found| found.p <= alpha);
+    }
+    findings
+}
+
+struct Search<'a> {
+    values: &'a [f64],
+    grids: Vec<Grid>,
+    tasks: Vec<Task>,
+    runs: Vec<RunsTask>,
+    scratch: Scratch,
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        samples: &Samples,
+        values: &'a [f64],
+        classes: &[Class],
+        cycles: std::ops::Range<f64>,
+    ) -> Self {
+        let grids = grids(&samples.wall_us, values, samples.gap_us);
+        let tasks = tasks(&grids, cycles);
+        let mut runs = Vec::new();
+        let mut room = Vec::new();
+        for (number, class) in classes.iter().enumerate() {
+            for (grid_number, variant) in RunsTask::grids_of(class, &grids) {
+                let grid = &grids[grid_number];
+                let Some(null) = Null::fit(&grid.index, grid.values(variant), &mut room) else {
+                    continue;
+                };
+                let task =
+                    RunsTask::new(number, class, grid_number, grid, Some(variant), null.phi);
+                runs.push(task);
+            }
+        }
+        // The more classes, the more is tried.
+        let more = count_f64(classes.len().max(1)).ln();
+        for task in &mut runs {
+            task.charge += more;
+        }
+        Self {
+            values,
+            grids,
+            tasks,
+            runs,
+            scratch: Scratch::default(),
+        }
+    }
+
+    fn best(mut self, samples: &Samples, classes: &[Class], seed: u64) -> Option<Found> {
+        let (statistic, winner) = self.winner()?;
+        if statistic < STATISTIC_MIN {
+            return None;
+        }
+        let pattern = match winner {
+            Winner::Fixed(task, candidate) => {
+                refine(&self.grids, &task, &candidate, &mut self.scratch)?
+            }
+            Winner::Runs(class, grid, variant, found) => {
+                of_runs(&classes[class], class, grid, variant, found, &self.grids[grid])?
+            }
+        };
+        let mut found = bounded(pattern, &self.grids)?;
+        let rest: Vec<f64> = self
+            .values
+            .iter()
+            .zip(found.pattern.values(&samples.wall_us))
+            .map(|(value, pattern)| value - pattern)
+            .collect();
+        let rest = grids(&samples.wall_us, &rest, samples.gap_us);
+        found.p = probability(&rest, &self.tasks, &self.runs, statistic, seed);
+        Some(found)
+    }
+
+    fn winner(&mut self) -> Option<(f64, Winner)> {
+        let mut best: Option<(f64, Winner)> = None;
+        let mut room = Vec::new();
+        let mut offer = |statistic: f64, winner: Winner| {
+            if best.as_ref().is_none_or(|best| statistic > best.0) {
+                best = Some((statistic, winner));
+            }
+        };
+        for task in &self.tasks {
+            let grid = &self.grids[task.grid];
+            let index = &grid.index[task.window.clone()];
+            let values = &grid.values(task.variant)[task.window.clone()];
+            let Some(null) = Null::fit(index, values, &mut room) else {
+                continue;
+            };
+            if let Some(found) = task.search(index, values, &null, &mut self.scratch) {
+                offer(found.statistic, Winner::Fixed(task.clone(), found));
+            }
+        }
+        let (mut white, mut prefix) = (Vec::new(), Vec::new());
+        for task in &self.runs {
+            let grid = &self.grids[task.grid];
+            let variant = task.variant;
+            let Some(null) = Null::fit(&grid.index, grid.values(variant), &mut room) else {
+                continue;
+            };
+            let centred: Vec<f64> = grid.values(variant).iter().map(|v| v - null.mean).collect();
+            whiten(&grid.index, &centred, null.phi, &mut white);
+            for value in &mut white {
+                *value = (*value / null.sigma).clamp(-12.0, 12.0);
+            }
+            prefix_sums(&white, &mut prefix);
+            if let Some(fit) = task.search(&white, null.phi, &prefix) {
+                let winner = Winner::Runs(task.class, task.grid, variant, fit);
+                offer(fit.gain - task.charge, winner);
+            }
+        }
+        best
+    }
+}
+
+/// A pattern whose clock is a class of jobs.
+fn of_runs(
+    class: &Class,
+    number: usize,
+    grid_number: usize,
+    variant: Variant,
+    found: RunsFit,
+    grid: &Grid,
+) -> Option<Pattern> {
+    let starts_us = class.starts_us.iter().map(|&start| found.at.of(start)).collect();
+    let spread = class
+        .starts_us
+        .iter()
+        .map(|start| start.1 - start.0)
+        .max()
+        .unwrap_or(0);
+    let interval_us = match found.at {
+        At::Earliest => (0, spread),
+        At::Middle => (-spread / 2, spread / 2),
+        At::Latest => (-spread, 0),
+    };
+    let mut pattern = Pattern {
+        clock: Clock::Runs {
+            starts_us,
+            period_us: class.period_us,
+        },
+        class: Some(number),
+        grid: grid_number,
+        variant,
+        form: found.form,
+        coefficients: Vec::new(),
+        interval_us,
+        on_us: (i64::MIN, i64::MAX),
+        fit: crate::pattern::empty_fit(),
+        gain: 0.0,
+    };
+    fit(&mut pattern, grid)?;
+    Some(pattern)
+}
+
+/// Finds since when and until when a pattern is on, and fits it there.
+fn bounded(mut pattern: Pattern, grids: &[Grid]) -> Option<Found> {
+    let grid = &grids[pattern.grid];
+    let mut beginnings = evidence(&pattern, grid);
+    let mut on = stretch(&beginnings);
+    if on.len() < beginnings.len() && on.len() >= 3 {
+        let half = half_period(&pattern);
+        let begins = if on.start == 0 { i64::MIN } else { beginnings[on.start].0 - half };
+        let ends = if on.end == beginnings.len() {
+            i64::MAX
+        } else {
+            beginnings[on.end - 1].0 + 2 * half
+        };
+        let whole = pattern.clone();
+        pattern.on_us = (begins, ends);
+        if fit(&mut pattern, grid).is_some() {
+            beginnings = evidence(&pattern, grid);
+            on = stretch(&beginnings);
+        } else {
+            pattern = whole;
+            on = 0..beginnings.len();
+        }
+    } else {
+        on = 0..beginnings.len();
+    }
+    Some(Found {
+        pattern,
+        p: 1.0,
+        beginnings,
+        on,
+    })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "periods are below 2^53 microseconds")]
+fn half_period(pattern: &Pattern) -> i64 {
+    (pattern.clock.period_us() / 2.0) as i64
+}
+
+/// Whether it is smooth, as load is.
+pub(crate) fn is_wave(found: &Found) -> bool {
+    found.pattern.form == Form::Wave
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
+fn count_f64(count: usize) -> f64 {
+    count as f64
+}

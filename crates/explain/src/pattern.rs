@@ -1,0 +1,533 @@
+//! A pattern that was found, made exact: its period, its phase as an interval, its size, and the
+//! periods that show it.
+
+use crate::grid::{Grid, Variant};
+use crate::noise::{Fit, regress, step};
+use crate::runs::ages;
+use crate::search::{CALENDARS_US, Candidate, Null, Scratch, Task};
+use crate::shape::Form;
+use crate::wall::{DAY_US, MONDAY_US};
+
+/// Twice the logarithm of the likelihood that a 95 % interval may lose (chi-squared, 1 degree).
+const INTERVAL_LOSS: f64 = 3.84 / 2.0;
+/// The most harmonics of a wave.
+const HARMONICS_MAX: usize = 6;
+/// Beyond this many filled bins a wider grid is used for exact fits.
+const FIT_BINS_MAX: usize = 40_000;
+/// A calendar's period is taken before another that fits no better than by this, in nats.
+const CALENDAR_BONUS: f64 = 3.0;
+
+/// When a pattern's periods begin.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Clock {
+    /// At equal distances of wall time.
+    Fixed {
+        /// Distance in microseconds.
+        period_us: f64,
+        /// Wall time of one beginning.
+        origin_us: f64,
+    },
+    /// At a job's runs.
+    Runs {
+        /// Wall times, ascending.
+        starts_us: Vec<i64>,
+        /// Their usual distance.
+        period_us: i64,
+    },
+}
+
+/// A pattern.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Pattern {
+    /// When it begins anew.
+    pub clock: Clock,
+    /// The class of jobs whose runs are the clock.
+    pub class: Option<usize>,
+    /// Grid that it was found on.
+    pub grid: usize,
+    /// Values that it was found in.
+    pub variant: Variant,
+    /// Its form; phase 0 is the reset or the onset.
+    pub form: Form,
+    /// Factor of the form; of a wave, of each harmonic's cosine and sine.
+    pub coefficients: Vec<f64>,
+    /// Around each beginning, where it lies: no earlier than this many microseconds after it
+    /// (negative: before), and no later.
+    pub interval_us: (i64, i64),
+    /// Wall times between which it is on.
+    pub on_us: (i64, i64),
+    /// Its fit on its grid.
+    pub fit: Fit,
+    /// Likelihood gained by it, in nats.
+    pub gain: f64,
+}
+
+impl Clock {
+    /// Distance of beginnings in microseconds.
+    pub fn period_us(&self) -> f64 {
+        match self {
+            Self::Fixed { period_us, .. } => *period_us,
+            Self::Runs { period_us, .. } => as_f64(*period_us),
+        }
+    }
+
+    /// Phase of each of ascending wall times; beyond 1 where a run is overdue.
+    pub fn phases(&self, wall_us: &[i64]) -> Vec<f64> {
+        match self {
+            Self::Fixed {
+                period_us,
+                origin_us,
+            } => wall_us
+                .iter()
+                .map(|&wall| ((as_f64(wall) - origin_us) / period_us).rem_euclid(1.0))
+                .collect(),
+            Self::Runs {
+                starts_us,
+                period_us,
+            } => ages(starts_us, *period_us, wall_us),
+        }
+    }
+
+    /// The beginnings between two wall times.
+    pub fn beginnings(&self, from_us: i64, until_us: i64) -> Vec<i64> {
+        match self {
+            Self::Fixed {
+                period_us,
+                origin_us,
+            } => {
+                let first = ((as_f64(from_us) - origin_us) / period_us).ceil();
+                let count = (as_f64(until_us - from_us) / period_us).floor().clamp(0.0, 1e7) + 2.0;
+                let mut number = 0.0;
+                std::iter::from_fn(|| {
+                    let at = origin_us + (first + number) * period_us;
+                    number += 1.0;
+                    (number <= count).then_some(at.round())
+                })
+                .map(as_i64)
+                .filter(|at| (from_us..=until_us).contains(at))
+                .collect()
+            }
+            Self::Runs { starts_us, .. } => starts_us
+                .iter()
+                .copied()
+                .filter(|at| (from_us..=until_us).contains(at))
+                .collect(),
+        }
+    }
+}
+
+impl Pattern {
+    /// What it adds at each of ascending wall times.
+    pub fn values(&self, wall_us: &[i64]) -> Vec<f64> {
+        let phases = self.clock.phases(wall_us);
+        wall_us
+            .iter()
+            .zip(phases)
+            .map(|(&wall, phase)| {
+                if wall < self.on_us.0 || wall > self.on_us.1 {
+                    0.0
+                } else {
+                    contribution(self.form, &self.coefficients, phase)
+                }
+            })
+            .collect()
+    }
+
+    /// From its lowest to its highest, with the sign of its form.
+    pub fn size(&self) -> f64 {
+        match self.form {
+            Form::Wave => {
+                let values: Vec<f64> = (0..64)
+                    .map(|i| contribution(self.form, &self.coefficients, f64::from(i) / 64.0))
+                    .collect();
+                let top = values.iter().copied().fold(f64::MIN, f64::max);
+                top - values.iter().copied().fold(f64::MAX, f64::min)
+            }
+            _ => self.coefficients[0],
+        }
+    }
+}
+
+fn contribution(form: Form, coefficients: &[f64], phase: f64) -> f64 {
+    match form {
+        Form::Wave => coefficients
+            .chunks(2)
+            .zip(1u32..)
+            .map(|(pair, harmonic)| {
+                let (sin, cos) = (std::f64::consts::TAU * f64::from(harmonic) * phase).sin_cos();
+                pair[0] * cos + pair.get(1).copied().unwrap_or(0.0) * sin
+            })
+            .sum(),
+        _ => coefficients[0] * form.at(phase.min(1.0)),
+    }
+}
+
+/// Makes exact what a task has found. `None` where it does not stand the exact fit.
+pub(crate) fn refine(
+    grids: &[Grid],
+    task: &Task,
+    candidate: &Candidate,
+    scratch: &mut Scratch,
+) -> Option<Pattern> {
+    let (mut number, variant, form) = (task.grid, task.variant, candidate.form);
+    let grid = &grids[number];
+    let width = as_f64(grid.width_us);
+    let mut period_us = candidate.period_bins * width;
+    let window_start = grid.index[task.window.start];
+    let mut origin_us =
+        as_f64(grid.start_us) + (as_f64(window_start) + candidate.phase_bins) * width;
+    if task.calendar.is_none() {
+        (period_us, origin_us) = exact_period(grid, variant, form, period_us, origin_us, scratch)?;
+    }
+    // On to narrower grids, as far as they show more.
+    let mut form = form;
+    let mut interval_us = (-grid.width_us, grid.width_us);
+    if form == Form::Wave {
+        interval_us = (0, 0);
+    } else {
+        for finer in (0..=number).rev() {
+            let Some(place) = place(&grids[finer], variant, form, period_us, origin_us, scratch)
+            else {
+                break;
+            };
+            origin_us = place.origin_us;
+            interval_us = place.interval_us;
+            form = place.form;
+        }
+    }
+    while grids[number].len() > FIT_BINS_MAX
+        && number + 1 < grids.len()
+        && matches!(form, Form::Sawtooth | Form::Wave)
+    {
+        number += 1;
+    }
+    let mut pattern = Pattern {
+        clock: Clock::Fixed {
+            period_us,
+            origin_us,
+        },
+        class: None,
+        grid: number,
+        variant,
+        form,
+        coefficients: Vec::new(),
+        interval_us,
+        on_us: (i64::MIN, i64::MAX),
+        fit: empty_fit(),
+        gain: 0.0,
+    };
+    fit(&mut pattern, &grids[number])?;
+    Some(pattern)
+}
+
+/// No fit yet.
+pub(crate) fn empty_fit() -> Fit {
+    Fit {
+        coefficients: Vec::new(),
+        phi: 0.0,
+        variance: 1.0,
+        log_likelihood: 0.0,
+    }
+}
+
+/// Fits size and noise of a pattern on its grid, as far as it is on there.
+pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
+    let on: Vec<usize> = (0..grid.len())
+        .filter(|&i| (pattern.on_us.0..=pattern.on_us.1).contains(&grid.wall_us[i]))
+        .collect();
+    let index: Vec<i64> = on.iter().map(|&i| grid.index[i]).collect();
+    let values: Vec<f64> = on.iter().map(|&i| grid.values(pattern.variant)[i]).collect();
+    let wall_us: Vec<i64> = on.iter().map(|&i| grid.wall_us[i]).collect();
+    let phases = pattern.clock.phases(&wall_us);
+    let alone = regress(&index, &values, &[])?;
+    if pattern.form == Form::Wave {
+        let mut best: Option<(f64, Fit)> = None;
+        let mut columns: Vec<Vec<f64>> = Vec::new();
+        for harmonic in 1..=HARMONICS_MAX {
+            let turn = std::f64::consts::TAU * as_f64_usize(harmonic);
+            columns.push(phases.iter().map(|phase| (turn * phase).cos()).collect());
+            columns.push(phases.iter().map(|phase| (turn * phase).sin()).collect());
+            if as_f64_usize(harmonic) * 4.0 * as_f64(grid.width_us) > pattern.clock.period_us() {
+                break;
+            }
+            let regressors: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+            let Some(fit) = regress(&index, &values, &regressors) else {
+                break;
+            };
+            // Schwarz's criterion: half the logarithm of the count for each coefficient.
+            let worth = fit.log_likelihood
+                - as_f64_usize(harmonic) * as_f64_usize(values.len()).ln();
+            if best.as_ref().is_none_or(|(least, _)| worth > *least) {
+                best = Some((worth, fit));
+            }
+        }
+        pattern.fit = best?.1;
+        let count = pattern.fit.coefficients.len() - 1;
+        pattern.coefficients = pattern.fit.coefficients[..count].to_vec();
+    } else {
+        let column: Vec<f64> = phases.iter().map(|&p| pattern.form.at(p.min(1.0))).collect();
+        pattern.fit = regress(&index, &values, &[&column])?;
+        pattern.coefficients = vec![pattern.fit.coefficients[0]];
+    }
+    pattern.gain = pattern.fit.log_likelihood - alone.log_likelihood;
+    Some(())
+}
+
+/// The period that fits best over the whole grid, near the one that fitted a part of it; a
+/// calendar's where it does nearly as well.
+fn exact_period(
+    grid: &Grid,
+    variant: Variant,
+    form: Form,
+    period_us: f64,
+    origin_us: f64,
+    scratch: &mut Scratch,
+) -> Option<(f64, f64)> {
+    let width = as_f64(grid.width_us);
+    let values = grid.values(variant);
+    let null = Null::fit(&grid.index, values, &mut Vec::new())?;
+    let mut best = (f64::MIN, period_us, origin_us);
+    // The more of the grid, the sharper the period: four times as much at each turn.
+    let mut bins = 512;
+    let mut look = |period_us: f64, from: usize, best: &mut (f64, f64, f64)| {
+        let task = Task {
+            grid: 0,
+            variant,
+            window: from..grid.len(),
+            period_bins: (period_us / width, period_us / width),
+            calendar: Some(0),
+            charge: 0.0,
+        };
+        let gains = task.profile(&grid.index[from..], &values[from..], &null, form, scratch);
+        let Some((bin, gain)) = gains
+            .iter()
+            .copied()
+            .enumerate()
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+        else {
+            return;
+        };
+        if gain > best.0 {
+            let phase = as_f64_usize(bin) / as_f64_usize(gains.len()) * period_us;
+            let origin = as_f64(grid.start_us) + as_f64(grid.index[from]) * width + phase;
+            *best = (gain, period_us, origin);
+        }
+    };
+    loop {
+        let from = grid.len().saturating_sub(bins);
+        let span = as_f64(grid.index[grid.len() - 1] - grid.index[from] + 1) * width;
+        let near = best.1;
+        best.0 = f64::MIN;
+        for tick in -12..=12 {
+            let period = near * (1.0 + f64::from(tick) / 4.0 * width.max(near / 48.0) / span);
+            look(period, from, &mut best);
+        }
+        if from == 0 {
+            for calendar in CALENDARS_US {
+                let calendar = as_f64(calendar);
+                let slip = (calendar - best.1).abs() / best.1 * span;
+                if slip < best.1 / 2.0 {
+                    let mut exact = (f64::MIN, calendar, origin_us);
+                    look(calendar, 0, &mut exact);
+                    if exact.0 + CALENDAR_BONUS > best.0 {
+                        best = exact;
+                    }
+                }
+            }
+            return Some((best.1, best.2));
+        }
+        bins *= 4;
+    }
+}
+
+struct Place {
+    origin_us: f64,
+    interval_us: (i64, i64),
+    form: Form,
+}
+
+/// Where on a grid the form begins, near `origin_us`, and the interval that is nearly as likely.
+fn place(
+    grid: &Grid,
+    variant: Variant,
+    form: Form,
+    period_us: f64,
+    origin_us: f64,
+    scratch: &mut Scratch,
+) -> Option<Place> {
+    let width = as_f64(grid.width_us);
+    let period_bins = period_us / width;
+    if !(2.5..=200_000.0).contains(&period_bins) {
+        return None;
+    }
+    let values = grid.values(variant);
+    let null = Null::fit(&grid.index, values, &mut Vec::new())?;
+    let task = Task {
+        grid: 0,
+        variant,
+        window: 0..grid.len(),
+        period_bins: (period_bins, period_bins),
+        calendar: Some(0),
+        charge: 0.0,
+    };
+    // A box that was found on wider bins may be narrower or wider here.
+    let forms: Vec<Form> = match form {
+        Form::Box { duty } => [0.25, 0.5, 0.75, 1.0, 1.25]
+            .iter()
+            .map(|factor| duty * factor)
+            .filter(|&duty| duty * period_bins > 0.4 && duty <= 0.5)
+            .map(|duty| {
+                let bins = period_bins.round();
+                Form::Box {
+                    duty: ((duty * bins).round().max(1.0) / bins).min(0.5),
+                }
+            })
+            .collect(),
+        other => vec![other],
+    };
+    let base_us = as_f64(grid.start_us) + as_f64(grid.index[0]) * width;
+    let mut best: Option<(f64, usize, Form, Vec<f64>)> = None;
+    for form in forms {
+        let gains = task.profile(&grid.index, values, &null, form, scratch);
+        let bins = as_f64_usize(gains.len());
+        let near = ((origin_us - base_us) / period_us).rem_euclid(1.0) * bins;
+        for (bin, &gain) in gains.iter().enumerate() {
+            let apart = (as_f64_usize(bin) - near).rem_euclid(bins);
+            let apart = apart.min(bins - apart);
+            // Two bins of the grid before this one.
+            if apart <= 9.0 && best.as_ref().is_none_or(|best| gain > best.0) {
+                best = Some((gain, bin, form, gains.clone()));
+            }
+        }
+    }
+    let (gain, bin, form, gains) = best?;
+    let bins = gains.len();
+    let bin_us = period_us / as_f64_usize(bins);
+    let likely = |steps: usize, up: bool| {
+        let at = if up { bin + steps } else { bin + bins - steps % bins } % bins;
+        gains[at] >= gain - INTERVAL_LOSS
+    };
+    let before = (1..bins / 2).take_while(|&steps| likely(steps, false)).count();
+    let after = (1..bins / 2).take_while(|&steps| likely(steps, true)).count();
+    let origin_us = nearest(base_us + as_f64_usize(bin) * bin_us, origin_us, period_us);
+    // Between the last sample before and the first sample after, by the phases of the samples.
+    let (low, high) = sample_phases(
+        grid,
+        period_us,
+        origin_us - as_f64_usize(before) * bin_us,
+        origin_us + as_f64_usize(after) * bin_us,
+        bin_us,
+    );
+    Some(Place {
+        origin_us,
+        interval_us: (as_i64(low - origin_us), as_i64(high - origin_us)),
+        form,
+    })
+}
+
+/// The same phase as `at`, nearest to `to`.
+fn nearest(at: f64, to: f64, period: f64) -> f64 {
+    at + ((to - at) / period).round() * period
+}
+
+/// Of the bin before `low` the last sample's phase, and of the bin after `high` the first one's.
+fn sample_phases(grid: &Grid, period_us: f64, low: f64, high: f64, bin_us: f64) -> (f64, f64) {
+    let (mut last, mut first) = (low - bin_us, high + bin_us);
+    for &wall in &grid.wall_us {
+        let wall = as_f64(wall);
+        let near_low = nearest(wall, low - bin_us / 2.0, period_us);
+        if near_low < low && near_low > last {
+            last = near_low;
+        }
+        let near_high = nearest(wall, high + bin_us / 2.0, period_us);
+        if near_high >= high && near_high < first {
+            first = near_high;
+        }
+    }
+    (last, first)
+}
+
+/// How much each beginning's surroundings speak for the pattern, in nats.
+pub(crate) fn evidence(pattern: &Pattern, grid: &Grid) -> Vec<(i64, f64)> {
+    let (Some(&first), Some(&last)) = (grid.wall_us.first(), grid.wall_us.last()) else {
+        return Vec::new();
+    };
+    let half = as_i64(pattern.clock.period_us() / 2.0);
+    let beginnings = pattern.clock.beginnings(first - half, last + half);
+    if beginnings.is_empty() {
+        return Vec::new();
+    }
+    let all = Pattern {
+        on_us: (i64::MIN, i64::MAX),
+        ..pattern.clone()
+    };
+    let form = all.values(&grid.wall_us);
+    let values = grid.values(pattern.variant);
+    let level = pattern.fit.coefficients.last().copied().unwrap_or(0.0);
+    let mut gains: Vec<(i64, f64)> = beginnings.iter().map(|&at| (at, f64::NAN)).collect();
+    for i in 1..grid.len() {
+        let (kept, size) = step(pattern.fit.phi, grid.index[i] - grid.index[i - 1]);
+        let seen = ((values[i] - level) - kept * (values[i - 1] - level)) / size;
+        let meant = (form[i] - kept * form[i - 1]) / size;
+        let gain = (meant * seen - 0.5 * meant * meant) / pattern.fit.variance;
+        let next = beginnings.partition_point(|&at| at <= grid.wall_us[i]);
+        let near = match next {
+            0 => 0,
+            _ if next == beginnings.len() => next - 1,
+            _ if beginnings[next] - grid.wall_us[i] < grid.wall_us[i] - beginnings[next - 1] => next,
+            _ => next - 1,
+        };
+        let sum = &mut gains[near].1;
+        *sum = if sum.is_nan() { gain } else { *sum + gain };
+    }
+    // Beginnings without samples around them say nothing.
+    gains.retain(|(_, gain)| !gain.is_nan());
+    gains
+}
+
+/// The part of the beginnings in which the pattern is on: the stretch with the most evidence, or
+/// all where leaving some out gains too little to be more than chance.
+pub(crate) fn stretch(gains: &[(i64, f64)]) -> std::ops::Range<usize> {
+    let (mut best, mut sum, mut start) = ((0.0, 0..gains.len()), 0.0, 0);
+    let total: f64 = gains.iter().map(|(_, gain)| gain).sum();
+    best.0 = f64::MIN;
+    for (i, (_, gain)) in gains.iter().enumerate() {
+        if sum <= 0.0 {
+            sum = 0.0;
+            start = i;
+        }
+        sum += gain;
+        if sum > best.0 {
+            best = (sum, start..i + 1);
+        }
+    }
+    let ends = usize::from(best.1.start > 0) + usize::from(best.1.end < gains.len());
+    // Each end is one place of as many as there are beginnings, and has to be clear.
+    let charge = as_f64_usize(ends) * (as_f64_usize(gains.len().max(1)).ln() + 3.0);
+    if best.0 - total > charge {
+        best.1
+    } else {
+        0..gains.len()
+    }
+}
+
+/// Start of the local week or day that a wall time lies in.
+pub(crate) fn start_of(period_us: i64, wall_us: i64) -> i64 {
+    let anchor = if period_us % (7 * DAY_US) == 0 { MONDAY_US } else { 0 };
+    wall_us - (wall_us - anchor).rem_euclid(period_us)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "moments are below 2^53 microseconds")]
+fn as_f64(value: i64) -> f64 {
+    value as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
+fn as_f64_usize(value: usize) -> f64 {
+    value as f64
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "saturates")]
+fn as_i64(value: f64) -> i64 {
+    value.round() as i64
+}

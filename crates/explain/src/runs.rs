@@ -1,0 +1,350 @@
+//! Jobs as explanations: classes that the samples can tell apart, and how well the runs of each fit.
+
+use crate::JobRuns;
+use crate::grid::{Grid, Variant};
+use crate::shape::{BOX_BINS, Form, SPIKE_BINS_MAX};
+use crate::wall::Wall;
+use std::collections::BTreeMap;
+
+/// Bins of a period that slow forms are looked at with.
+const PERIOD_BINS: f64 = 12.0;
+/// A job's doing is over after this part of its period.
+const DUTY_MAX: f64 = 0.25;
+/// A run is believed to be the last for this many periods.
+const AGE_MAX: f64 = 2.0;
+
+/// Jobs whose runs fall between the same samples.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Class {
+    /// Their numbers in the list that was handed in.
+    pub members: Vec<usize>,
+    /// When the runs start, earliest and latest, in wall time, of the first member.
+    pub starts_us: Vec<(i64, i64)>,
+    /// Median distance between runs.
+    pub period_us: i64,
+}
+
+/// The classes of jobs, and the numbers of those that are no use: with fewer than `runs_min` runs
+/// among the samples, or too many for the samples to show one.
+pub(crate) fn classes(
+    jobs: &[JobRuns],
+    times_us: &[i64],
+    wall: &Wall,
+    runs_min: usize,
+) -> (Vec<Class>, Vec<usize>) {
+    let mut by_gaps: BTreeMap<Vec<(usize, usize)>, Class> = BTreeMap::new();
+    let mut useless = Vec::new();
+    let (Some(&first), Some(&last)) = (times_us.first(), times_us.last()) else {
+        return (Vec::new(), (0..jobs.len()).collect());
+    };
+    for (number, job) in jobs.iter().enumerate() {
+        let starts: Vec<(i64, i64)> = job
+            .runs
+            .iter()
+            .map(|run| (run.earliest.as_microsecond(), run.latest.as_microsecond()))
+            .collect();
+        let within: Vec<(usize, usize)> = starts
+            .iter()
+            .filter(|start| start.1 > first && start.0 < last)
+            .map(|start| {
+                (
+                    times_us.partition_point(|&time| time <= start.0),
+                    times_us.partition_point(|&time| time <= start.1),
+                )
+            })
+            .collect();
+        let mut gaps = within.clone();
+        gaps.dedup();
+        if gaps.len() < runs_min || within.len() * 3 > times_us.len() {
+            useless.push(number);
+            continue;
+        }
+        by_gaps
+            .entry(gaps)
+            .or_insert_with(|| Class {
+                members: Vec::new(),
+                period_us: typical_distance(&starts),
+                starts_us: starts
+                    .iter()
+                    .map(|&(earliest, latest)| (wall.of(earliest), wall.of(latest)))
+                    .collect(),
+            })
+            .members
+            .push(number);
+    }
+    let mut classes: Vec<Class> = by_gaps.into_values().collect();
+    classes.retain(|class| class.period_us > 0);
+    classes.sort_by(|a, b| a.members.cmp(&b.members));
+    (classes, useless)
+}
+
+fn typical_distance(starts: &[(i64, i64)]) -> i64 {
+    let mut distances: Vec<i64> = starts.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    if distances.is_empty() {
+        return 0;
+    }
+    let middle = distances.len() / 2;
+    *distances.select_nth_unstable(middle).1
+}
+
+/// Where in the interval of a run's start it is taken to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum At {
+    Earliest,
+    Middle,
+    Latest,
+}
+
+impl At {
+    /// The moment within the interval.
+    pub fn of(self, start: (i64, i64)) -> i64 {
+        match self {
+            Self::Earliest => start.0,
+            Self::Middle => start.0 + (start.1 - start.0) / 2,
+            Self::Latest => start.1,
+        }
+    }
+}
+
+/// How a class fits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct RunsFit {
+    /// Gain in nats, taking the innovations' variance as 1.
+    pub gain: f64,
+    /// Sawtooth or box; the duty is a part of the typical distance between runs.
+    pub form: Form,
+    /// Where in the intervals of the starts.
+    pub at: At,
+    /// In the values' unit: from right after a run to right before the next (sawtooth), or above
+    /// the level outside (box).
+    pub amplitude: f64,
+}
+
+/// One class on one grid, ready to be put beside any innovations.
+#[derive(Debug)]
+pub(crate) struct RunsTask {
+    /// Which class.
+    pub class: usize,
+    /// Which grid.
+    pub grid: usize,
+    /// Which values.
+    pub variant: Variant,
+    /// What is taken off for the forms tried, in nats.
+    pub charge: f64,
+    /// Whitened forms, sparse, with their sizes.
+    forms: Vec<Prepared>,
+}
+
+#[derive(Debug)]
+struct Prepared {
+    form: Form,
+    at: At,
+    /// Position among the filled bins, and value.
+    cells: Cells,
+    norm: f64,
+}
+
+#[derive(Debug)]
+enum Cells {
+    Dense(Vec<f64>),
+    Boxes(Vec<(usize, usize)>),
+}
+
+impl RunsTask {
+    /// Which grids a class is looked at on.
+    pub fn grids_of(class: &Class, grids: &[Grid]) -> Vec<(usize, Variant)> {
+        let wide = grids
+            .iter()
+            .rposition(|grid| as_f64(class.period_us) / as_f64(grid.width_us) >= PERIOD_BINS)
+            .unwrap_or(0);
+        vec![(wide, Variant::Slow), (wide, Variant::Sharp), (0, Variant::Sharp)]
+            .into_iter()
+            .enumerate()
+            .filter(|&(number, (grid, _))| number < 2 || grid != wide)
+            .map(|(_, task)| task)
+            .collect()
+    }
+
+    /// Prepares a class for a grid, in noise of correlation `phi`: the forms that suit a variant,
+    /// or all.
+    pub fn new(
+        number: usize,
+        class: &Class,
+        grid_number: usize,
+        grid: &Grid,
+        variant: Option<Variant>,
+        phi: f64,
+    ) -> Self {
+        let uncertain = class
+            .starts_us
+            .iter()
+            .any(|start| start.1 - start.0 > grid.width_us);
+        let places: &[At] = if uncertain {
+            &[At::Earliest, At::Middle, At::Latest]
+        } else {
+            &[At::Middle]
+        };
+        let period_bins = as_f64(class.period_us) / as_f64(grid.width_us);
+        let mut forms = Vec::new();
+        for &at in places {
+            let starts: Vec<i64> = class.starts_us.iter().map(|&start| at.of(start)).collect();
+            if variant != Some(Variant::Sharp) && period_bins >= 2.5 {
+                forms.extend(sawtooth(&starts, class.period_us, grid, phi, at));
+            }
+            for width in BOX_BINS {
+                let is_spike = width <= SPIKE_BINS_MAX;
+                if variant.is_none_or(|variant| is_spike == (variant == Variant::Sharp))
+                    && as_f64_usize(width) <= (period_bins * DUTY_MAX).max(1.0)
+                {
+                    forms.extend(boxes(&starts, class.period_us, width, grid, phi, at));
+                }
+            }
+        }
+        Self {
+            class: number,
+            grid: grid_number,
+            variant: variant.unwrap_or(Variant::Slow),
+            charge: as_f64_usize(forms.len().max(1)).ln(),
+            forms,
+        }
+    }
+
+    /// The best form for these innovations of variance 1.
+    pub fn search(&self, white: &[f64], phi: f64, prefix: &[f64]) -> Option<RunsFit> {
+        self.forms
+            .iter()
+            .filter(|prepared| prepared.norm > 0.0)
+            .map(|prepared| {
+                let sum = match &prepared.cells {
+                    Cells::Dense(cells) => cells.iter().zip(white).map(|(a, b)| a * b).sum::<f64>(),
+                    Cells::Boxes(boxes) => boxes
+                        .iter()
+                        .map(|&(from, until)| {
+                            let after = white.get(until).copied().unwrap_or(0.0);
+                            white[from] + (1.0 - phi) * (prefix[until] - prefix[from + 1])
+                                - phi * after
+                        })
+                        .sum(),
+                };
+                RunsFit {
+                    gain: 0.5 * sum * sum / prepared.norm,
+                    form: prepared.form,
+                    at: prepared.at,
+                    amplitude: sum / prepared.norm,
+                }
+            })
+            .max_by(|a, b| a.gain.total_cmp(&b.gain))
+    }
+}
+
+/// Sums up to each innovation.
+pub(crate) fn prefix_sums(white: &[f64], out: &mut Vec<f64>) {
+    out.clear();
+    out.push(0.0);
+    let mut sum = 0.0;
+    out.extend(white.iter().map(|value| {
+        sum += value;
+        sum
+    }));
+}
+
+/// How many periods ago the last of the ascending `starts` was, for each of the ascending times.
+pub(crate) fn ages(starts: &[i64], period_us: i64, wall_us: &[i64]) -> Vec<f64> {
+    let mut next = 0;
+    wall_us
+        .iter()
+        .map(|&wall| {
+            while next < starts.len() && starts[next] <= wall {
+                next += 1;
+            }
+            let last = match next {
+                // Before the first that is known, as if the one before was due as usual.
+                0 => {
+                    let ahead = starts.first().map_or(0, |&first| first - wall);
+                    wall - (period_us - ahead.rem_euclid(period_us)).rem_euclid(period_us)
+                }
+                _ => starts[next - 1],
+            };
+            (as_f64(wall - last) / as_f64(period_us)).min(AGE_MAX)
+        })
+        .collect()
+}
+
+fn sawtooth(starts: &[i64], period_us: i64, grid: &Grid, phi: f64, at: At) -> Option<Prepared> {
+    let ages = ages(starts, period_us, &grid.wall_us);
+    let mean = ages.iter().sum::<f64>() / as_f64_usize(ages.len().max(1));
+    let fresh = (1.0 - phi * phi).max(0.0).sqrt();
+    let mut cells = Vec::with_capacity(ages.len());
+    let (mut norm, mut of_level, mut level) = (0.0, 0.0, 0.0);
+    for i in 0..ages.len() {
+        let follows = i > 0 && grid.index[i] == grid.index[i - 1] + 1;
+        let (cell, one) = if follows {
+            ((ages[i] - mean) - phi * (ages[i - 1] - mean), 1.0 - phi)
+        } else {
+            (fresh * (ages[i] - mean), fresh)
+        };
+        norm += cell * cell;
+        of_level += cell * one;
+        level += one * one;
+        cells.push(cell);
+    }
+    if level > 0.0 {
+        norm -= of_level * of_level / level;
+    }
+    // A form that does not vary beside the samples says nothing.
+    (norm > 1e-9 * as_f64_usize(cells.len())).then_some(Prepared {
+        form: Form::Sawtooth,
+        at,
+        cells: Cells::Dense(cells),
+        norm,
+    })
+}
+
+fn boxes(
+    starts: &[i64],
+    period_us: i64,
+    width: usize,
+    grid: &Grid,
+    phi: f64,
+    at: At,
+) -> Option<Prepared> {
+    let mut places: Vec<(usize, usize)> = Vec::new();
+    let mut inside = 0usize;
+    for &start in starts {
+        let bin = (start - grid.start_us).div_euclid(grid.width_us);
+        let from = grid.index.partition_point(|&index| index < bin);
+        let until = from
+            + grid.index[from..]
+                .iter()
+                .take(width)
+                .take_while(|&&index| index < bin + i64::try_from(width).unwrap_or(i64::MAX))
+                .count();
+        let free = places.last().is_none_or(|&(_, last)| last <= from);
+        if until > from && free {
+            inside += until - from;
+            places.push((from, until));
+        }
+    }
+    let runs = as_f64_usize(places.len());
+    let norm = runs * (1.0 + phi * phi) + (1.0 - phi).powi(2) * (as_f64_usize(inside) - runs);
+    // What the level outside takes up.
+    let share = as_f64_usize(inside) / as_f64_usize(grid.len().max(1));
+    (!places.is_empty() && share < 0.5).then_some(Prepared {
+        form: Form::Box {
+            duty: as_f64_usize(width) * as_f64(grid.width_us) / as_f64(period_us),
+        },
+        at,
+        cells: Cells::Boxes(places),
+        norm: norm * (1.0 - share),
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "spans are below 2^53 microseconds")]
+fn as_f64(value: i64) -> f64 {
+    value as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
+fn as_f64_usize(value: usize) -> f64 {
+    value as f64
+}

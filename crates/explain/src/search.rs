@@ -1,0 +1,375 @@
+//! Looks for what recurs: first at the calendars' own periods, then at all others.
+//!
+//! A series is folded by each period after its noise's memory has been taken out, and the fold is
+//! compared with a sawtooth, boxes and a wave at all phases (box: Kovács, Zucker, Mazeh 2002). What
+//! looks best on each grid is fitted exactly, with a noise of its own; the statistic is the
+//! logarithm of the likelihood gained over a constant, less the logarithm of how many things were
+//! tried.
+
+use crate::grid::{Grid, Variant};
+use crate::noise::{phi_of, regress, whiten};
+use crate::shape::{BOX_BINS, Best, Fold, Form, SPIKE_BINS_MAX};
+use crate::statistics::robust_scale;
+use crate::wall::{DAY_US, HOUR_US};
+use std::ops::Range;
+
+/// Periods that calendars have, in microseconds of wall time.
+pub(crate) const CALENDARS_US: [i64; 3] = [HOUR_US, DAY_US, 7 * DAY_US];
+/// A pattern that was seen less often is none.
+pub(crate) const CYCLES_MIN: f64 = 3.0;
+/// The latest filled bins that a blind search looks at, but for the widest grid.
+const WINDOW_BINS: usize = 512;
+/// The widest grid's.
+const WINDOW_WIDEST_BINS: usize = 1_024;
+/// Bins of a period: fewer hide a form, more are for wider grids.
+const PERIOD_BINS: (f64, f64) = (12.0, 48.0);
+/// The shortest period on the finest grid, in bins.
+const PERIOD_FINEST_BINS: f64 = 2.5;
+/// Larger searches are judged by their folds, without an exact fit.
+const EXACT_BINS_MAX: usize = 2_048;
+/// The most bins of a calendar's fold.
+const FOLD_BINS_MAX: usize = 20_160;
+/// An innovation of a slow pattern counts for no more than this many standard deviations.
+const INNOVATION_SIGMAS: [f64; 2] = [4.0, 12.0];
+
+/// One thing to look at: one form of the values of one grid, by one calendar or blind.
+#[derive(Debug, Clone)]
+pub(crate) struct Task {
+    /// Which grid.
+    pub grid: usize,
+    /// Which values.
+    pub variant: Variant,
+    /// Which of the filled bins.
+    pub window: Range<usize>,
+    /// The periods, in bins; one where both are equal.
+    pub period_bins: (f64, f64),
+    /// The calendar, where it is one: index in [`CALENDARS_US`].
+    pub calendar: Option<usize>,
+    /// What is taken off the gain for everything that was tried, in nats.
+    pub charge: f64,
+}
+
+/// What a task found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Candidate {
+    /// Gain less charge, in nats.
+    pub statistic: f64,
+    /// Period in bins of the grid.
+    pub period_bins: f64,
+    /// Where in the fold, counted from the window's first bin.
+    pub phase_bins: f64,
+    /// Which form.
+    pub form: Form,
+}
+
+/// Everything to look at in these grids, for patterns that were seen `cycles` times.
+pub(crate) fn tasks(grids: &[Grid], cycles: Range<f64>) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    for (number, grid) in grids.iter().enumerate() {
+        let widest = number + 1 == grids.len();
+        let span = as_f64(grid.span_bins());
+        for (calendar, &period_us) in CALENDARS_US.iter().enumerate() {
+            let bins = as_f64(period_us) / as_f64(grid.width_us);
+            if !cycles.contains(&(span / bins)) || bins < PERIOD_FINEST_BINS {
+                continue;
+            }
+            let slow = (number == 0 && bins < PERIOD_BINS.0 * 4.0)
+                || (PERIOD_BINS.0..PERIOD_BINS.0 * 4.0).contains(&bins);
+            let sharp = number == 0 && bins <= as_f64_usize(FOLD_BINS_MAX);
+            for (wanted, variant) in [(slow, Variant::Slow), (sharp, Variant::Sharp)] {
+                if wanted {
+                    tasks.push(Task {
+                        grid: number,
+                        variant,
+                        window: 0..grid.len(),
+                        period_bins: (bins, bins),
+                        calendar: Some(calendar),
+                        charge: (bins * as_f64_usize(CALENDARS_US.len() * 4)).ln(),
+                    });
+                }
+            }
+        }
+        let most = if widest { WINDOW_WIDEST_BINS } else { WINDOW_BINS };
+        let window = grid.len().saturating_sub(most)..grid.len();
+        let span = match window.clone().next() {
+            Some(first) => as_f64(grid.index[grid.len() - 1] - grid.index[first] + 1),
+            None => continue,
+        };
+        let shortest = if number == 0 { PERIOD_FINEST_BINS } else { PERIOD_BINS.0 };
+        let longest = if widest { f64::INFINITY } else { PERIOD_BINS.1 };
+        let periods = (
+            shortest.max(span / cycles.end),
+            longest.min(span / cycles.start),
+        );
+        if periods.0 >= periods.1 {
+            continue;
+        }
+        let tried = span * (periods.1 / periods.0).ln() * 4.0 * periods.1.sqrt();
+        for variant in [Variant::Slow, Variant::Sharp] {
+            tasks.push(Task {
+                grid: number,
+                variant,
+                window: window.clone(),
+                period_bins: periods,
+                calendar: None,
+                charge: tried.max(1.0).ln(),
+            });
+        }
+    }
+    tasks
+}
+
+/// The noise of some values, as if nothing recurred.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Null {
+    /// Correlation of neighbours, corrected for its bias.
+    pub phi: f64,
+    /// Mean of the values.
+    pub mean: f64,
+    /// Standard deviation of an innovation.
+    pub sigma: f64,
+}
+
+impl Null {
+    /// Fits it. `None` where the values do not vary or are too few.
+    pub fn fit(index: &[i64], values: &[f64], scratch: &mut Vec<f64>) -> Option<Self> {
+        if values.len() < 8 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / as_f64_usize(values.len());
+        let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
+        let phi = phi_of(index, &centred, true);
+        whiten(index, &centred, phi, scratch);
+        let robust = robust_scale(&scratch[1..]);
+        // The rest of a pattern must not look like heavy tails, nor a few giants like noise.
+        let limit = 6.0 * robust;
+        let squares: f64 = scratch[1..].iter().map(|e| e.clamp(-limit, limit).powi(2)).sum();
+        let sigma = (squares / as_f64_usize(values.len() - 1)).sqrt();
+        (sigma > 0.0 && sigma.is_finite()).then_some(Self { phi, mean, sigma })
+    }
+}
+
+/// Room that searches use again.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    fold: Fold,
+    white: Vec<f64>,
+    regressors: [Vec<f64>; 2],
+    trial: Vec<f64>,
+}
+
+impl Task {
+    /// Whether its candidates are fitted exactly.
+    pub fn is_exact(&self) -> bool {
+        self.window.len() <= EXACT_BINS_MAX
+    }
+
+    /// Looks at `values`, those of the task's window or ones made up in their place.
+    pub fn search(
+        &self,
+        index: &[i64],
+        values: &[f64],
+        null: &Null,
+        scratch: &mut Scratch,
+    ) -> Option<Candidate> {
+        self.whiten(index, values, null, scratch);
+        let mut nominated: [Option<(Best, f64)>; 3] = [None; 3];
+        let (shortest, longest) = self.period_bins;
+        let span = as_f64(index.last()? - index[0] + 1);
+        let mut period = longest;
+        loop {
+            self.fold(index, period, null.phi, scratch);
+            for (best, kept) in self.look(&mut scratch.fold).into_iter().zip(&mut nominated) {
+                if let Some(best) = best
+                    && kept.is_none_or(|kept| best.gain > kept.0.gain)
+                {
+                    *kept = Some((best, period));
+                }
+            }
+            // Over all samples the fold slips by one bin from one period to the next.
+            period /= 1.0 + 1.0 / span.max(8.0);
+            if period < shortest || shortest >= longest {
+                break;
+            }
+        }
+        let alone = if self.is_exact() {
+            regress(index, values, &[]).map(|fit| fit.log_likelihood)
+        } else {
+            None
+        };
+        nominated
+            .into_iter()
+            .flatten()
+            .filter_map(|(best, period)| self.judge(index, values, best, period, alone, scratch))
+            .max_by(|a, b| a.statistic.total_cmp(&b.statistic))
+    }
+
+    /// The gain of one form at each bin of the fold by the (first) period.
+    pub fn profile(
+        &self,
+        index: &[i64],
+        values: &[f64],
+        null: &Null,
+        form: Form,
+        scratch: &mut Scratch,
+    ) -> Vec<f64> {
+        self.whiten(index, values, null, scratch);
+        self.fold(index, self.period_bins.1, null.phi, scratch);
+        scratch.fold.profile(form)
+    }
+
+    fn whiten(&self, index: &[i64], values: &[f64], null: &Null, scratch: &mut Scratch) {
+        let limit = INNOVATION_SIGMAS[usize::from(self.variant == Variant::Sharp)];
+        let fresh = (1.0 - null.phi * null.phi).max(0.0).sqrt();
+        let white = &mut scratch.white;
+        white.clear();
+        let mut before: Option<(i64, f64)> = None;
+        white.extend(index.iter().zip(values).map(|(&bin, value)| {
+            let value = value - null.mean;
+            let innovation = match before {
+                Some((last, kept)) if bin == last + 1 => value - null.phi * kept,
+                _ => value * fresh,
+            };
+            before = Some((bin, value));
+            (innovation / null.sigma).clamp(-limit, limit)
+        }));
+    }
+
+    /// As [`Self::search`], of innovations that are white already.
+    pub fn search_white(
+        &self,
+        index: &[i64],
+        white: &[f64],
+        phi: f64,
+        scratch: &mut Scratch,
+    ) -> Option<Candidate> {
+        scratch.white.clear();
+        scratch.white.extend_from_slice(white);
+        let period = self.period_bins.1;
+        self.fold(index, period, phi, scratch);
+        self.look(&mut scratch.fold)
+            .into_iter()
+            .flatten()
+            .map(|best| self.candidate(best, period, best.gain, &scratch.fold))
+            .max_by(|a, b| a.statistic.total_cmp(&b.statistic))
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a phase is below the number of bins, and bins are below 2^52"
+    )]
+    fn fold(&self, index: &[i64], period: f64, phi: f64, scratch: &mut Scratch) {
+        let bins = (period.round() as usize).max(3);
+        let fold = &mut scratch.fold;
+        fold.clear(bins, phi);
+        let per_bin = 1.0 / period;
+        let first = index[0];
+        let mut last = i64::MIN;
+        let mut pairs = 0usize;
+        for (&at, &value) in index.iter().zip(&scratch.white) {
+            let turns = ((at - first) as f64 + 0.5) * per_bin;
+            let bin = (((turns - turns.floor()) * bins as f64) as usize).min(bins - 1);
+            if at == last + 1 {
+                fold.pairs[bin] += value;
+                pairs += 1;
+            } else {
+                fold.fresh[bin] += value;
+            }
+            last = at;
+        }
+        fold.pair_count = pairs as f64;
+        fold.fresh_count = (index.len() - pairs) as f64;
+    }
+
+    /// The best of each kind of form: sawtooth, wave, box.
+    fn look(&self, fold: &mut Fold) -> [Option<Best>; 3] {
+        let sawtooth = fold.sawtooth();
+        let mut boxed: Option<Best> = None;
+        for width in BOX_BINS {
+            let is_spike = width <= SPIKE_BINS_MAX;
+            if is_spike != (self.variant == Variant::Sharp) {
+                continue;
+            }
+            if let Some(found) = fold.boxed(width)
+                && boxed.is_none_or(|best| found.gain > best.gain)
+            {
+                boxed = Some(found);
+            }
+        }
+        match self.variant {
+            Variant::Slow => [sawtooth, fold.wave().map(less_one), boxed],
+            Variant::Sharp => [None, None, boxed],
+        }
+    }
+
+    fn candidate(&self, best: Best, period: f64, gain: f64, fold: &Fold) -> Candidate {
+        Candidate {
+            statistic: gain - self.charge,
+            period_bins: period,
+            phase_bins: as_f64_usize(best.bin) * period / as_f64_usize(fold.pairs.len()),
+            form: best.form,
+        }
+    }
+
+    fn judge(
+        &self,
+        index: &[i64],
+        values: &[f64],
+        best: Best,
+        period: f64,
+        alone: Option<f64>,
+        scratch: &mut Scratch,
+    ) -> Option<Candidate> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "as in fold"
+        )]
+        let bins = (period.round() as usize).max(3);
+        let phase_bins = as_f64_usize(best.bin) * period / as_f64_usize(bins);
+        let mut gain = best.gain;
+        if self.is_exact() {
+            let [one, two] = &mut scratch.regressors;
+            let turns = |at: i64| ((as_f64(at - index[0]) + 0.5 - phase_bins) / period).rem_euclid(1.0);
+            one.clear();
+            one.extend(index.iter().map(|&at| best.form.at(turns(at))));
+            let fit = if best.form == Form::Wave {
+                two.clear();
+                two.extend(index.iter().map(|&at| best.form.at(turns(at) - 0.25)));
+                regress(index, values, &[one, two])
+            } else {
+                regress(index, values, &[one])
+            };
+            gain = fit?.log_likelihood - alone?;
+            if best.form == Form::Wave {
+                gain -= 1.0;
+            }
+        }
+        Some(Candidate {
+            statistic: gain - self.charge,
+            period_bins: period,
+            phase_bins,
+            form: best.form,
+        })
+    }
+}
+
+/// A wave has an amplitude more than the others.
+fn less_one(best: Best) -> Best {
+    Best {
+        gain: best.gain - 1.0,
+        ..best
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bins and spans are below 2^52")]
+fn as_f64(value: i64) -> f64 {
+    value as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
+fn as_f64_usize(value: usize) -> f64 {
+    value as f64
+}

@@ -1,0 +1,495 @@
+//! Sentences.
+
+use crate::JobRuns;
+use crate::compose::is_event;
+use crate::verdict::{Change, ChangeKind, Cycle, JobClass, Role, Shape, Verdict};
+use crate::wall::{DAY_US, HOUR_US, MONDAY_US};
+use facts::series::Better;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+const WEEKDAYS: [&str; 7] = [
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+    "Sunday",
+];
+const MINUTE_US: i64 = 60_000_000;
+
+/// A wall time as a place within a cycle: `Sunday 06:47`, `06:47`, `minute 47`; a date and a time
+/// where there is no calendar.
+pub(crate) fn place(cycle: Cycle, wall_us: i64) -> String {
+    let of_day = wall_us.rem_euclid(DAY_US);
+    let (hour, minute) = (of_day / HOUR_US, of_day / MINUTE_US % 60);
+    match cycle {
+        Cycle::Hour => format!("minute {minute}"),
+        Cycle::Day => format!("{hour:02}:{minute:02}"),
+        Cycle::Week => {
+            let day = (wall_us - MONDAY_US).rem_euclid(7 * DAY_US) / DAY_US;
+            let name = usize::try_from(day).map_or("", |day| WEEKDAYS[day]);
+            format!("{name} {hour:02}:{minute:02}")
+        }
+        Cycle::Month | Cycle::Runs | Cycle::Fixed => Timestamp::from_microsecond(wall_us)
+            .map_or_else(
+                |_| "?".to_owned(),
+                |at| at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M").to_string(),
+            ),
+    }
+}
+
+/// `every week`, `every 37 min`.
+pub(crate) fn every(cycle: Option<Cycle>, period_s: f64) -> String {
+    match cycle {
+        Some(Cycle::Hour) => "every hour".to_owned(),
+        Some(Cycle::Day) => "every day".to_owned(),
+        Some(Cycle::Week) => "every week".to_owned(),
+        Some(Cycle::Month) => "every month".to_owned(),
+        Some(Cycle::Runs) => "at each run".to_owned(),
+        _ => format!("every {}", span(period_s)),
+    }
+}
+
+/// What the periods are called: `weeks`, `periods`.
+fn periods(cycle: Option<Cycle>) -> &'static str {
+    match cycle {
+        Some(Cycle::Hour) => "hours",
+        Some(Cycle::Day) => "days",
+        Some(Cycle::Week) => "weeks",
+        Some(Cycle::Month) => "months",
+        Some(Cycle::Runs) => "runs",
+        _ => "periods",
+    }
+}
+
+/// A span for people, to two or three figures: `37 min`, `6.5 h`, `2.3 days`.
+pub(crate) fn span(span_s: f64) -> String {
+    let (value, unit) = match span_s {
+        s if s < 1.0 => (s * 1e3, "ms"),
+        s if s < 120.0 => (s, "s"),
+        s if s < 7_200.0 => (s / 60.0, "min"),
+        s if s < 172_800.0 => (s / 3_600.0, "h"),
+        s => (s / 86_400.0, "days"),
+    };
+    format!("{} {unit}", number(value))
+}
+
+/// A number to three figures, without needless zeros.
+pub(crate) fn number(value: f64) -> String {
+    let size = value.abs();
+    if size >= 1e15 || (size > 0.0 && size < 1e-4) {
+        return format!("{value:.2e}");
+    }
+    let decimals = match size {
+        s if s >= 100.0 => 0,
+        s if s >= 10.0 => 1,
+        s if s >= 1.0 => 2,
+        s if s >= 0.1 => 3,
+        _ => 5,
+    };
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// `12 %`, without a sign.
+fn percent(fraction: f64) -> String {
+    format!("{} %", number(fraction.abs() * 100.0))
+}
+
+/// Names in one breath; scripts that one directory holds are put together:
+/// `cron.weekly (fstrim, man-db)`.
+pub(crate) fn names(names: &[String]) -> String {
+    let mut parts: Vec<(&str, Vec<&str>)> = Vec::new();
+    for name in names {
+        let (head, tail) = name.split_once('/').unwrap_or((name, ""));
+        match parts.iter_mut().find(|(known, _)| *known == head) {
+            Some((_, tails)) => tails.push(tail),
+            None => parts.push((head, vec![tail])),
+        }
+    }
+    let parts: Vec<String> = parts
+        .into_iter()
+        .map(|(head, tails)| {
+            let tails: Vec<&str> = tails.into_iter().filter(|tail| !tail.is_empty()).collect();
+            match tails[..] {
+                [] => head.to_owned(),
+                [tail] => format!("{head}/{tail}"),
+                _ => format!("{head} ({})", tails.join(", ")),
+            }
+        })
+        .collect();
+    parts.join(", ")
+}
+
+/// What the samples are called: `nightly`, `hourly`.
+fn sampling(gap_s: f64) -> String {
+    match gap_s {
+        s if (s / 86_400.0 - 1.0).abs() < 0.1 => "daily data".to_owned(),
+        s if (s / 3_600.0 - 1.0).abs() < 0.1 => "hourly data".to_owned(),
+        s if (s / 60.0 - 1.0).abs() < 0.1 => "data by the minute".to_owned(),
+        s => format!("a sample every {}", span(s)),
+    }
+}
+
+/// What is looked at while sentences are made.
+pub(crate) struct Scene<'a> {
+    /// Name of the series.
+    pub name: &'a str,
+    /// Its unit.
+    pub unit: Option<&'a str>,
+    /// Which way it is better.
+    pub better: Option<Better>,
+    /// Name of the zone.
+    pub zone: &'a str,
+    /// Usual distance of samples.
+    pub gap_s: f64,
+    /// Whether any job was handed in.
+    pub jobs: &'a [JobRuns],
+    /// Jobs without use here.
+    pub useless: usize,
+}
+
+impl Scene<'_> {
+    fn amount(&self, value: f64) -> String {
+        match self.unit {
+            Some(unit) => format!("{} {unit}", number(value)),
+            None => number(value),
+        }
+    }
+
+    /// The sentence of something that recurs.
+    pub fn recurring(&self, verdict: &Verdict, explained: bool) -> String {
+        let mut text = self.what_recurs(verdict);
+        if let (Some(seen), Some(cycles)) = (verdict.cycles_seen, verdict.cycles) {
+            let of = periods(verdict.cycle);
+            text.push_str(&format!(" ({seen} of {cycles} {of})"));
+        }
+        if let Some(until) = verdict.until {
+            text.push_str(&format!(", until {}, and not after", day(until)));
+        }
+        text.push('.');
+        let is_wave = verdict.shape.is_some_and(|shape| !is_event(shape));
+        if explained {
+            text.push_str(&self.blame(verdict));
+        } else if is_wave {
+            text.push_str(" So smooth a curve is what load looks like, not a job.");
+        } else if self.jobs.is_empty() {
+            text.push_str(" No jobs were given to compare it with.");
+        } else if let Some(first) = verdict.classes.first() {
+            text.push_str(&format!(
+                " No known job explains it well; {} comes closest ({} of {} match).",
+                names(&first.jobs),
+                first.matched,
+                first.matched + first.missed
+            ));
+        } else {
+            text.push_str(" No known job on this host runs then.");
+        }
+        text
+    }
+
+    fn what_recurs(&self, verdict: &Verdict) -> String {
+        let name = self.name;
+        let Some((effect, shape)) = verdict.effect.as_ref().zip(verdict.shape) else {
+            return format!("{name} recurs");
+        };
+        let every = every(verdict.cycle, verdict.period_s.unwrap_or(0.0));
+        let when = self.when(verdict);
+        let size = match effect.relative {
+            Some(relative) if relative.is_finite() => percent(relative),
+            _ => self.amount(effect.size.abs()),
+        };
+        let lasting = effect
+            .len_s
+            .map_or(String::new(), |len_s| format!(" for about {}", span(len_s)));
+        match shape {
+            Shape::Sawtooth => {
+                let rises = effect.size > 0.0;
+                let worsens = match self.better {
+                    Some(Better::Higher) => !rises,
+                    Some(Better::Lower) => rises,
+                    None => !rises,
+                };
+                let known = self.better.is_some();
+                let drift = match (rises, effect.relative_per_day) {
+                    (true, Some(a_day)) => format!("rises {} a day", percent(a_day)),
+                    (false, Some(a_day)) => format!("decays {} a day", percent(a_day)),
+                    (true, None) => format!("rises by {size}"),
+                    (false, None) => format!("decays by {size}"),
+                };
+                let back = match (known && worsens, rises) {
+                    (true, _) => "recovers",
+                    (false, true) => "falls back",
+                    (false, false) => "jumps back up",
+                };
+                format!("{name} {drift} and {back} {when} {every}")
+            }
+            Shape::Spike => format!("{name} jumps up by {size}{lasting} {when} {every}"),
+            Shape::Dip => format!("{name} drops by {size}{lasting} {when} {every}"),
+            Shape::Step => {
+                let way = if effect.size > 0.0 { "higher" } else { "lower" };
+                format!("{name} is {size} {way}{lasting}, from {when} on, {every}")
+            }
+            Shape::Wave => format!(
+                "{name} goes up and down smoothly {every}, by {size}, highest {when}"
+            ),
+        }
+    }
+
+    fn when(&self, verdict: &Verdict) -> String {
+        let Some(phase) = &verdict.phase else {
+            return String::new();
+        };
+        let zone = match verdict.cycle {
+            Some(Cycle::Hour) => String::new(),
+            _ => format!(" {}", self.zone),
+        };
+        if verdict.cycle == Some(Cycle::Runs) {
+            return "right after".to_owned();
+        }
+        if phase.from_text == phase.to_text {
+            return format!("at {}{zone}", phase.from_text);
+        }
+        let last = if verdict.cycle == Some(Cycle::Fixed) {
+            ", the last time"
+        } else {
+            ""
+        };
+        format!("between {} and {}{zone}{last}", phase.from_text, phase.to_text)
+    }
+
+    fn blame(&self, verdict: &Verdict) -> String {
+        let Some(first) = verdict.classes.first() else {
+            return String::new();
+        };
+        let all = first.missed == 0;
+        let several = first.jobs.len() > 1;
+        let mut text = match (several, all) {
+            (true, true) => " Jobs that run in every one of those gaps: ".to_owned(),
+            (false, true) => " One job runs in every one of those gaps: ".to_owned(),
+            (_, false) => format!(
+                " In {} of {} of those gaps run: ",
+                first.matched,
+                first.matched + first.missed
+            ),
+        };
+        text.push_str(&names(&first.jobs));
+        if several {
+            text.push_str(&format!(", indistinguishable with {}", sampling(self.gap_s)));
+        }
+        let rivals: Vec<String> = verdict.classes[1..]
+            .iter()
+            .filter(|class| class.score > first.score / 20.0)
+            .map(|class| names(&class.jobs))
+            .collect();
+        if !rivals.is_empty() {
+            text.push_str(&format!("; nearly as likely: {}", rivals.join("; ")));
+        }
+        text.push_str(match (verdict.shape, first.role) {
+            (Some(Shape::Sawtooth), Role::Heals) => {
+                "; a slow decay and a sudden recovery right after is what a trim looks like."
+            }
+            (Some(Shape::Sawtooth), Role::Hurts) => {
+                "; it is worst right after a run, and gets better slowly."
+            }
+            (_, Role::Hurts) => "; it is worse while they run, so they hurt.",
+            (_, Role::Heals) => "; it is better while they run.",
+            (_, Role::Unknown) => "; whether they heal or hurt depends on which way is better.",
+        });
+        if let Some(separate) = &first.separate_by {
+            text.push_str(&format!(" To tell them apart: {separate}."));
+        }
+        text
+    }
+
+    /// The sentence where nothing recurs.
+    pub fn nothing(&self, p: Option<f64>) -> String {
+        let chance = match p {
+            Some(p) if p < 1.0 => format!(
+                "; the best pattern is no clearer than chance makes {} of 100 times",
+                number((p * 100.0).round().max(1.0))
+            ),
+            _ => String::new(),
+        };
+        format!(
+            "{}: no recurring pattern: 'nothing' explains it best{chance}.",
+            self.name
+        )
+    }
+
+    /// The sentence of changes that stay, without any pattern.
+    pub fn changed(&self, changes: &[Change]) -> String {
+        let Some(last) = changes.last() else {
+            return String::new();
+        };
+        let count = match changes.len() {
+            1 => "changed once".to_owned(),
+            count => format!("changed {count} times"),
+        };
+        let way = if last.level_after > last.level_before {
+            "up"
+        } else {
+            "down"
+        };
+        let which = if changes.len() == 1 { "" } else { "the last time " };
+        let what = match last.what {
+            ChangeKind::Slope => format!(
+                "its slope from {} to {} a day",
+                self.amount(last.slope_before_per_day),
+                self.amount(last.slope_after_per_day)
+            ),
+            _ => format!(
+                "{way} from {} to {}",
+                self.amount(last.level_before),
+                self.amount(last.level_after)
+            ),
+        };
+        let provisional = if last.provisional {
+            "; so young that more samples may move it"
+        } else {
+            ""
+        };
+        format!(
+            "{} does not recur but {count}, {which}between {} and {}, {what}{provisional}.",
+            self.name,
+            minute(last.from),
+            minute(last.to)
+        )
+    }
+
+    /// What would change a verdict.
+    pub fn would_change(&self, verdict: &Verdict, explained: bool) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(first) = verdict.classes.first().filter(|_| explained) {
+            lines.push(format!(
+                "Run {} at another time once: if the pattern does not move along, it is something else.",
+                names(&first.jobs)
+            ));
+            if first.idle_runs > 0 {
+                lines.push(format!(
+                    "{} runs of {} show nothing; if they did nothing at all, that is explained.",
+                    first.idle_runs,
+                    names(&first.jobs)
+                ));
+            }
+        } else if verdict.period_s.is_some() {
+            lines.push(
+                "Schedules of other hosts and of the store itself (snapshots, merges, backups): --jobs and --events."
+                    .to_owned(),
+            );
+        }
+        if verdict.period_s.is_some() && self.gap_s >= 3_600.0 {
+            lines.push(format!(
+                "Samples more often than every {}: they narrow down when it happens.",
+                span(self.gap_s)
+            ));
+        }
+        if self.better.is_none() {
+            lines.push("Say which way is better (--better higher|lower).".to_owned());
+        }
+        lines
+    }
+}
+
+/// The experiment that tells the jobs of a class apart, or from what runs at the same time.
+pub(crate) fn separation(class: &JobClass, jobs: &[JobRuns], zone: &TimeZone, gap_s: f64) -> Option<String> {
+    let runs = |name: &String| jobs.iter().find(|job| job.name == *name).map(|job| &job.runs);
+    let first = runs(class.jobs.first()?)?.last()?;
+    let local = first.earliest.to_zoned(zone.clone());
+    let at = local.strftime("%A %H:%M");
+    let is_trim = class.jobs.iter().any(|name| name.contains("trim"));
+    let other_day = if local.strftime("%A").to_string() == "Wednesday" {
+        "Saturday"
+    } else {
+        "Wednesday"
+    };
+    let one = class
+        .jobs
+        .iter()
+        .find(|name| name.contains("trim"))
+        .or(class.jobs.first())?;
+    let mut text = if is_trim {
+        format!("trim on a {other_day}")
+    } else {
+        format!("run {one} alone on a {other_day}")
+    };
+    let starts: Vec<Timestamp> = class
+        .jobs
+        .iter()
+        .filter_map(|name| runs(name)?.last().map(|run| run.earliest))
+        .collect();
+    let apart = starts.iter().any(|start| *start != starts[0]);
+    if gap_s >= 7_200.0 {
+        text.push_str(&format!(", or sample hourly around {at}"));
+    } else if apart {
+        text.push_str(&format!(", or sample more often around {at}"));
+    }
+    (class.jobs.len() > 1).then_some(text)
+}
+
+/// Another pattern, in words.
+pub(crate) fn other(shape: Shape, cycle: Cycle, period_s: f64, size: f64) -> String {
+    let what = match shape {
+        Shape::Sawtooth => "a sawtooth",
+        Shape::Spike => "a spike",
+        Shape::Dip => "a dip",
+        Shape::Step => "a step there and back",
+        Shape::Wave => "a smooth wave",
+    };
+    format!(
+        "Besides, {what} {}, of {}.",
+        every(Some(cycle), period_s),
+        number(size.abs())
+    )
+}
+
+fn day(at: Timestamp) -> String {
+    at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string()
+}
+
+fn minute(at: Timestamp) -> String {
+    at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M UTC").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_figures() {
+        for (value, text) in [
+            (1.8, "1.8"),
+            (12.0, "12"),
+            (1234.5, "1234"),
+            (0.05, "0.05"),
+            (100.0, "100"),
+            (0.0, "0"),
+            (2e20, "2.00e20"),
+            (-3.14159, "-3.14"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn scripts_of_one_directory_stand_together() {
+        let of = |list: &[&str]| names(&list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
+        assert_eq!(of(&["cron.weekly/fstrim", "cron.weekly/man-db"]), "cron.weekly (fstrim, man-db)");
+        assert_eq!(of(&["cron.weekly/fstrim", "fstrim.timer"]), "cron.weekly/fstrim, fstrim.timer");
+    }
+
+    #[test]
+    fn places_are_told_by_their_calendar() {
+        let sunday = 3 * DAY_US + 6 * HOUR_US + 47 * MINUTE_US;
+        assert_eq!(place(Cycle::Week, sunday), "Sunday 06:47");
+        assert_eq!(place(Cycle::Day, sunday), "06:47");
+        assert_eq!(place(Cycle::Hour, sunday), "minute 47");
+        assert_eq!(place(Cycle::Fixed, sunday), "1970-01-04 06:47");
+    }
+}
