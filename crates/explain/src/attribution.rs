@@ -7,9 +7,9 @@
 
 use crate::find::Found;
 use crate::grid::Grid;
-use crate::noise::step;
+use crate::noise::{regress, step};
 use crate::pattern::Clock;
-use crate::runs::{Class, RunsFit, RunsTask, prefix_sums};
+use crate::runs::{Class, RunsFit, RunsTask, ages, prefix_sums};
 use crate::shape::Form;
 
 /// What is weighed.
@@ -34,9 +34,84 @@ pub(crate) struct Weighed {
     pub gain: f64,
 }
 
+/// Classes that are fitted exactly, the best of the first look.
+const EXACT_MAX: usize = 6;
+
 /// Weighs all causes of a pattern in `grid`, the series without its other patterns; the likeliest
 /// comes first.
+///
+/// A first look takes the noise from the pattern's own fit; the best classes are then fitted with a
+/// noise of their own, as the pattern was, so that neither has an advantage.
 pub(crate) fn weigh(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<Weighed> {
+    let pattern = &found.pattern;
+    let values = grid.values(pattern.variant);
+    let Some(alone) = regress(&grid.index, values, &[]) else {
+        return Vec::new();
+    };
+    let count = as_f64(grid.len()).ln();
+    let mut weighed = vec![Weighed {
+        cause: Cause::Nothing,
+        score: 0.0,
+        gain: 0.0,
+    }];
+    for (number, fit, charge) in looked_at(found, grid, classes) {
+        let cells = form_of_runs(&classes[number], &fit, grid);
+        if let Some(exact) = regress(&grid.index, values, &[&cells]) {
+            let fit = RunsFit {
+                amplitude: exact.coefficients[0],
+                ..fit
+            };
+            weighed.push(Weighed {
+                cause: Cause::Class(number, fit),
+                score: 0.0,
+                gain: exact.log_likelihood - alone.log_likelihood - charge - 0.5 * count,
+            });
+        }
+    }
+    if let Clock::Fixed { period_us, .. } = pattern.clock {
+        let shape = pattern.values(&grid.wall_us);
+        let ends =
+            usize::from(found.on.start > 0) + usize::from(found.on.end < found.beginnings.len());
+        // Where it is not on, the level may be another.
+        let on: Vec<f64> = grid
+            .wall_us
+            .iter()
+            .map(|wall| f64::from(u8::from((pattern.on_us.0..=pattern.on_us.1).contains(wall))))
+            .collect();
+        let exact = if ends == 0 {
+            regress(&grid.index, values, &[&shape])
+        } else {
+            regress(&grid.index, values, &[&shape, &on])
+        };
+        #[expect(clippy::cast_precision_loss, reason = "widths are below 2^53 microseconds")]
+        let phases = (period_us / grid.width_us as f64).max(1.0);
+        // A wave of h harmonics has 2h coefficients, the other forms one.
+        let coefficients = match pattern.form {
+            Form::Wave => as_f64(pattern.coefficients.len()),
+            _ => 1.0,
+        };
+        let charge = phases.ln()
+            + 0.5 * coefficients * count
+            + as_f64(ends) * (as_f64(found.beginnings.len().max(1)).ln() + 0.5 * count);
+        if let Some(exact) = exact {
+            weighed.push(Weighed {
+                cause: Cause::Unknown,
+                score: 0.0,
+                gain: exact.log_likelihood - alone.log_likelihood - charge,
+            });
+        }
+    }
+    let top = weighed.iter().map(|one| one.gain).fold(f64::MIN, f64::max);
+    let total: f64 = weighed.iter().map(|one| (one.gain - top).exp()).sum();
+    for one in &mut weighed {
+        one.score = (one.gain - top).exp() / total;
+    }
+    weighed.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    weighed
+}
+
+/// The best form of the best classes, with what each is charged.
+fn looked_at(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<(usize, RunsFit, f64)> {
     let pattern = &found.pattern;
     let fit = &pattern.fit;
     let level = fit.coefficients.last().copied().unwrap_or(0.0);
@@ -49,58 +124,39 @@ pub(crate) fn weigh(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<Weighe
     }));
     let mut prefix = Vec::new();
     prefix_sums(&white, &mut prefix);
-    let count = as_f64(grid.len()).ln();
-    let mut weighed = vec![Weighed {
-        cause: Cause::Nothing,
-        score: 0.0,
-        gain: 0.0,
-    }];
     // A job with this period fits by chance the more easily the more there are of them.
     let period_us = pattern.clock.period_us();
     #[expect(clippy::cast_precision_loss, reason = "periods are below 2^53 microseconds")]
     let rivals = |class: &Class| (class.period_us as f64 / period_us - 1.0).abs() < 0.2;
     let alike = as_f64(classes.iter().filter(|class| rivals(class)).count().max(1)).ln();
     let others = as_f64(classes.len().max(1)).ln();
-    for (number, class) in classes.iter().enumerate() {
-        let task = RunsTask::new(number, class, pattern.grid, grid, None, fit.phi);
-        if let Some(fit) = task.search(&white, fit.phi, &prefix) {
-            weighed.push(Weighed {
-                cause: Cause::Class(number, fit),
-                score: 0.0,
-                gain: fit.gain
-                    - task.charge
-                    - 0.5 * count
-                    - if rivals(class) { alike } else { others },
-            });
-        }
-    }
-    if let Clock::Fixed { period_us, .. } = pattern.clock {
-        let seen: f64 = found.beginnings[found.on.clone()].iter().map(|(_, gain)| gain).sum();
-        #[expect(clippy::cast_precision_loss, reason = "widths are below 2^53 microseconds")]
-        let phases = (period_us / grid.width_us as f64).max(1.0);
-        // A wave of h harmonics has 2h coefficients, the other forms one and a width.
-        let coefficients = match pattern.form {
-            Form::Wave => as_f64(pattern.coefficients.len()),
-            _ => 1.0,
-        };
-        let ends = usize::from(found.on.start > 0)
-            + usize::from(found.on.end < found.beginnings.len());
-        let charge = phases.ln()
-            + 0.5 * coefficients * count
-            + as_f64(ends) * as_f64(found.beginnings.len().max(1)).ln();
-        weighed.push(Weighed {
-            cause: Cause::Unknown,
-            score: 0.0,
-            gain: seen - charge,
-        });
-    }
-    let top = weighed.iter().map(|one| one.gain).fold(f64::MIN, f64::max);
-    let total: f64 = weighed.iter().map(|one| (one.gain - top).exp()).sum();
-    for one in &mut weighed {
-        one.score = (one.gain - top).exp() / total;
-    }
-    weighed.sort_by(|a, b| b.gain.total_cmp(&a.gain));
-    weighed
+    let mut looked: Vec<(usize, RunsFit, f64)> = classes
+        .iter()
+        .enumerate()
+        .filter_map(|(number, class)| {
+            let task = RunsTask::new(number, class, pattern.grid, grid, None, fit.phi);
+            let found = task.search(&white, fit.phi, &prefix)?;
+            let charge = task.charge + if rivals(class) { alike } else { others };
+            Some((number, found, charge))
+        })
+        .collect();
+    looked.sort_by(|a, b| (b.1.gain - b.2).total_cmp(&(a.1.gain - a.2)));
+    looked.truncate(EXACT_MAX);
+    looked
+}
+
+/// The form that a class's runs give the values of a grid.
+fn form_of_runs(class: &Class, fit: &RunsFit, grid: &Grid) -> Vec<f64> {
+    let starts: Vec<i64> = class.starts_us.iter().map(|&start| fit.at.of(start)).collect();
+    // A bin belongs to a run that starts within it.
+    let wall_us: Vec<i64> = match fit.form {
+        Form::Box { .. } => grid.index.iter().map(|bin| grid.start_us + (bin + 1) * grid.width_us - 1).collect(),
+        _ => grid.wall_us.clone(),
+    };
+    ages(&starts, class.period_us, &wall_us)
+        .into_iter()
+        .map(|age| fit.form.at(age))
+        .collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]

@@ -11,11 +11,7 @@ use crate::search::{Null, Scratch, Task};
 use rayon::prelude::*;
 
 /// Made-up series, at most.
-const COUNT: usize = 199;
-/// Of long series.
-const COUNT_LONG: usize = 99;
-/// Samples of a long series.
-const LONG: usize = 20_000;
+const COUNT: usize = 99;
 /// So many that are as good end the matter.
 const ENOUGH: usize = 10;
 /// Series made at once, between two looks at how many were as good.
@@ -39,7 +35,7 @@ pub(crate) fn probability(
     runs: &[RunsTask],
     statistic: f64,
     seed: u64,
-) -> f64 {
+) -> Chance {
     let mut sources: Vec<Source> = Vec::new();
     for (grid, variant) in tasks
         .iter()
@@ -53,23 +49,48 @@ pub(crate) fn probability(
             sources.extend(Source::new(rest, grid, variant));
         }
     }
-    let count = if rest.first().map_or(0, Grid::len) > LONG {
-        COUNT_LONG
-    } else {
-        COUNT
-    };
-    let (mut made, mut as_good) = (0, 0);
-    while made < count && as_good < ENOUGH {
-        let batch = BATCH.min(count - made);
-        as_good += (made..made + batch)
-            .into_par_iter()
-            .filter(|&number| best_of_noise(rest, &sources, tasks, runs, seed, number) >= statistic)
-            .count();
-        made += batch;
+    let mut best: Vec<f64> = Vec::with_capacity(COUNT);
+    let as_good = |best: &[f64]| best.iter().filter(|&&found| found >= statistic).count();
+    while best.len() < COUNT && as_good(&best) < ENOUGH {
+        let until = (best.len() + BATCH).min(COUNT);
+        best.par_extend(
+            (best.len()..until)
+                .into_par_iter()
+                .map(|number| best_of_noise(rest, &sources, tasks, runs, seed, number)),
+        );
     }
-    #[expect(clippy::cast_precision_loss, reason = "hundreds at most")]
-    let p = (1 + as_good) as f64 / (1 + made) as f64;
-    p
+    let p = count_f64(1 + as_good(&best)) / count_f64(1 + best.len());
+    Chance {
+        p,
+        tail: if as_good(&best) == 0 {
+            tail(&best, statistic).min(p)
+        } else {
+            p
+        },
+    }
+}
+
+/// How probable a statistic is in noise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Chance {
+    /// (1 + b) / (1 + B).
+    pub p: f64,
+    /// The same, below 1 / (1 + B) by the tail of Gumbel's distribution through the made-up maxima:
+    /// for comparing many series, where that floor would hide everything.
+    pub tail: f64,
+}
+
+/// The tail of the Gumbel distribution with the maxima's mean and standard deviation.
+fn tail(best: &[f64], statistic: f64) -> f64 {
+    const EULER: f64 = 0.577_215_664_901_532_9;
+    let best: Vec<f64> = best.iter().copied().filter(|value| *value > f64::MIN).collect();
+    let mean = best.iter().sum::<f64>() / count_f64(best.len());
+    let squares: f64 = best.iter().map(|value| (value - mean).powi(2)).sum();
+    // Nats of a likelihood ratio fall off no slower than exp(-x) where the model holds.
+    let scale = ((squares / count_f64(best.len())).sqrt() * 6.0_f64.sqrt() / std::f64::consts::PI)
+        .max(1.0);
+    let place = mean - EULER * scale;
+    -(-(-(statistic - place) / scale).exp()).exp_m1()
 }
 
 impl Source {

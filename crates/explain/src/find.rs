@@ -39,6 +39,8 @@ pub(crate) struct Found {
     pub pattern: Pattern,
     /// Probability of one as clear by chance.
     pub p: f64,
+    /// The same, below what the bootstrap can show.
+    pub tail: f64,
     /// Its beginnings that have samples, and how much each speaks for it, in nats.
     pub beginnings: Vec<(i64, f64)>,
     /// Those between which it is on.
@@ -160,7 +162,8 @@ impl<'a> Search<'a> {
             .map(|(value, pattern)| value - pattern)
             .collect();
         let rest = grids(&samples.wall_us, &rest, samples.gap_us);
-        found.p = probability(&rest, &self.tasks, &self.runs, statistic, seed);
+        let chance = probability(&rest, &self.tasks, &self.runs, statistic, seed);
+        (found.p, found.tail) = (chance.p, chance.tail);
         Some(found)
     }
 
@@ -273,6 +276,7 @@ fn bounded(mut pattern: Pattern, grids: &[Grid]) -> Option<Found> {
     Some(Found {
         pattern,
         p: 1.0,
+        tail: 1.0,
         beginnings,
         on,
     })

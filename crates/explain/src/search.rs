@@ -27,6 +27,8 @@ const PERIOD_BINS: (f64, f64) = (12.0, 48.0);
 const PERIOD_FINEST_BINS: f64 = 2.5;
 /// Larger searches are judged by their folds, without an exact fit.
 const EXACT_BINS_MAX: usize = 2_048;
+/// A slow form may be out of place by this part of its period at either end.
+const SLIP: f64 = 8.0;
 /// The most bins of a calendar's fold.
 const FOLD_BINS_MAX: usize = 20_160;
 /// An innovation of a slow pattern counts for no more than this many standard deviations.
@@ -153,9 +155,10 @@ impl Null {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     fold: Fold,
-    white: Vec<f64>,
+    /// Innovations, and values after a gap, each with its bin counted from the first.
+    pairs: Vec<(u64, f64)>,
+    fresh: Vec<(u64, f64)>,
     regressors: [Vec<f64>; 2],
-    trial: Vec<f64>,
 }
 
 impl Task {
@@ -178,7 +181,7 @@ impl Task {
         let span = as_f64(index.last()? - index[0] + 1);
         let mut period = longest;
         loop {
-            self.fold(index, period, null.phi, scratch);
+            self.fold(period, null.phi, scratch);
             for (best, kept) in self.look(&mut scratch.fold).into_iter().zip(&mut nominated) {
                 if let Some(best) = best
                     && kept.is_none_or(|kept| best.gain > kept.0.gain)
@@ -186,8 +189,9 @@ impl Task {
                     *kept = Some((best, period));
                 }
             }
-            // Over all samples the fold slips by one bin from one period to the next.
-            period /= 1.0 + 1.0 / span.max(8.0);
+            // From one period to the next the fold slips over all samples by one bin, or by as much
+            // as a slow form does not mind.
+            period /= 1.0 + slip(self.variant, period) / span.max(8.0);
             if period < shortest || shortest >= longest {
                 break;
             }
@@ -214,25 +218,29 @@ impl Task {
         scratch: &mut Scratch,
     ) -> Vec<f64> {
         self.whiten(index, values, null, scratch);
-        self.fold(index, self.period_bins.1, null.phi, scratch);
+        self.fold(self.period_bins.1, null.phi, scratch);
         scratch.fold.profile(form)
     }
 
+    #[expect(clippy::cast_sign_loss, reason = "indices ascend")]
     fn whiten(&self, index: &[i64], values: &[f64], null: &Null, scratch: &mut Scratch) {
         let limit = INNOVATION_SIGMAS[usize::from(self.variant == Variant::Sharp)];
         let fresh = (1.0 - null.phi * null.phi).max(0.0).sqrt();
-        let white = &mut scratch.white;
-        white.clear();
+        scratch.pairs.clear();
+        scratch.fresh.clear();
         let mut before: Option<(i64, f64)> = None;
-        white.extend(index.iter().zip(values).map(|(&bin, value)| {
+        for (&bin, value) in index.iter().zip(values) {
             let value = value - null.mean;
-            let innovation = match before {
-                Some((last, kept)) if bin == last + 1 => value - null.phi * kept,
-                _ => value * fresh,
-            };
+            let at = (bin - index[0]) as u64;
+            let limited = |value: f64| (value / null.sigma).clamp(-limit, limit);
+            match before {
+                Some((last, kept)) if bin == last + 1 => {
+                    scratch.pairs.push((at, limited(value - null.phi * kept)));
+                }
+                _ => scratch.fresh.push((at, limited(value * fresh))),
+            }
             before = Some((bin, value));
-            (innovation / null.sigma).clamp(-limit, limit)
-        }));
+        }
     }
 
     /// As [`Self::search`], of innovations that are white already.
@@ -243,10 +251,21 @@ impl Task {
         phi: f64,
         scratch: &mut Scratch,
     ) -> Option<Candidate> {
-        scratch.white.clear();
-        scratch.white.extend_from_slice(white);
+        scratch.pairs.clear();
+        scratch.fresh.clear();
+        let mut last = i64::MIN;
+        for (&bin, &value) in index.iter().zip(white) {
+            #[expect(clippy::cast_sign_loss, reason = "indices ascend")]
+            let at = (bin - index[0]) as u64;
+            if bin == last.wrapping_add(1) {
+                scratch.pairs.push((at, value));
+            } else {
+                scratch.fresh.push((at, value));
+            }
+            last = bin;
+        }
         let period = self.period_bins.1;
-        self.fold(index, period, phi, scratch);
+        self.fold(period, phi, scratch);
         self.look(&mut scratch.fold)
             .into_iter()
             .flatten()
@@ -254,33 +273,34 @@ impl Task {
             .max_by(|a, b| a.statistic.total_cmp(&b.statistic))
     }
 
+    /// Adds up the innovations by their phase. Phases are fractions of 2^32, so that a
+    /// multiplication that overflows is a turn.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "a phase is below the number of bins, and bins are below 2^52"
+        reason = "whole turns are meant to be lost, and a phase is below the number of bins"
     )]
-    fn fold(&self, index: &[i64], period: f64, phi: f64, scratch: &mut Scratch) {
+    fn fold(&self, period: f64, phi: f64, scratch: &mut Scratch) {
+        const TURN: f64 = 18_446_744_073_709_551_616.0;
         let bins = (period.round() as usize).max(3);
         let fold = &mut scratch.fold;
         fold.clear(bins, phi);
-        let per_bin = 1.0 / period;
-        let first = index[0];
-        let mut last = i64::MIN;
-        let mut pairs = 0usize;
-        for (&at, &value) in index.iter().zip(&scratch.white) {
-            let turns = ((at - first) as f64 + 0.5) * per_bin;
-            let bin = (((turns - turns.floor()) * bins as f64) as usize).min(bins - 1);
-            if at == last + 1 {
-                fold.pairs[bin] += value;
-                pairs += 1;
-            } else {
-                fold.fresh[bin] += value;
-            }
-            last = at;
+        let step = (TURN / period) as u64;
+        let half = step / 2;
+        let bin = |at: u64| {
+            let turn = at.wrapping_mul(step).wrapping_add(half);
+            (((turn >> 32) * bins as u64) >> 32) as usize
+        };
+        let sums = fold.pairs.as_mut_slice();
+        for &(at, value) in &scratch.pairs {
+            sums[bin(at)] += value;
         }
-        fold.pair_count = pairs as f64;
-        fold.fresh_count = (index.len() - pairs) as f64;
+        let sums = fold.fresh.as_mut_slice();
+        for &(at, value) in &scratch.fresh {
+            sums[bin(at)] += value;
+        }
+        fold.pair_count = as_f64_usize(scratch.pairs.len());
+        fold.fresh_count = as_f64_usize(scratch.fresh.len());
     }
 
     /// The best of each kind of form: sawtooth, wave, box.
@@ -372,4 +392,12 @@ fn as_f64(value: i64) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
 fn as_f64_usize(value: usize) -> f64 {
     value as f64
+}
+
+/// By how many bins the fold may slip over all samples.
+fn slip(variant: Variant, period: f64) -> f64 {
+    match variant {
+        Variant::Slow => (period / SLIP).max(1.0),
+        Variant::Sharp => 1.0,
+    }
 }
