@@ -3,7 +3,7 @@
 use crate::attribution::{Cause, weigh};
 use crate::compose::{causes, describe, is_event, members, moment, other};
 use crate::find::{Findings, Found, Samples, find, is_wave};
-use crate::grid::grids;
+use crate::grid::grid;
 use crate::runs::{Class, classes};
 use crate::verdict::{Analysis, Kind, SeriesVerdict, Verdict};
 use crate::wall::{DAY_US, HOUR_US, Wall};
@@ -239,8 +239,9 @@ fn judge(
     for (number, found) in findings.patterns.iter().enumerate() {
         let own = found.pattern.values(&samples.wall_us);
         let values: Vec<f64> = findings.rest.iter().zip(own).map(|(a, b)| a + b).collect();
-        let grids = grids(&samples.wall_us, &values, samples.gap_us);
-        let weighed = weigh(found, &grids[found.pattern.grid], classes);
+        let number_of_grid = found.pattern.grid;
+        let grid = grid(&samples.wall_us, &values, samples.gap_us, number_of_grid);
+        let weighed = weigh(found, &grid, classes);
         let of_jobs: f64 = weighed
             .iter()
             .filter(|one| matches!(one.cause, Cause::Class(..)))

@@ -49,6 +49,21 @@ pub(crate) fn probability(
             sources.extend(Source::new(rest, grid, variant));
         }
     }
+    let places: Vec<Vec<u32>> = tasks
+        .iter()
+        .map(|task| match task.is_exact() {
+            true => Vec::new(),
+            false => task.places(&rest[task.grid].index[task.window.clone()]),
+        })
+        .collect();
+    let noise = Noise {
+        rest,
+        sources: &sources,
+        tasks,
+        places: &places,
+        runs,
+        seed,
+    };
     let mut best: Vec<f64> = Vec::with_capacity(COUNT);
     let as_good = |best: &[f64]| best.iter().filter(|&&found| found >= statistic).count();
     while best.len() < COUNT && as_good(&best) < ENOUGH {
@@ -56,7 +71,7 @@ pub(crate) fn probability(
         best.par_extend(
             (best.len()..until)
                 .into_par_iter()
-                .map(|number| best_of_noise(rest, &sources, tasks, runs, seed, number)),
+                .map(|number| noise.best(number)),
         );
     }
     let p = count_f64(1 + as_good(&best)) / count_f64(1 + best.len());
@@ -121,51 +136,61 @@ impl Source {
     }
 }
 
-/// The best statistic of all tasks on one made-up series.
-fn best_of_noise(
-    rest: &[Grid],
-    sources: &[Source],
-    tasks: &[Task],
-    runs: &[RunsTask],
+/// Everything that made-up series are made of.
+struct Noise<'a> {
+    rest: &'a [Grid],
+    sources: &'a [Source],
+    tasks: &'a [Task],
+    places: &'a [Vec<u32>],
+    runs: &'a [RunsTask],
     seed: u64,
-    number: usize,
-) -> f64 {
-    let mut scratch = Scratch::default();
-    let (mut white, mut red, mut prefix) = (Vec::new(), Vec::new(), Vec::new());
-    let mut best = f64::MIN;
-    for (order, source) in sources.iter().enumerate() {
-        let grid = &rest[source.grid];
-        let mut random = stream(seed, (number * 64 + order) as u64 + 1);
-        resample(&source.innovations, &mut random, &mut white);
-        // The first bin has no innovation of its own.
-        white.push(white.first().copied().unwrap_or(0.0));
-        let of_source = |task: &&Task| (task.grid, task.variant) == (source.grid, source.variant);
-        for task in tasks.iter().filter(of_source) {
-            let index = &grid.index[task.window.clone()];
-            let found = if task.is_exact() {
-                redden(index, &white[task.window.clone()], source.null.phi, &mut red);
-                Null::fit(index, &red, &mut prefix)
-                    .and_then(|null| task.search(index, &red, &null, &mut scratch))
-            } else {
-                task.search_white(index, &white[task.window.clone()], source.null.phi, &mut scratch)
-            };
-            best = found.map_or(best, |found| best.max(found.statistic));
-        }
-        let mut summed = false;
-        for task in runs
-            .iter()
-            .filter(|task| (task.grid, task.variant) == (source.grid, source.variant))
-        {
-            if !summed {
-                prefix_sums(&white, &mut prefix);
-                summed = true;
+}
+
+impl Noise<'_> {
+    /// The best statistic of all tasks on the made-up series of a number.
+    fn best(&self, number: usize) -> f64 {
+        let mut scratch = Scratch::default();
+        let (mut white, mut red, mut prefix) = (Vec::new(), Vec::new(), Vec::new());
+        let mut best = f64::MIN;
+        for (order, source) in self.sources.iter().enumerate() {
+            let index = &self.rest[source.grid].index;
+            let phi = source.null.phi;
+            let mut random = stream(self.seed, (number * 64 + order) as u64 + 1);
+            resample(&source.innovations, &mut random, &mut white);
+            // The first bin has no innovation of its own.
+            white.push(white.first().copied().unwrap_or(0.0));
+            for (task, places) in self.tasks.iter().zip(self.places) {
+                if (task.grid, task.variant) != (source.grid, source.variant) {
+                    continue;
+                }
+                let white = &white[task.window.clone()];
+                let found = if task.is_exact() {
+                    let index = &index[task.window.clone()];
+                    redden(index, white, phi, &mut red);
+                    Null::fit(index, &red, &mut prefix)
+                        .and_then(|null| task.search(index, &red, &null, &mut scratch))
+                } else {
+                    task.search_white(places, white, phi, &mut scratch)
+                };
+                best = found.map_or(best, |found| best.max(found.statistic));
             }
-            if let Some(fit) = task.search(&white, source.null.phi, &prefix) {
-                best = best.max(fit.gain - task.charge);
+            let mut summed = false;
+            for task in self
+                .runs
+                .iter()
+                .filter(|task| (task.grid, task.variant) == (source.grid, source.variant))
+            {
+                if !summed {
+                    prefix_sums(&white, &mut prefix);
+                    summed = true;
+                }
+                if let Some(fit) = task.search(&white, phi, &prefix) {
+                    best = best.max(fit.gain - task.charge);
+                }
             }
         }
+        best
     }
-    best
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]

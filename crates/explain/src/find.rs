@@ -2,13 +2,14 @@
 //! is left is looked at again.
 
 use crate::bootstrap::probability;
-use crate::grid::{Grid, Variant, grids};
+use crate::grid::{Grid, SHARP_SIGMAS, Variant, grids};
 use crate::noise::whiten;
 use crate::pattern::{Clock, Pattern, evidence, fit, refine, stretch};
 use crate::runs::{At, Class, RunsFit, RunsTask, prefix_sums};
 use crate::search::{CYCLES_MIN, Candidate, Null, Scratch, Task, tasks};
 use crate::shape::Form;
 use crate::wall::Wall;
+use std::collections::BTreeMap;
 
 /// Patterns of one series, at most.
 const PATTERNS_MAX: usize = 3;
@@ -97,9 +98,36 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
     findings
 }
 
+/// The noise of one form of a grid's values, and the innovations with their sums.
+struct Whitened {
+    null: Null,
+    white: Vec<f64>,
+    prefix: Vec<f64>,
+}
+
+impl Whitened {
+    fn new(grid: &Grid, variant: Variant) -> Option<Self> {
+        let mut white = Vec::new();
+        let null = Null::fit(&grid.index, grid.values(variant), &mut white)?;
+        let centred: Vec<f64> = grid.values(variant).iter().map(|v| v - null.mean).collect();
+        whiten(&grid.index, &centred, null.phi, &mut white);
+        for value in &mut white {
+            *value = (*value / null.sigma).clamp(-SHARP_SIGMAS, SHARP_SIGMAS);
+        }
+        let mut prefix = Vec::new();
+        prefix_sums(&white, &mut prefix);
+        Some(Self {
+            null,
+            white,
+            prefix,
+        })
+    }
+}
+
 struct Search<'a> {
     values: &'a [f64],
     grids: Vec<Grid>,
+    whitened: BTreeMap<(usize, Variant), Option<Whitened>>,
     tasks: Vec<Task>,
     runs: Vec<RunsTask>,
     scratch: Scratch,
@@ -115,16 +143,18 @@ impl<'a> Search<'a> {
         let grids = grids(&samples.wall_us, values, samples.gap_us);
         let tasks = tasks(&grids, cycles);
         let mut runs = Vec::new();
-        let mut room = Vec::new();
+        let mut whitened = BTreeMap::new();
         for (number, class) in classes.iter().enumerate() {
             for (grid_number, variant) in RunsTask::grids_of(class, &grids) {
                 let grid = &grids[grid_number];
-                let Some(null) = Null::fit(&grid.index, grid.values(variant), &mut room) else {
+                let noise = whitened
+                    .entry((grid_number, variant))
+                    .or_insert_with(|| Whitened::new(grid, variant));
+                let Some(noise) = noise else {
                     continue;
                 };
-                let task =
-                    RunsTask::new(number, class, grid_number, grid, Some(variant), null.phi);
-                runs.push(task);
+                let phi = noise.null.phi;
+                runs.push(RunsTask::new(number, class, grid_number, grid, Some(variant), phi));
             }
         }
         // The more classes, the more is tried.
@@ -135,6 +165,7 @@ impl<'a> Search<'a> {
         Self {
             values,
             grids,
+            whitened,
             tasks,
             runs,
             scratch: Scratch::default(),
@@ -186,21 +217,12 @@ impl<'a> Search<'a> {
                 offer(found.statistic, Winner::Fixed(task.clone(), found));
             }
         }
-        let (mut white, mut prefix) = (Vec::new(), Vec::new());
         for task in &self.runs {
-            let grid = &self.grids[task.grid];
-            let variant = task.variant;
-            let Some(null) = Null::fit(&grid.index, grid.values(variant), &mut room) else {
+            let Some(Some(noise)) = self.whitened.get(&(task.grid, task.variant)) else {
                 continue;
             };
-            let centred: Vec<f64> = grid.values(variant).iter().map(|v| v - null.mean).collect();
-            whiten(&grid.index, &centred, null.phi, &mut white);
-            for value in &mut white {
-                *value = (*value / null.sigma).clamp(-12.0, 12.0);
-            }
-            prefix_sums(&white, &mut prefix);
-            if let Some(fit) = task.search(&white, null.phi, &prefix) {
-                let winner = Winner::Runs(task.class, task.grid, variant, fit);
+            if let Some(fit) = task.search(&noise.white, noise.null.phi, &noise.prefix) {
+                let winner = Winner::Runs(task.class, task.grid, task.variant, fit);
                 offer(fit.gain - task.charge, winner);
             }
         }

@@ -13,7 +13,7 @@ const REACH: usize = 3;
 /// part of a slow pattern (Hampel's identifier).
 const SLOW_SIGMAS: f64 = 5.0;
 /// No sample counts for more than this many, so that one outlier is never a pattern.
-const SHARP_SIGMAS: f64 = 12.0;
+pub(crate) const SHARP_SIGMAS: f64 = 12.0;
 
 /// A series on bins of one width. Only bins with samples are kept.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ pub(crate) struct Grid {
 }
 
 /// Which form of the values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Variant {
     /// For sawteeth, steps and waves.
     Slow,
@@ -166,6 +166,12 @@ pub(crate) fn grids(wall_us: &[i64], values: &[f64], gap_us: i64) -> Vec<Grid> {
         }
     }
     grids
+}
+
+/// The grid of that number among those of [`grids`].
+pub(crate) fn grid(wall_us: &[i64], values: &[f64], gap_us: i64, number: usize) -> Grid {
+    let wider = (0..number).fold(gap_us.max(1), |width, _| width.saturating_mul(WIDER));
+    Grid::new(wall_us, values, wider)
 }
 
 #[cfg(test)]

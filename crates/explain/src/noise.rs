@@ -12,8 +12,8 @@ const PHI_MAX: f64 = 1.0;
 const PHI_MIN: f64 = -0.5;
 /// Rounds of the regression; phi moves little after the second.
 const ROUNDS: usize = 4;
-/// Innovations that are resampled together.
-const BLOCK: usize = 12;
+/// Innovations that are resampled together, at least.
+const BLOCK_MIN: usize = 12;
 
 /// A regression in red noise.
 #[derive(Debug, Clone, PartialEq)]
@@ -205,13 +205,21 @@ pub(crate) fn resample(innovations: &[f64], random: &mut Xoshiro256PlusPlus, out
     if n == 0 {
         return;
     }
+    // Blocks grow with the cube root of the length (Hall, Horowitz, Jing 1995).
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a root of a length"
+    )]
+    let block = ((n as f64).cbrt() as usize).max(BLOCK_MIN);
     while out.len() < n {
         #[expect(
             clippy::cast_possible_truncation,
             reason = "a multiply-shift stays below n (Lemire 2019)"
         )]
         let from = ((u128::from(random.next_u64()) * n as u128) >> 64) as usize;
-        let len = BLOCK.min(n - out.len());
+        let len = block.min(n - out.len());
         let first = len.min(n - from);
         out.extend_from_slice(&innovations[from..from + first]);
         out.extend_from_slice(&innovations[..len - first]);

@@ -151,6 +151,40 @@ impl Null {
     }
 }
 
+/// The bit of a place that follows a gap.
+const FRESH: u32 = 1 << 31;
+
+/// Phases of bins by a period, as fractions of 2^64, so that a multiplication that overflows is a
+/// whole turn.
+#[derive(Debug, Clone, Copy)]
+struct Phase {
+    step: u64,
+    bins: usize,
+}
+
+impl Phase {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a period is 2 at least, and has few bins"
+    )]
+    fn new(period: f64) -> Self {
+        const TURN: f64 = 18_446_744_073_709_551_616.0;
+        Self {
+            step: (TURN / period) as u64,
+            bins: (period.round() as usize).max(3),
+        }
+    }
+
+    /// The bin of the fold for the middle of a bin of the grid.
+    fn bin(self, at: u64) -> usize {
+        let turn = at.wrapping_mul(self.step).wrapping_add(self.step / 2);
+        #[expect(clippy::cast_possible_truncation, reason = "below the number of bins")]
+        let bin = (((turn >> 32) * self.bins as u64) >> 32) as usize;
+        bin
+    }
+}
+
 /// Room that searches use again.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
@@ -243,29 +277,46 @@ impl Task {
         }
     }
 
-    /// As [`Self::search`], of innovations that are white already.
+    /// Where in the fold by its one period each filled bin lies, the highest bit set for those
+    /// after a gap.
+    pub fn places(&self, index: &[i64]) -> Vec<u32> {
+        let phase = Phase::new(self.period_bins.1);
+        let first = index.first().copied().unwrap_or(0);
+        let mut last = i64::MIN;
+        index
+            .iter()
+            .map(|&bin| {
+                #[expect(clippy::cast_sign_loss, reason = "indices ascend")]
+                let place = phase.bin((bin - first) as u64);
+                let fresh = bin != last.wrapping_add(1);
+                last = bin;
+                u32::try_from(place).unwrap_or(0) | if fresh { FRESH } else { 0 }
+            })
+            .collect()
+    }
+
+    /// As [`Self::search`], of innovations that are white already, by [`Self::places`].
     pub fn search_white(
         &self,
-        index: &[i64],
+        places: &[u32],
         white: &[f64],
         phi: f64,
         scratch: &mut Scratch,
     ) -> Option<Candidate> {
-        scratch.pairs.clear();
-        scratch.fresh.clear();
-        let mut last = i64::MIN;
-        for (&bin, &value) in index.iter().zip(white) {
-            #[expect(clippy::cast_sign_loss, reason = "indices ascend")]
-            let at = (bin - index[0]) as u64;
-            if bin == last.wrapping_add(1) {
-                scratch.pairs.push((at, value));
-            } else {
-                scratch.fresh.push((at, value));
-            }
-            last = bin;
-        }
         let period = self.period_bins.1;
-        self.fold(period, phi, scratch);
+        let fold = &mut scratch.fold;
+        fold.clear(Phase::new(period).bins, phi);
+        let mut fresh = 0usize;
+        for (&place, &value) in places.iter().zip(white) {
+            if place & FRESH == 0 {
+                fold.pairs[place as usize] += value;
+            } else {
+                fold.fresh[(place ^ FRESH) as usize] += value;
+                fresh += 1;
+            }
+        }
+        fold.pair_count = as_f64_usize(places.len() - fresh);
+        fold.fresh_count = as_f64_usize(fresh);
         self.look(&mut scratch.fold)
             .into_iter()
             .flatten()
@@ -273,31 +324,18 @@ impl Task {
             .max_by(|a, b| a.statistic.total_cmp(&b.statistic))
     }
 
-    /// Adds up the innovations by their phase. Phases are fractions of 2^32, so that a
-    /// multiplication that overflows is a turn.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "whole turns are meant to be lost, and a phase is below the number of bins"
-    )]
+    /// Adds up the innovations by their phase.
     fn fold(&self, period: f64, phi: f64, scratch: &mut Scratch) {
-        const TURN: f64 = 18_446_744_073_709_551_616.0;
-        let bins = (period.round() as usize).max(3);
+        let phase = Phase::new(period);
         let fold = &mut scratch.fold;
-        fold.clear(bins, phi);
-        let step = (TURN / period) as u64;
-        let half = step / 2;
-        let bin = |at: u64| {
-            let turn = at.wrapping_mul(step).wrapping_add(half);
-            (((turn >> 32) * bins as u64) >> 32) as usize
-        };
-        let sums = fold.pairs.as_mut_slice();
-        for &(at, value) in &scratch.pairs {
-            sums[bin(at)] += value;
-        }
-        let sums = fold.fresh.as_mut_slice();
-        for &(at, value) in &scratch.fresh {
-            sums[bin(at)] += value;
+        fold.clear(phase.bins, phi);
+        for (sums, values) in [
+            (&mut fold.pairs, &scratch.pairs),
+            (&mut fold.fresh, &scratch.fresh),
+        ] {
+            for &(at, value) in values {
+                sums[phase.bin(at)] += value;
+            }
         }
         fold.pair_count = as_f64_usize(scratch.pairs.len());
         fold.fresh_count = as_f64_usize(scratch.fresh.len());

@@ -201,11 +201,15 @@ impl Fold {
         }
         let turn = std::f64::consts::TAU / as_f64(bins);
         let (mut cos, mut sin) = (0.0, 0.0);
+        // Turned on bin by bin: sines and cosines are slow.
+        let (sin_turn, cos_turn) = turn.sin_cos();
+        let (mut s_late, mut c_late) = (-0.5 * turn).sin_cos();
         for j in 0..bins {
-            let (s, c) = (turn * (as_f64(j) + 0.5)).sin_cos();
-            let (s_late, c_late) = (turn * (as_f64(j) - 0.5)).sin_cos();
+            let s = s_late * cos_turn + c_late * sin_turn;
+            let c = c_late * cos_turn - s_late * sin_turn;
             cos += self.all[j] * c - self.phi * self.pairs[j] * c_late;
             sin += self.all[j] * s - self.phi * self.pairs[j] * s_late;
+            (s_late, c_late) = (s, c);
         }
         let weight = self.weight_of_fresh();
         let size = 1.0 + self.phi * self.phi - 2.0 * self.phi * turn.cos();
