@@ -1,16 +1,16 @@
 //! One series after the other, and all of them together.
 
 use crate::attribution::{Cause, weigh};
-use crate::compose::{causes, describe, is_event, members, moment, other};
+use crate::change::{ChangeOptions, ChangePoint, change_points};
+use crate::compose::{causes, describe, is_event, moment, other};
 use crate::find::{Findings, Found, Samples, find, is_wave};
 use crate::grid::grid;
 use crate::runs::{Class, classes};
-use crate::verdict::{Analysis, Kind, SeriesVerdict, Verdict};
-use crate::wall::{DAY_US, HOUR_US, Wall};
+use crate::verdict::{Analysis, Change, ChangeKind, Kind, SeriesVerdict, Verdict};
+use crate::wall::Wall;
 use crate::words::{Scene, separation};
-use crate::{JobRuns, Options};
+use crate::{JobRuns, Options, words};
 use facts::series::{Dating, Series};
-use jiff::Timestamp;
 
 /// Fewer samples tell nothing.
 const SAMPLES_MIN: usize = 16;
@@ -149,8 +149,29 @@ fn one(series: &Series, jobs: &[JobRuns], options: &Options) -> SeriesVerdict {
         gap_us,
         wall,
     };
-    let (classes, useless) = classes(jobs, &samples.times_us, &samples.wall, RUNS_MIN);
-    let findings = find(&samples, &classes, options.alpha, options.seed);
+    let (classes, _) = classes(jobs, &samples.times_us, &samples.wall, RUNS_MIN);
+    let mut findings = find(&samples, &classes, options.alpha, options.seed);
+    let mut changes = staying(&samples.times_us, &findings.rest);
+    if findings.patterns.is_empty() && !changes.is_empty() {
+        // Steps hide what recurs: once more without them.
+        let level = Samples {
+            values: without(&samples.times_us, &samples.values, &changes),
+            ..samples.clone()
+        };
+        let below = find(&level, &classes, options.alpha, options.seed);
+        if !below.patterns.is_empty() {
+            let left: Vec<f64> =
+                below
+                    .patterns
+                    .iter()
+                    .fold(samples.values.clone(), |left, found| {
+                        let own = found.pattern.values(&samples.wall_us);
+                        left.iter().zip(own).map(|(a, b)| a - b).collect()
+                    });
+            changes = staying(&samples.times_us, &left);
+            findings = below;
+        }
+    }
     let scene = Scene {
         name: &series.name,
         unit: series.unit.as_deref(),
@@ -158,10 +179,180 @@ fn one(series: &Series, jobs: &[JobRuns], options: &Options) -> SeriesVerdict {
         zone: &zone_name(options),
         gap_s: seconds(gap_us),
         jobs,
-        useless: useless.len(),
     };
     result.verdict = judge(&samples, &findings, &classes, jobs, &scene, options);
+    tell_changes(
+        &mut result.verdict,
+        &changes,
+        &samples,
+        &findings,
+        jobs,
+        &scene,
+    );
     result
+}
+
+fn staying(times_us: &[i64], values: &[f64]) -> Vec<ChangePoint> {
+    change_points(times_us, values, &ChangeOptions::default())
+}
+
+/// The values without their changes: each stretch's own line is taken off.
+fn without(times_us: &[i64], values: &[f64], changes: &[ChangePoint]) -> Vec<f64> {
+    let mut next = 0;
+    values
+        .iter()
+        .enumerate()
+        .map(|(i, value)| {
+            while next < changes.len() && changes[next].index <= i {
+                next += 1;
+            }
+            let (level, slope, at) = match next.checked_sub(1).map(|last| &changes[last]) {
+                Some(last) => (last.level_after, last.slope_after_per_day, last.index),
+                None => (
+                    changes[0].level_before,
+                    changes[0].slope_before_per_day,
+                    changes[0].index,
+                ),
+            };
+            let days = seconds(times_us[i] - times_us[at]) / 86_400.0;
+            value - level - slope * days
+        })
+        .collect()
+}
+
+/// Puts what stays, and what began or ended, into a verdict.
+fn tell_changes(
+    verdict: &mut Verdict,
+    changes: &[ChangePoint],
+    samples: &Samples,
+    findings: &Findings,
+    jobs: &[JobRuns],
+    scene: &Scene,
+) {
+    let rescheduled = rescheduled(jobs);
+    let times = &samples.times_us;
+    for change in changes {
+        verdict.changes.push(Change {
+            from: moment(times[change.index.saturating_sub(1)]),
+            to: moment(times[change.index]),
+            what: change.kind,
+            level_before: change.level_before,
+            level_after: change.level_after,
+            slope_before_per_day: change.slope_before_per_day,
+            slope_after_per_day: change.slope_after_per_day,
+            provisional: change.provisional,
+            beside: beside(
+                times[change.index.saturating_sub(1)],
+                times[change.index],
+                2 * samples.gap_us,
+                &rescheduled,
+            ),
+        });
+    }
+    let main = findings
+        .patterns
+        .iter()
+        .find(|found| Some(found.pattern.clock.period_us() / 1e6) == verdict.period_s);
+    if let Some(found) = main {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "periods are below 2^53 microseconds"
+        )]
+        let period_us = found.pattern.clock.period_us() as i64;
+        let ends = [
+            (
+                found.on.start > 0,
+                found.pattern.on_us.0,
+                ChangeKind::PatternBegins,
+            ),
+            (
+                found.on.end < found.beginnings.len(),
+                found.pattern.on_us.1,
+                ChangeKind::PatternEnds,
+            ),
+        ];
+        for (is_end, wall_us, what) in ends {
+            if !is_end {
+                continue;
+            }
+            let at = samples.wall.moment(wall_us);
+            let (from, to) = (at - period_us / 2, at + period_us / 2);
+            verdict.changes.push(Change {
+                from: moment(from),
+                to: moment(to),
+                what,
+                level_before: 0.0,
+                level_after: 0.0,
+                slope_before_per_day: 0.0,
+                slope_after_per_day: 0.0,
+                provisional: false,
+                beside: beside(from, to, period_us, &rescheduled),
+            });
+        }
+    }
+    verdict.changes.sort_by_key(|change| change.from);
+    let is_level = |change: &&Change| matches!(change.what, ChangeKind::Level | ChangeKind::Slope);
+    let told: Vec<Change> = verdict.changes.iter().filter(is_level).cloned().collect();
+    if verdict.kind == Kind::None && !told.is_empty() {
+        verdict.kind = Kind::Change;
+        verdict.sentence = scene.changed(&told);
+    } else {
+        verdict.sentence.push_str(&Scene::bounds(&verdict.changes));
+    }
+}
+
+/// When jobs began to run much more often, or much less, and in which words.
+fn rescheduled(jobs: &[JobRuns]) -> Vec<(i64, String)> {
+    /// Distances between runs that are compared on either side.
+    const SIDE: usize = 3;
+    let mut found = Vec::new();
+    for job in jobs {
+        let starts: Vec<i64> = job
+            .runs
+            .iter()
+            .map(|run| run.earliest.as_microsecond())
+            .collect();
+        let gaps: Vec<i64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let middle = |part: &[i64]| {
+            let mut part = part.to_vec();
+            part.sort_unstable();
+            seconds(part[part.len() / 2])
+        };
+        let mut i = SIDE;
+        while i + SIDE <= gaps.len() {
+            let (before, after) = (middle(&gaps[i - SIDE..i]), middle(&gaps[i..i + SIDE]));
+            let ratio = after / before.max(1.0);
+            if !(0.55..=1.8).contains(&ratio) {
+                found.push((
+                    starts[i],
+                    format!(
+                        "{} runs {} instead of {}",
+                        job.name,
+                        words::every(None, after),
+                        words::every(None, before)
+                    ),
+                ));
+                i += SIDE;
+            }
+            i += 1;
+        }
+        // Single runs of jobs that hardly ever run: deploys, upgrades.
+        if starts.len() < RUNS_MIN {
+            found.extend(starts.iter().map(|&at| (at, format!("{} ran", job.name))));
+        }
+    }
+    found
+}
+
+/// What happened between two moments, or within `reach_us` of them.
+fn beside(from_us: i64, to_us: i64, reach_us: i64, happened: &[(i64, String)]) -> Option<String> {
+    let near = |at: i64| at >= from_us - reach_us && at <= to_us + reach_us;
+    let middle = from_us + (to_us - from_us) / 2;
+    happened
+        .iter()
+        .filter(|(at, _)| near(*at))
+        .min_by_key(|(at, _)| (at - middle).abs())
+        .map(|(_, what)| what.clone())
 }
 
 /// Times that ascend and values that are numbers, whatever was handed in.
@@ -278,11 +469,11 @@ fn judge(
     verdict.sentence = scene.recurring(&verdict, explained);
     for also in &verdict.also {
         if is_event(also.shape) {
-            verdict.sentence.push_str(&format!(" {}", also.sentence));
+            verdict.sentence.push(' ');
+            verdict.sentence.push_str(&also.sentence);
         }
     }
     verdict.would_change = scene.would_change(&verdict, explained);
-    let _ = (members, HOUR_US, DAY_US, Timestamp::UNIX_EPOCH);
     verdict
 }
 
@@ -298,7 +489,10 @@ fn span_in_periods(samples: &Samples, found: &Found) -> usize {
     periods
 }
 
-#[expect(clippy::cast_precision_loss, reason = "spans are below 2^53 microseconds")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "spans are below 2^53 microseconds"
+)]
 fn seconds(us: i64) -> f64 {
     us as f64 / 1e6
 }

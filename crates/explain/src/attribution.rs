@@ -83,7 +83,10 @@ pub(crate) fn weigh(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<Weighe
         } else {
             regress(&grid.index, values, &[&shape, &on])
         };
-        #[expect(clippy::cast_precision_loss, reason = "widths are below 2^53 microseconds")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "widths are below 2^53 microseconds"
+        )]
         let phases = (period_us / grid.width_us as f64).max(1.0);
         // A wave of h harmonics has 2h coefficients, the other forms one.
         let coefficients = match pattern.form {
@@ -126,7 +129,10 @@ fn looked_at(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<(usize, RunsF
     prefix_sums(&white, &mut prefix);
     // A job with this period fits by chance the more easily the more there are of them.
     let period_us = pattern.clock.period_us();
-    #[expect(clippy::cast_precision_loss, reason = "periods are below 2^53 microseconds")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "periods are below 2^53 microseconds"
+    )]
     let rivals = |class: &Class| (class.period_us as f64 / period_us - 1.0).abs() < 0.2;
     let alike = as_f64(classes.iter().filter(|class| rivals(class)).count().max(1)).ln();
     let others = as_f64(classes.len().max(1)).ln();
@@ -147,10 +153,18 @@ fn looked_at(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<(usize, RunsF
 
 /// The form that a class's runs give the values of a grid.
 fn form_of_runs(class: &Class, fit: &RunsFit, grid: &Grid) -> Vec<f64> {
-    let starts: Vec<i64> = class.starts_us.iter().map(|&start| fit.at.of(start)).collect();
+    let starts: Vec<i64> = class
+        .starts_us
+        .iter()
+        .map(|&start| fit.at.of(start))
+        .collect();
     // A bin belongs to a run that starts within it.
     let wall_us: Vec<i64> = match fit.form {
-        Form::Box { .. } => grid.index.iter().map(|bin| grid.start_us + (bin + 1) * grid.width_us - 1).collect(),
+        Form::Box { .. } => grid
+            .index
+            .iter()
+            .map(|bin| grid.start_us + (bin + 1) * grid.width_us - 1)
+            .collect(),
         _ => grid.wall_us.clone(),
     };
     ages(&starts, class.period_us, &wall_us)

@@ -51,9 +51,12 @@ pub(crate) fn probability(
     }
     let places: Vec<Vec<u32>> = tasks
         .iter()
-        .map(|task| match task.is_exact() {
-            true => Vec::new(),
-            false => task.places(&rest[task.grid].index[task.window.clone()]),
+        .map(|task| {
+            if task.is_exact() {
+                Vec::new()
+            } else {
+                task.places(&rest[task.grid].index[task.window.clone()])
+            }
         })
         .collect();
     let noise = Noise {
@@ -98,12 +101,16 @@ pub(crate) struct Chance {
 /// The tail of the Gumbel distribution with the maxima's mean and standard deviation.
 fn tail(best: &[f64], statistic: f64) -> f64 {
     const EULER: f64 = 0.577_215_664_901_532_9;
-    let best: Vec<f64> = best.iter().copied().filter(|value| *value > f64::MIN).collect();
+    let best: Vec<f64> = best
+        .iter()
+        .copied()
+        .filter(|value| *value > f64::MIN)
+        .collect();
     let mean = best.iter().sum::<f64>() / count_f64(best.len());
     let squares: f64 = best.iter().map(|value| (value - mean).powi(2)).sum();
     // Nats of a likelihood ratio fall off no slower than exp(-x) where the model holds.
-    let scale = ((squares / count_f64(best.len())).sqrt() * 6.0_f64.sqrt() / std::f64::consts::PI)
-        .max(1.0);
+    let scale =
+        ((squares / count_f64(best.len())).sqrt() * 6.0_f64.sqrt() / std::f64::consts::PI).max(1.0);
     let place = mean - EULER * scale;
     -(-(-(statistic - place) / scale).exp()).exp_m1()
 }

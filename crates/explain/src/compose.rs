@@ -260,7 +260,11 @@ pub(crate) fn causes(
 
 /// Names of a class's jobs.
 pub(crate) fn members(class: &Class, jobs: &[JobRuns]) -> Vec<String> {
-    class.members.iter().map(|&member| jobs[member].name.clone()).collect()
+    class
+        .members
+        .iter()
+        .map(|&member| jobs[member].name.clone())
+        .collect()
 }
 
 /// How many events have a run between the same samples, how many have none, and how many runs
@@ -287,9 +291,7 @@ fn matches(
     };
     let among = runs
         .iter()
-        .filter(|run| {
-            run.earliest.as_microsecond() >= first && run.latest.as_microsecond() <= last
-        })
+        .filter(|run| run.earliest.as_microsecond() >= first && run.latest.as_microsecond() <= last)
         .count();
     (
         matched,
@@ -330,7 +332,10 @@ pub(crate) fn is_event(shape: Shape) -> bool {
     shape != Shape::Wave
 }
 
-#[expect(clippy::cast_precision_loss, reason = "spans are below 2^53 microseconds")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "spans are below 2^53 microseconds"
+)]
 fn as_f64(value: i64) -> f64 {
     value as f64
 }

@@ -26,7 +26,9 @@ pub(crate) struct Grid {
     pub index: Vec<i64>,
     /// Mean wall time of the samples in each.
     pub wall_us: Vec<i64>,
-    /// Mean value of each, for slow patterns: outliers are replaced by their neighbours' median.
+    /// Mean value of each.
+    pub means: Vec<f64>,
+    /// The same for slow patterns: outliers are replaced by their neighbours' median.
     pub slow: Vec<f64>,
     /// The same for short patterns: outliers are limited.
     pub sharp: Vec<f64>,
@@ -98,6 +100,7 @@ impl Grid {
             start_us,
             index,
             wall_us: times,
+            means,
             slow,
             sharp,
         }

@@ -7,6 +7,7 @@
 mod analyse;
 mod attribution;
 mod bootstrap;
+mod change;
 mod compose;
 mod find;
 mod grid;

@@ -6,6 +6,7 @@ use crate::noise::{Fit, regress, step};
 use crate::runs::ages;
 use crate::search::{CALENDARS_US, Candidate, Null, Scratch, Task};
 use crate::shape::Form;
+use crate::statistics::median;
 use crate::wall::{DAY_US, MONDAY_US};
 
 /// Twice the logarithm of the likelihood that a 95 % interval may lose (chi-squared, 1 degree).
@@ -96,7 +97,10 @@ impl Clock {
                 origin_us,
             } => {
                 let first = ((as_f64(from_us) - origin_us) / period_us).ceil();
-                let count = (as_f64(until_us - from_us) / period_us).floor().clamp(0.0, 1e7) + 2.0;
+                let count = (as_f64(until_us - from_us) / period_us)
+                    .floor()
+                    .clamp(0.0, 1e7)
+                    + 2.0;
                 let mut number = 0.0;
                 std::iter::from_fn(|| {
                     let at = origin_us + (first + number) * period_us;
@@ -236,7 +240,10 @@ pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
         .filter(|&i| (pattern.on_us.0..=pattern.on_us.1).contains(&grid.wall_us[i]))
         .collect();
     let index: Vec<i64> = on.iter().map(|&i| grid.index[i]).collect();
-    let values: Vec<f64> = on.iter().map(|&i| grid.values(pattern.variant)[i]).collect();
+    let values: Vec<f64> = on
+        .iter()
+        .map(|&i| grid.values(pattern.variant)[i])
+        .collect();
     let wall_us: Vec<i64> = on.iter().map(|&i| grid.wall_us[i]).collect();
     let phases = pattern.clock.phases(&wall_us);
     let alone = regress(&index, &values, &[])?;
@@ -255,8 +262,8 @@ pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
                 break;
             };
             // Schwarz's criterion: half the logarithm of the count for each coefficient.
-            let worth = fit.log_likelihood
-                - as_f64_usize(harmonic) * as_f64_usize(values.len()).ln();
+            let worth =
+                fit.log_likelihood - as_f64_usize(harmonic) * as_f64_usize(values.len()).ln();
             if best.as_ref().is_none_or(|(least, _)| worth > *least) {
                 best = Some((worth, fit));
             }
@@ -265,12 +272,44 @@ pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
         let count = pattern.fit.coefficients.len() - 1;
         pattern.coefficients = pattern.fit.coefficients[..count].to_vec();
     } else {
-        let column: Vec<f64> = phases.iter().map(|&p| pattern.form.at(p.min(1.0))).collect();
+        let column: Vec<f64> = phases
+            .iter()
+            .map(|&p| pattern.form.at(p.min(1.0)))
+            .collect();
         pattern.fit = regress(&index, &values, &[&column])?;
-        pattern.coefficients = vec![pattern.fit.coefficients[0]];
+        let raw: Vec<f64> = on.iter().map(|&i| grid.means[i]).collect();
+        let size = match pattern.form {
+            Form::Box { duty } => box_size(&raw, &phases, duty),
+            _ => None,
+        };
+        // Peaks were limited for the search; their true size is that of the samples.
+        pattern.coefficients = vec![size.unwrap_or(pattern.fit.coefficients[0])];
     }
     pattern.gain = pattern.fit.log_likelihood - alone.log_likelihood;
     Some(())
+}
+
+/// How far a box stands out: the median, over its occurrences, of its mean less the mean of as many
+/// bins before it.
+fn box_size(values: &[f64], phases: &[f64], duty: f64) -> Option<f64> {
+    let mut sizes = Vec::new();
+    let mut i = 0;
+    while i < values.len() {
+        if phases[i] >= duty {
+            i += 1;
+            continue;
+        }
+        let end = (i..values.len())
+            .find(|&k| phases[k] >= duty)
+            .unwrap_or(values.len());
+        let before = i.saturating_sub((end - i).max(2));
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / as_f64_usize(part.len());
+        if before < i {
+            sizes.push(mean(&values[i..end]) - mean(&values[before..i]));
+        }
+        i = end;
+    }
+    (!sizes.is_empty()).then(|| median(sizes))
 }
 
 /// The period that fits best over the whole grid, near the one that fitted a part of it; a
@@ -404,11 +443,19 @@ fn place(
     let bins = gains.len();
     let bin_us = period_us / as_f64_usize(bins);
     let likely = |steps: usize, up: bool| {
-        let at = if up { bin + steps } else { bin + bins - steps % bins } % bins;
+        let at = if up {
+            bin + steps
+        } else {
+            bin + bins - steps % bins
+        } % bins;
         gains[at] >= gain - INTERVAL_LOSS
     };
-    let before = (1..bins / 2).take_while(|&steps| likely(steps, false)).count();
-    let after = (1..bins / 2).take_while(|&steps| likely(steps, true)).count();
+    let before = (1..bins / 2)
+        .take_while(|&steps| likely(steps, false))
+        .count();
+    let after = (1..bins / 2)
+        .take_while(|&steps| likely(steps, true))
+        .count();
     let origin_us = nearest(base_us + as_f64_usize(bin) * bin_us, origin_us, period_us);
     // Between the last sample before and the first sample after, by the phases of the samples.
     let (low, high) = sample_phases(
@@ -457,8 +504,11 @@ pub(crate) fn evidence(pattern: &Pattern, grid: &Grid) -> Vec<(i64, f64)> {
     if beginnings.is_empty() {
         return Vec::new();
     }
+    // As large as it is in the values that are looked at, whose peaks are limited.
+    let fitted = pattern.fit.coefficients.len() - 1;
     let all = Pattern {
         on_us: (i64::MIN, i64::MAX),
+        coefficients: pattern.fit.coefficients[..fitted].to_vec(),
         ..pattern.clone()
     };
     let form = all.values(&grid.wall_us);
@@ -474,7 +524,9 @@ pub(crate) fn evidence(pattern: &Pattern, grid: &Grid) -> Vec<(i64, f64)> {
         let near = match next {
             0 => 0,
             _ if next == beginnings.len() => next - 1,
-            _ if beginnings[next] - grid.wall_us[i] < grid.wall_us[i] - beginnings[next - 1] => next,
+            _ if beginnings[next] - grid.wall_us[i] < grid.wall_us[i] - beginnings[next - 1] => {
+                next
+            }
             _ => next - 1,
         };
         let sum = &mut gains[near].1;
@@ -513,11 +565,18 @@ pub(crate) fn stretch(gains: &[(i64, f64)]) -> std::ops::Range<usize> {
 
 /// Start of the local week or day that a wall time lies in.
 pub(crate) fn start_of(period_us: i64, wall_us: i64) -> i64 {
-    let anchor = if period_us % (7 * DAY_US) == 0 { MONDAY_US } else { 0 };
+    let anchor = if period_us % (7 * DAY_US) == 0 {
+        MONDAY_US
+    } else {
+        0
+    };
     wall_us - (wall_us - anchor).rem_euclid(period_us)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "moments are below 2^53 microseconds")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "moments are below 2^53 microseconds"
+)]
 fn as_f64(value: i64) -> f64 {
     value as f64
 }

@@ -79,7 +79,10 @@ pub(crate) fn classes(
 }
 
 fn typical_distance(starts: &[(i64, i64)]) -> i64 {
-    let mut distances: Vec<i64> = starts.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    let mut distances: Vec<i64> = starts
+        .windows(2)
+        .map(|pair| pair[1].0 - pair[0].0)
+        .collect();
     if distances.is_empty() {
         return 0;
     }
@@ -157,12 +160,16 @@ impl RunsTask {
             .iter()
             .rposition(|grid| as_f64(class.period_us) / as_f64(grid.width_us) >= PERIOD_BINS)
             .unwrap_or(0);
-        vec![(wide, Variant::Slow), (wide, Variant::Sharp), (0, Variant::Sharp)]
-            .into_iter()
-            .enumerate()
-            .filter(|&(number, (grid, _))| number < 2 || grid != wide)
-            .map(|(_, task)| task)
-            .collect()
+        vec![
+            (wide, Variant::Slow),
+            (wide, Variant::Sharp),
+            (0, Variant::Sharp),
+        ]
+        .into_iter()
+        .enumerate()
+        .filter(|&(number, (grid, _))| number < 2 || grid != wide)
+        .map(|(_, task)| task)
+        .collect()
     }
 
     /// Prepares a class for a grid, in noise of correlation `phi`: the forms that suit a variant,
@@ -339,7 +346,10 @@ fn boxes(
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "spans are below 2^53 microseconds")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "spans are below 2^53 microseconds"
+)]
 fn as_f64(value: i64) -> f64 {
     value as f64
 }

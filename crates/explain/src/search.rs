@@ -91,13 +91,21 @@ pub(crate) fn tasks(grids: &[Grid], cycles: Range<f64>) -> Vec<Task> {
                 }
             }
         }
-        let most = if widest { WINDOW_WIDEST_BINS } else { WINDOW_BINS };
+        let most = if widest {
+            WINDOW_WIDEST_BINS
+        } else {
+            WINDOW_BINS
+        };
         let window = grid.len().saturating_sub(most)..grid.len();
         let span = match window.clone().next() {
             Some(first) => as_f64(grid.index[grid.len() - 1] - grid.index[first] + 1),
             None => continue,
         };
-        let shortest = if number == 0 { PERIOD_FINEST_BINS } else { PERIOD_BINS.0 };
+        let shortest = if number == 0 {
+            PERIOD_FINEST_BINS
+        } else {
+            PERIOD_BINS.0
+        };
         let longest = if widest { f64::INFINITY } else { PERIOD_BINS.1 };
         let periods = (
             shortest.max(span / cycles.end),
@@ -145,7 +153,10 @@ impl Null {
         let robust = robust_scale(&scratch[1..]);
         // The rest of a pattern must not look like heavy tails, nor a few giants like noise.
         let limit = 6.0 * robust;
-        let squares: f64 = scratch[1..].iter().map(|e| e.clamp(-limit, limit).powi(2)).sum();
+        let squares: f64 = scratch[1..]
+            .iter()
+            .map(|e| e.clamp(-limit, limit).powi(2))
+            .sum();
         let sigma = (squares / as_f64_usize(values.len() - 1)).sqrt();
         (sigma > 0.0 && sigma.is_finite()).then_some(Self { phi, mean, sigma })
     }
@@ -179,9 +190,7 @@ impl Phase {
     /// The bin of the fold for the middle of a bin of the grid.
     fn bin(self, at: u64) -> usize {
         let turn = at.wrapping_mul(self.step).wrapping_add(self.step / 2);
-        #[expect(clippy::cast_possible_truncation, reason = "below the number of bins")]
-        let bin = (((turn >> 32) * self.bins as u64) >> 32) as usize;
-        bin
+        (((turn >> 32) * self.bins as u64) >> 32) as usize
     }
 }
 
@@ -215,7 +224,7 @@ impl Task {
         let span = as_f64(index.last()? - index[0] + 1);
         let mut period = longest;
         loop {
-            self.fold(period, null.phi, scratch);
+            Self::fold(period, null.phi, scratch);
             for (best, kept) in self.look(&mut scratch.fold).into_iter().zip(&mut nominated) {
                 if let Some(best) = best
                     && kept.is_none_or(|kept| best.gain > kept.0.gain)
@@ -252,7 +261,7 @@ impl Task {
         scratch: &mut Scratch,
     ) -> Vec<f64> {
         self.whiten(index, values, null, scratch);
-        self.fold(self.period_bins.1, null.phi, scratch);
+        Self::fold(self.period_bins.1, null.phi, scratch);
         scratch.fold.profile(form)
     }
 
@@ -325,7 +334,7 @@ impl Task {
     }
 
     /// Adds up the innovations by their phase.
-    fn fold(&self, period: f64, phi: f64, scratch: &mut Scratch) {
+    fn fold(period: f64, phi: f64, scratch: &mut Scratch) {
         let phase = Phase::new(period);
         let fold = &mut scratch.fold;
         fold.clear(phase.bins, phi);
@@ -390,7 +399,8 @@ impl Task {
         let mut gain = best.gain;
         if self.is_exact() {
             let [one, two] = &mut scratch.regressors;
-            let turns = |at: i64| ((as_f64(at - index[0]) + 0.5 - phase_bins) / period).rem_euclid(1.0);
+            let turns =
+                |at: i64| ((as_f64(at - index[0]) + 0.5 - phase_bins) / period).rem_euclid(1.0);
             one.clear();
             one.extend(index.iter().map(|&at| best.form.at(turns(at))));
             let fit = if best.form == Form::Wave {

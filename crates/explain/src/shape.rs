@@ -305,7 +305,9 @@ mod tests {
     fn each_form_is_found_where_it_is() {
         for phi in [0.0, 0.4, 0.9] {
             for at in [0, 1, 5, 23] {
-                let saw = folded(24, phi, Form::Sawtooth, at).sawtooth().expect("bins");
+                let saw = folded(24, phi, Form::Sawtooth, at)
+                    .sawtooth()
+                    .expect("bins");
                 assert_eq!(saw.bin, at, "phi {phi}");
                 let duty = 6.0 / 24.0;
                 let mut fold = folded(24, phi, Form::Box { duty }, at);
@@ -329,8 +331,15 @@ mod tests {
     #[test]
     fn gain_is_half_the_squares_that_are_explained() {
         let mut fold = folded(24, 0.0, Form::Sawtooth, 3);
-        let squares: f64 = 20.0 * (0..24).map(|j| Form::Sawtooth.at((j as f64 + 0.5) / 24.0).powi(2)).sum::<f64>();
+        let squares: f64 = 20.0
+            * (0..24)
+                .map(|j| Form::Sawtooth.at((j as f64 + 0.5) / 24.0).powi(2))
+                .sum::<f64>();
         let best = fold.sawtooth().expect("bins");
-        assert!((best.gain / (0.5 * squares) - 1.0).abs() < 0.02, "{} {squares}", best.gain);
+        assert!(
+            (best.gain / (0.5 * squares) - 1.0).abs() < 0.02,
+            "{} {squares}",
+            best.gain
+        );
     }
 }

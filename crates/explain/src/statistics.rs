@@ -46,7 +46,9 @@ mod tests {
 
     #[test]
     fn scale_of_the_bulk() {
-        let normal: Vec<f64> = (1..1000).map(|i| (f64::from(i) / 1000.0 - 0.5) * 2.0).collect();
+        let normal: Vec<f64> = (1..1000)
+            .map(|i| (f64::from(i) / 1000.0 - 0.5) * 2.0)
+            .collect();
         assert!((robust_scale(&normal) - 0.74).abs() < 0.01);
         assert!(robust_scale(&[5.0; 100]).abs() < f64::EPSILON);
         let mut mostly = vec![0.0; 1000];

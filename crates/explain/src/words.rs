@@ -7,6 +7,7 @@ use crate::wall::{DAY_US, HOUR_US, MONDAY_US};
 use facts::series::Better;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use std::fmt::Write as _;
 
 const WEEKDAYS: [&str; 7] = [
     "Monday",
@@ -35,7 +36,11 @@ pub(crate) fn place(cycle: Cycle, wall_us: i64) -> String {
         Cycle::Month | Cycle::Runs | Cycle::Fixed => Timestamp::from_microsecond(wall_us)
             .map_or_else(
                 |_| "?".to_owned(),
-                |at| at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M").to_string(),
+                |at| {
+                    at.to_zoned(TimeZone::UTC)
+                        .strftime("%Y-%m-%d %H:%M")
+                        .to_string()
+                },
             ),
     }
 }
@@ -47,7 +52,7 @@ pub(crate) fn every(cycle: Option<Cycle>, period_s: f64) -> String {
         Some(Cycle::Day) => "every day".to_owned(),
         Some(Cycle::Week) => "every week".to_owned(),
         Some(Cycle::Month) => "every month".to_owned(),
-        Some(Cycle::Runs) => "at each run".to_owned(),
+        Some(Cycle::Runs) => "after each run".to_owned(),
         _ => format!("every {}", span(period_s)),
     }
 }
@@ -151,8 +156,6 @@ pub(crate) struct Scene<'a> {
     pub gap_s: f64,
     /// Whether any job was handed in.
     pub jobs: &'a [JobRuns],
-    /// Jobs without use here.
-    pub useless: usize,
 }
 
 impl Scene<'_> {
@@ -168,10 +171,10 @@ impl Scene<'_> {
         let mut text = self.what_recurs(verdict);
         if let (Some(seen), Some(cycles)) = (verdict.cycles_seen, verdict.cycles) {
             let of = periods(verdict.cycle);
-            text.push_str(&format!(" ({seen} of {cycles} {of})"));
+            let _ = write!(text, " ({seen} of {cycles} {of})");
         }
         if let Some(until) = verdict.until {
-            text.push_str(&format!(", until {}, and not after", day(until)));
+            let _ = write!(text, ", until {}, and not after", day(until));
         }
         text.push('.');
         let is_wave = verdict.shape.is_some_and(|shape| !is_event(shape));
@@ -182,12 +185,13 @@ impl Scene<'_> {
         } else if self.jobs.is_empty() {
             text.push_str(" No jobs were given to compare it with.");
         } else if let Some(first) = verdict.classes.first() {
-            text.push_str(&format!(
+            let _ = write!(
+                text,
                 " No known job explains it well; {} comes closest ({} of {} match).",
                 names(&first.jobs),
                 first.matched,
                 first.matched + first.missed
-            ));
+            );
         } else {
             text.push_str(" No known job on this host runs then.");
         }
@@ -212,9 +216,8 @@ impl Scene<'_> {
             Shape::Sawtooth => {
                 let rises = effect.size > 0.0;
                 let worsens = match self.better {
-                    Some(Better::Higher) => !rises,
                     Some(Better::Lower) => rises,
-                    None => !rises,
+                    Some(Better::Higher) | None => !rises,
                 };
                 let known = self.better.is_some();
                 let drift = match (rises, effect.relative_per_day) {
@@ -236,9 +239,9 @@ impl Scene<'_> {
                 let way = if effect.size > 0.0 { "higher" } else { "lower" };
                 format!("{name} is {size} {way}{lasting}, from {when} on, {every}")
             }
-            Shape::Wave => format!(
-                "{name} goes up and down smoothly {every}, by {size}, highest {when}"
-            ),
+            Shape::Wave => {
+                format!("{name} goes up and down smoothly {every}, by {size}, highest {when}")
+            }
         }
     }
 
@@ -251,7 +254,7 @@ impl Scene<'_> {
             _ => format!(" {}", self.zone),
         };
         if verdict.cycle == Some(Cycle::Runs) {
-            return "right after".to_owned();
+            return "right".to_owned();
         }
         if phase.from_text == phase.to_text {
             return format!("at {}{zone}", phase.from_text);
@@ -261,7 +264,10 @@ impl Scene<'_> {
         } else {
             ""
         };
-        format!("between {} and {}{zone}{last}", phase.from_text, phase.to_text)
+        format!(
+            "between {} and {}{zone}{last}",
+            phase.from_text, phase.to_text
+        )
     }
 
     fn blame(&self, verdict: &Verdict) -> String {
@@ -281,7 +287,7 @@ impl Scene<'_> {
         };
         text.push_str(&names(&first.jobs));
         if several {
-            text.push_str(&format!(", indistinguishable with {}", sampling(self.gap_s)));
+            let _ = write!(text, ", indistinguishable with {}", sampling(self.gap_s));
         }
         let rivals: Vec<String> = verdict.classes[1..]
             .iter()
@@ -289,7 +295,7 @@ impl Scene<'_> {
             .map(|class| names(&class.jobs))
             .collect();
         if !rivals.is_empty() {
-            text.push_str(&format!("; nearly as likely: {}", rivals.join("; ")));
+            let _ = write!(text, "; nearly as likely: {}", rivals.join("; "));
         }
         text.push_str(match (verdict.shape, first.role) {
             (Some(Shape::Sawtooth), Role::Heals) => {
@@ -303,7 +309,7 @@ impl Scene<'_> {
             (_, Role::Unknown) => "; whether they heal or hurt depends on which way is better.",
         });
         if let Some(separate) = &first.separate_by {
-            text.push_str(&format!(" To tell them apart: {separate}."));
+            let _ = write!(text, " To tell them apart: {separate}.");
         }
         text
     }
@@ -323,6 +329,29 @@ impl Scene<'_> {
         )
     }
 
+    /// What became of the schedule where a pattern begins or ends.
+    pub fn bounds(changes: &[Change]) -> String {
+        changes
+            .iter()
+            .filter(|change| {
+                matches!(
+                    change.what,
+                    ChangeKind::PatternBegins | ChangeKind::PatternEnds
+                )
+            })
+            .filter_map(|change| {
+                let beside = change.beside.as_ref()?;
+                let what = match change.what {
+                    ChangeKind::PatternBegins => "begins",
+                    _ => "ends",
+                };
+                Some(format!(
+                    " It {what} when {beside}, which is strong evidence."
+                ))
+            })
+            .collect()
+    }
+
     /// The sentence of changes that stay, without any pattern.
     pub fn changed(&self, changes: &[Change]) -> String {
         let Some(last) = changes.last() else {
@@ -337,7 +366,11 @@ impl Scene<'_> {
         } else {
             "down"
         };
-        let which = if changes.len() == 1 { "" } else { "the last time " };
+        let which = if changes.len() == 1 {
+            ""
+        } else {
+            "the last time "
+        };
         let what = match last.what {
             ChangeKind::Slope => format!(
                 "its slope from {} to {} a day",
@@ -398,8 +431,17 @@ impl Scene<'_> {
 }
 
 /// The experiment that tells the jobs of a class apart, or from what runs at the same time.
-pub(crate) fn separation(class: &JobClass, jobs: &[JobRuns], zone: &TimeZone, gap_s: f64) -> Option<String> {
-    let runs = |name: &String| jobs.iter().find(|job| job.name == *name).map(|job| &job.runs);
+pub(crate) fn separation(
+    class: &JobClass,
+    jobs: &[JobRuns],
+    zone: &TimeZone,
+    gap_s: f64,
+) -> Option<String> {
+    let runs = |name: &String| {
+        jobs.iter()
+            .find(|job| job.name == *name)
+            .map(|job| &job.runs)
+    };
     let first = runs(class.jobs.first()?)?.last()?;
     let local = first.earliest.to_zoned(zone.clone());
     let at = local.strftime("%A %H:%M");
@@ -426,9 +468,9 @@ pub(crate) fn separation(class: &JobClass, jobs: &[JobRuns], zone: &TimeZone, ga
         .collect();
     let apart = starts.iter().any(|start| *start != starts[0]);
     if gap_s >= 7_200.0 {
-        text.push_str(&format!(", or sample hourly around {at}"));
+        let _ = write!(text, ", or sample hourly around {at}");
     } else if apart {
-        text.push_str(&format!(", or sample more often around {at}"));
+        let _ = write!(text, ", or sample more often around {at}");
     }
     (class.jobs.len() > 1).then_some(text)
 }
@@ -454,7 +496,9 @@ fn day(at: Timestamp) -> String {
 }
 
 fn minute(at: Timestamp) -> String {
-    at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M UTC").to_string()
+    at.to_zoned(TimeZone::UTC)
+        .strftime("%Y-%m-%d %H:%M UTC")
+        .to_string()
 }
 
 #[cfg(test)]
@@ -480,8 +524,14 @@ mod tests {
     #[test]
     fn scripts_of_one_directory_stand_together() {
         let of = |list: &[&str]| names(&list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
-        assert_eq!(of(&["cron.weekly/fstrim", "cron.weekly/man-db"]), "cron.weekly (fstrim, man-db)");
-        assert_eq!(of(&["cron.weekly/fstrim", "fstrim.timer"]), "cron.weekly/fstrim, fstrim.timer");
+        assert_eq!(
+            of(&["cron.weekly/fstrim", "cron.weekly/man-db"]),
+            "cron.weekly (fstrim, man-db)"
+        );
+        assert_eq!(
+            of(&["cron.weekly/fstrim", "fstrim.timer"]),
+            "cron.weekly/fstrim, fstrim.timer"
+        );
     }
 
     #[test]
