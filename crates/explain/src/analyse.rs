@@ -18,6 +18,8 @@ const SAMPLES_MIN: usize = 16;
 const RUNS_MIN: usize = 3;
 /// Jobs are blamed from this probability on.
 const SCORE_MIN: f64 = 0.5;
+/// Of the series that are told to recur, at most this share does by chance.
+const FALSE_SHARE: f64 = 0.05;
 /// Distances of samples that are taken to be meant, in seconds.
 const USUAL_GAPS_S: [i64; 22] = [
     1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 14_400,
@@ -30,11 +32,11 @@ const USUAL_GAPS_S: [i64; 22] = [
 /// Series whose times are no moments, and those with fewer than 16 samples, are undecided.
 /// Everything depends on the arguments alone.
 pub fn explain(series: &[Series], jobs: &[JobRuns], options: &Options) -> Analysis {
-    let mut verdicts: Vec<SeriesVerdict> = series
+    let (mut verdicts, chances): (Vec<SeriesVerdict>, Vec<Option<f64>>) = series
         .iter()
         .map(|series| one(series, jobs, options))
-        .collect();
-    control_false_discoveries(&mut verdicts, options.alpha.max(0.01) * 5.0);
+        .unzip();
+    control_false_discoveries(&mut verdicts, &chances);
     verdicts.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
     Analysis {
         series: verdicts,
@@ -64,23 +66,21 @@ fn rank(one: &SeriesVerdict) -> f64 {
 }
 
 /// Benjamini and Hochberg (1995): of the patterns that are told, at most this share is chance.
-fn control_false_discoveries(verdicts: &mut [SeriesVerdict], share: f64) {
-    let mut order: Vec<usize> = (0..verdicts.len())
-        .filter(|&i| verdicts[i].verdict.p.is_some())
+fn control_false_discoveries(verdicts: &mut [SeriesVerdict], chances: &[Option<f64>]) {
+    let mut order: Vec<(usize, f64)> = chances
+        .iter()
+        .enumerate()
+        .filter_map(|(i, chance)| Some((i, (*chance)?)))
         .collect();
-    order.sort_by(|&a, &b| {
-        let p = |i: usize| verdicts[i].verdict.p.unwrap_or(1.0);
-        p(a).total_cmp(&p(b))
-    });
+    order.sort_by(|a, b| a.1.total_cmp(&b.1));
     let count = as_f64(order.len());
     let mut least: f64 = 1.0;
-    for (rank, &i) in order.iter().enumerate().rev() {
-        let p = verdicts[i].verdict.p.unwrap_or(1.0);
-        least = least.min(p * count / as_f64(rank + 1));
+    for (rank, &(i, chance)) in order.iter().enumerate().rev() {
+        least = least.min(chance * count / as_f64(rank + 1));
         let verdict = &mut verdicts[i].verdict;
         verdict.q = Some(least);
         let recurs = matches!(verdict.kind, Kind::Periodic | Kind::Unattributed);
-        if recurs && least > share {
+        if recurs && least > FALSE_SHARE {
             verdict.kind = Kind::Undecided;
             verdict.sentence = format!(
                 "Cannot tell: among so many series one as clear as this is likely by chance (q = {least:.2}). {}",
@@ -105,7 +105,8 @@ fn usual_gap(times_us: &[i64]) -> i64 {
         .unwrap_or(gap)
 }
 
-fn one(series: &Series, jobs: &[JobRuns], options: &Options) -> SeriesVerdict {
+/// A series' verdict, and how probable as clear a pattern is by chance.
+fn one(series: &Series, jobs: &[JobRuns], options: &Options) -> (SeriesVerdict, Option<f64>) {
     let mut result = SeriesVerdict {
         name: series.name.clone(),
         source: series.source.clone(),
@@ -132,14 +133,14 @@ fn one(series: &Series, jobs: &[JobRuns], options: &Options) -> SeriesVerdict {
         result.verdict.sentence = format!(
             "Cannot tell: the samples do not say when they were taken, {day}, so no schedule is confirmed or excluded.",
         );
-        return result;
+        return (result, None);
     }
     if times_us.len() < SAMPLES_MIN {
         result.verdict.sentence = format!(
             "Cannot tell: {} samples, {SAMPLES_MIN} needed at least.",
             times_us.len()
         );
-        return result;
+        return (result, None);
     }
     let wall = Wall::new(&options.zone, times_us[0], times_us[times_us.len() - 1]);
     let samples = Samples {
@@ -189,7 +190,12 @@ fn one(series: &Series, jobs: &[JobRuns], options: &Options) -> SeriesVerdict {
         jobs,
         &scene,
     );
-    result
+    let chance = findings
+        .patterns
+        .iter()
+        .find(|found| Some(found.pattern.clock.period_us() / 1e6) == result.verdict.period_s)
+        .map_or(findings.p_none, |found| found.tail);
+    (result, Some(chance))
 }
 
 fn staying(times_us: &[i64], values: &[f64]) -> Vec<ChangePoint> {

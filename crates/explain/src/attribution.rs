@@ -133,7 +133,10 @@ fn looked_at(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<(usize, RunsF
         clippy::cast_precision_loss,
         reason = "periods are below 2^53 microseconds"
     )]
-    let rivals = |class: &Class| (class.period_us as f64 / period_us - 1.0).abs() < 0.2;
+    let rivals = |class: &Class| {
+        let near = |distance_us: i64| (distance_us as f64 / period_us - 1.0).abs() < 0.2;
+        near(class.period_us) || near(class.longest_us)
+    };
     let alike = as_f64(classes.iter().filter(|class| rivals(class)).count().max(1)).ln();
     let others = as_f64(classes.len().max(1)).ln();
     let mut looked: Vec<(usize, RunsFit, f64)> = classes
@@ -167,7 +170,7 @@ fn form_of_runs(class: &Class, fit: &RunsFit, grid: &Grid) -> Vec<f64> {
             .collect(),
         _ => grid.wall_us.clone(),
     };
-    ages(&starts, class.period_us, &wall_us)
+    ages(&starts, class.period_of(fit.form), &wall_us)
         .into_iter()
         .map(|age| fit.form.at(age))
         .collect()

@@ -4,7 +4,7 @@
 use crate::bootstrap::probability;
 use crate::grid::{Grid, SHARP_SIGMAS, Variant, grids};
 use crate::noise::whiten;
-use crate::pattern::{Clock, Pattern, evidence, fit, refine, stretch};
+use crate::pattern::{Clock, Pattern, Turn, evidence, fit, refine, stretch, turning_point};
 use crate::runs::{At, Class, RunsFit, RunsTask, prefix_sums};
 use crate::search::{CYCLES_MIN, Candidate, Null, Scratch, Task, tasks};
 use crate::shape::Form;
@@ -281,7 +281,7 @@ fn of_runs(
     let mut pattern = Pattern {
         clock: Clock::Runs {
             starts_us,
-            period_us: class.period_us,
+            period_us: class.period_of(found.form),
         },
         class: Some(number),
         grid: grid_number,
@@ -303,22 +303,24 @@ fn bounded(mut pattern: Pattern, grids: &[Grid]) -> Found {
     let mut beginnings = evidence(&pattern, grid);
     let mut on = stretch(&beginnings);
     if on.len() < beginnings.len() && on.len() >= 3 {
-        let half = half_period(&pattern);
-        let begins = if on.start == 0 {
-            i64::MIN
-        } else {
-            beginnings[on.start].0 - half
-        };
-        let ends = if on.end == beginnings.len() {
-            i64::MAX
-        } else {
-            beginnings[on.end - 1].0 + 2 * half
-        };
         let whole = pattern.clone();
-        pattern.on_us = (begins, ends);
+        let period_us = whole_period(&pattern);
+        let near = |at: i64, early: i64, late: i64| (at - early, at + late);
+        if on.start > 0 {
+            let first = beginnings[on.start].0;
+            let range = near(first, period_us * 3 / 2, period_us / 2);
+            pattern.on_us.0 = turning_point(&whole, grid, range, Turn::On);
+        }
+        if on.end < beginnings.len() {
+            let last = beginnings[on.end - 1].0;
+            let range = near(last, period_us / 2, period_us * 3 / 2);
+            pattern.on_us.1 = turning_point(&whole, grid, range, Turn::Off);
+        }
         if fit(&mut pattern, grid).is_some() {
             beginnings = evidence(&pattern, grid);
-            on = stretch(&beginnings);
+            let inside = |at: &(i64, f64)| (pattern.on_us.0..=pattern.on_us.1).contains(&at.0);
+            let start = beginnings.iter().position(inside).unwrap_or(0);
+            on = start..start + beginnings.iter().filter(|at| inside(at)).count();
         } else {
             pattern = whole;
             on = 0..beginnings.len();
@@ -339,8 +341,8 @@ fn bounded(mut pattern: Pattern, grids: &[Grid]) -> Found {
     clippy::cast_possible_truncation,
     reason = "periods are below 2^53 microseconds"
 )]
-fn half_period(pattern: &Pattern) -> i64 {
-    (pattern.clock.period_us() / 2.0) as i64
+fn whole_period(pattern: &Pattern) -> i64 {
+    pattern.clock.period_us() as i64
 }
 
 /// Whether it is smooth, as load is.

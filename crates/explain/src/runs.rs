@@ -22,6 +22,9 @@ pub(crate) struct Class {
     pub starts_us: Vec<(i64, i64)>,
     /// Median distance between runs.
     pub period_us: i64,
+    /// The distance that nine of ten runs keep to: longer than the median where the schedule has
+    /// changed.
+    pub longest_us: i64,
 }
 
 /// The classes of jobs, and the numbers of those that are no use: with fewer than `runs_min` runs
@@ -55,7 +58,8 @@ pub(crate) fn classes(
             .collect();
         let mut gaps = within.clone();
         gaps.dedup();
-        if gaps.len() < runs_min || within.len() * 3 > times_us.len() {
+        // A job that runs between nearly all samples tells them nothing.
+        if gaps.len() < runs_min || gaps.len() * 20 > times_us.len() * 19 {
             useless.push(number);
             continue;
         }
@@ -63,7 +67,8 @@ pub(crate) fn classes(
             .entry(gaps)
             .or_insert_with(|| Class {
                 members: Vec::new(),
-                period_us: typical_distance(&starts),
+                period_us: distance(&starts, 0.5),
+                longest_us: distance(&starts, 0.9),
                 starts_us: starts
                     .iter()
                     .map(|&(earliest, latest)| (wall.of(earliest), wall.of(latest)))
@@ -78,7 +83,8 @@ pub(crate) fn classes(
     (classes, useless)
 }
 
-fn typical_distance(starts: &[(i64, i64)]) -> i64 {
+/// A quantile of the distances between runs.
+fn distance(starts: &[(i64, i64)], at: f64) -> i64 {
     let mut distances: Vec<i64> = starts
         .windows(2)
         .map(|pair| pair[1].0 - pair[0].0)
@@ -86,8 +92,13 @@ fn typical_distance(starts: &[(i64, i64)]) -> i64 {
     if distances.is_empty() {
         return 0;
     }
-    let middle = distances.len() / 2;
-    *distances.select_nth_unstable(middle).1
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "below the number of distances"
+    )]
+    let rank = (as_f64_usize(distances.len() - 1) * at).round() as usize;
+    *distances.select_nth_unstable(rank).1
 }
 
 /// Where in the interval of a run's start it is taken to be.
@@ -105,6 +116,16 @@ impl At {
             Self::Earliest => start.0,
             Self::Middle => start.0 + (start.1 - start.0) / 2,
             Self::Latest => start.1,
+        }
+    }
+}
+
+impl Class {
+    /// The length of a form's period.
+    pub fn period_of(&self, form: Form) -> i64 {
+        match form {
+            Form::Sawtooth => self.longest_us,
+            _ => self.period_us,
         }
     }
 }
@@ -158,7 +179,7 @@ impl RunsTask {
     pub fn grids_of(class: &Class, grids: &[Grid]) -> Vec<(usize, Variant)> {
         let wide = grids
             .iter()
-            .rposition(|grid| as_f64(class.period_us) / as_f64(grid.width_us) >= PERIOD_BINS)
+            .rposition(|grid| as_f64(class.longest_us) / as_f64(grid.width_us) >= PERIOD_BINS)
             .unwrap_or(0);
         vec![
             (wide, Variant::Slow),
@@ -195,8 +216,9 @@ impl RunsTask {
         let mut forms = Vec::new();
         for &at in places {
             let starts: Vec<i64> = class.starts_us.iter().map(|&start| at.of(start)).collect();
-            if variant != Some(Variant::Sharp) && period_bins >= 2.5 {
-                forms.extend(sawtooth(&starts, class.period_us, grid, phi, at));
+            let longest_bins = as_f64(class.longest_us) / as_f64(grid.width_us);
+            if variant != Some(Variant::Sharp) && longest_bins >= 2.5 {
+                forms.extend(sawtooth(&starts, class.longest_us, grid, phi, at));
             }
             for width in BOX_BINS {
                 let is_spike = width <= SPIKE_BINS_MAX;
