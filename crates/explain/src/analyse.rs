@@ -166,7 +166,7 @@ fn one(series: &Series, jobs: &[JobRuns], options: &Options) -> (SeriesVerdict, 
                     .patterns
                     .iter()
                     .fold(samples.values.clone(), |left, found| {
-                        let own = found.pattern.values(&samples.wall_us);
+                        let own = found.values(&samples.wall_us);
                         left.iter().zip(own).map(|(a, b)| a - b).collect()
                     });
             changes = staying(&samples.times_us, &left);
@@ -434,7 +434,7 @@ fn judge(
     // A pattern that jobs explain is told first, then a sudden one, then load.
     let mut choices: Vec<(usize, Vec<crate::attribution::Weighed>, f64)> = Vec::new();
     for (number, found) in findings.patterns.iter().enumerate() {
-        let own = found.pattern.values(&samples.wall_us);
+        let own = found.values(&samples.wall_us);
         let values: Vec<f64> = findings.rest.iter().zip(own).map(|(a, b)| a + b).collect();
         let number_of_grid = found.pattern.grid;
         let grid = grid(&samples.wall_us, &values, samples.gap_us, number_of_grid);

@@ -8,7 +8,7 @@
 use crate::find::Found;
 use crate::grid::Grid;
 use crate::noise::{regress, step};
-use crate::pattern::Clock;
+use crate::pattern::{Clock, Pattern};
 use crate::runs::{Class, RunsFit, RunsTask, ages, prefix_sums};
 use crate::shape::Form;
 
@@ -68,41 +68,23 @@ pub(crate) fn weigh(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<Weighe
             });
         }
     }
-    if let Clock::Fixed { period_us, .. } = pattern.clock {
-        let shape = pattern.values(&grid.wall_us);
-        let ends =
-            usize::from(found.on.start > 0) + usize::from(found.on.end < found.beginnings.len());
-        // Where it is not on, the level may be another.
-        let on: Vec<f64> = grid
-            .wall_us
-            .iter()
-            .map(|wall| f64::from(u8::from((pattern.on_us.0..=pattern.on_us.1).contains(wall))))
-            .collect();
-        let exact = if ends == 0 {
-            regress(&grid.index, values, &[&shape])
+    let unknown = match pattern.clock {
+        Clock::Fixed { .. } => Some(pattern),
+        Clock::Runs { .. } => found.rival.as_ref(),
+    };
+    if let Some(unknown) = unknown {
+        let ends = if unknown.class == pattern.class {
+            usize::from(found.on.start > 0) + usize::from(found.on.end < found.beginnings.len())
         } else {
-            regress(&grid.index, values, &[&shape, &on])
+            0
         };
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "widths are below 2^53 microseconds"
-        )]
-        let phases = (period_us / grid.width_us as f64).max(1.0);
-        // A wave of h harmonics has 2h coefficients, the other forms one.
-        let coefficients = match pattern.form {
-            Form::Wave => as_f64(pattern.coefficients.len()),
-            _ => 1.0,
-        };
-        let charge = phases.ln()
-            + 0.5 * coefficients * count
-            + as_f64(ends) * (as_f64(found.beginnings.len().max(1)).ln() + 0.5 * count);
-        if let Some(exact) = exact {
-            weighed.push(Weighed {
+        weighed.extend(
+            weigh_unknown(unknown, ends, found, grid, values).map(|gain| Weighed {
                 cause: Cause::Unknown,
                 score: 0.0,
-                gain: exact.log_likelihood - alone.log_likelihood - charge,
-            });
-        }
+                gain: gain - alone.log_likelihood,
+            }),
+        );
     }
     let top = weighed.iter().map(|one| one.gain).fold(f64::MIN, f64::max);
     let total: f64 = weighed.iter().map(|one| (one.gain - top).exp()).sum();
@@ -111,6 +93,44 @@ pub(crate) fn weigh(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<Weighe
     }
     weighed.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     weighed
+}
+
+/// The likelihood of a pattern with a period of its own, on in a part of the time that has so many
+/// ends, less what it is charged.
+fn weigh_unknown(
+    pattern: &Pattern,
+    ends: usize,
+    found: &Found,
+    grid: &Grid,
+    values: &[f64],
+) -> Option<f64> {
+    let count = as_f64(grid.len()).ln();
+    let shape = pattern.values(&grid.wall_us);
+    // Where it is not on, the level may be another.
+    let on: Vec<f64> = grid
+        .wall_us
+        .iter()
+        .map(|wall| f64::from(u8::from((pattern.on_us.0..=pattern.on_us.1).contains(wall))))
+        .collect();
+    let exact = if ends == 0 {
+        regress(&grid.index, values, &[&shape])
+    } else {
+        regress(&grid.index, values, &[&shape, &on])
+    };
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "widths are below 2^53 microseconds"
+    )]
+    let phases = (pattern.clock.period_us() / grid.width_us as f64).max(1.0);
+    // A wave of h harmonics has 2h coefficients, the other forms one.
+    let coefficients = match pattern.form {
+        Form::Wave => as_f64(pattern.coefficients.len()),
+        _ => 1.0,
+    };
+    let charge = phases.ln()
+        + 0.5 * coefficients * count
+        + as_f64(ends) * (as_f64(found.beginnings.len().max(1)).ln() + 0.5 * count);
+    Some(exact?.log_likelihood - charge)
 }
 
 /// The best form of the best classes, with what each is charged.

@@ -16,7 +16,7 @@ const PATTERNS_MAX: usize = 3;
 /// A statistic below this, in nats, is noise without a test.
 const STATISTIC_MIN: f64 = 1.0;
 /// A job's runs have to explain this much more than a period of its own, in nats, or a fifth.
-const CALENDAR_BONUS: f64 = 30.0;
+const RUNS_BONUS: f64 = 30.0;
 /// Cycles that are too few for a verdict, but worth a word.
 const CYCLES_FEW: f64 = 2.0;
 
@@ -44,10 +44,22 @@ pub(crate) struct Found {
     pub p: f64,
     /// The same, below what the bootstrap can show.
     pub tail: f64,
+    /// Where jobs' runs are its clock: the best pattern without them.
+    pub rival: Option<Pattern>,
+    /// Where a job's schedule changed, and the pattern with it: all that its runs do, before and
+    /// after.
+    pub whole: Option<Pattern>,
     /// Its beginnings that have samples, and how much each speaks for it, in nats.
     pub beginnings: Vec<(i64, f64)>,
     /// Those between which it is on.
     pub on: std::ops::Range<usize>,
+}
+
+impl Found {
+    /// What is taken out of the series with it.
+    pub fn values(&self, wall_us: &[i64]) -> Vec<f64> {
+        self.whole.as_ref().unwrap_or(&self.pattern).values(wall_us)
+    }
 }
 
 /// What a search has found.
@@ -61,12 +73,6 @@ pub(crate) struct Findings {
     pub p_none: f64,
     /// What is left without the patterns.
     pub rest: Vec<f64>,
-}
-
-/// Winner of a search over fixed periods and runs.
-enum Winner {
-    Fixed(Task, Candidate),
-    Runs(usize, usize, Variant, RunsFit),
 }
 
 /// Looks for patterns.
@@ -85,7 +91,7 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
             findings.p_none = found.p;
             break;
         }
-        let values = found.pattern.values(&samples.wall_us);
+        let values = found.values(&samples.wall_us);
         for (rest, value) in findings.rest.iter_mut().zip(values) {
             *rest -= value;
         }
@@ -182,28 +188,44 @@ impl<'a> Search<'a> {
     }
 
     fn best(mut self, samples: &Samples, classes: &[Class], seed: u64) -> Option<Found> {
-        let (statistic, winner) = self.winner()?;
+        let fixed = self.best_period();
+        let least = fixed
+            .as_ref()
+            .map_or(f64::MIN, |(_, found)| found.statistic);
+        // A calendar says more to people than "after each run": runs have to explain clearly more.
+        let runs = self
+            .best_runs()
+            .filter(|(statistic, ..)| *statistic > least + least.max(RUNS_BONUS) * 0.2);
+        let statistic = runs.map_or(least, |(statistic, ..)| statistic);
         if statistic < STATISTIC_MIN {
             return None;
         }
-        let pattern = match winner {
-            Winner::Fixed(task, candidate) => {
-                refine(&self.grids, &task, &candidate, &mut self.scratch)?
+        let by_period = fixed
+            .filter(|(_, found)| found.statistic >= STATISTIC_MIN)
+            .and_then(|(task, found)| refine(&self.grids, &task, &found, &mut Scratch::default()));
+        let by_runs = runs.and_then(|(_, task, fit)| {
+            let grid = &self.grids[task.grid];
+            of_runs(&classes[task.class], task, fit, grid)
+        });
+        let (pattern, rival) = match (by_runs, by_period) {
+            // Runs whose schedule has changed: what recurred before, and no longer does after, is
+            // told, and the runs are weighed against it.
+            (Some(by_runs), Some(by_period)) if is_irregular(classes, &by_runs) => {
+                (by_period, Some(by_runs))
             }
-            Winner::Runs(class, grid, variant, found) => of_runs(
-                &classes[class],
-                class,
-                grid,
-                variant,
-                found,
-                &self.grids[grid],
-            )?,
+            (Some(by_runs), by_period) => (by_runs, by_period),
+            (None, Some(by_period)) => (by_period, None),
+            (None, None) => return None,
         };
         let mut found = bounded(pattern, &self.grids);
+        match rival {
+            Some(rival) if rival.class.is_some() => found.whole = Some(rival),
+            other => found.rival = other,
+        }
         let rest: Vec<f64> = self
             .values
             .iter()
-            .zip(found.pattern.values(&samples.wall_us))
+            .zip(found.values(&samples.wall_us))
             .map(|(value, pattern)| value - pattern)
             .collect();
         let rest = grids(&samples.wall_us, &rest, samples.gap_us);
@@ -212,8 +234,9 @@ impl<'a> Search<'a> {
         Some(found)
     }
 
-    fn winner(&mut self) -> Option<(f64, Winner)> {
-        let mut best: Option<(f64, Winner)> = None;
+    /// The best of all periods.
+    fn best_period(&mut self) -> Option<(Task, Candidate)> {
+        let mut best: Option<(Task, Candidate)> = None;
         let mut room = Vec::new();
         for task in &self.tasks {
             let grid = &self.grids[task.grid];
@@ -222,46 +245,40 @@ impl<'a> Search<'a> {
             let Some(null) = Null::fit(index, values, &mut room) else {
                 continue;
             };
-            if let Some(found) = task.search(index, values, &null, &mut self.scratch) {
-                let winner = Winner::Fixed(task.clone(), found);
-                offer(&mut best, found.statistic, winner);
+            if let Some(found) = task.search(index, values, &null, &mut self.scratch)
+                && best
+                    .as_ref()
+                    .is_none_or(|(_, best)| found.statistic > best.statistic)
+            {
+                best = Some((task.clone(), found));
             }
         }
-        let mut of_runs: Option<(f64, Winner)> = None;
-        for task in &self.runs {
-            let Some(Some(noise)) = self.whitened.get(&(task.grid, task.variant)) else {
-                continue;
-            };
-            if let Some(fit) = task.search(&noise.white, noise.null.phi, &noise.prefix) {
-                // A calendar says more to people than "at each run".
-                let statistic = fit.gain - task.charge;
-                if best.as_ref().is_none_or(|(fixed, _)| {
-                    statistic > fixed + fixed.abs().max(CALENDAR_BONUS) * 0.2
-                }) {
-                    let winner = Winner::Runs(task.class, task.grid, task.variant, fit);
-                    offer(&mut of_runs, statistic, winner);
-                }
-            }
-        }
-        of_runs.or(best)
+        best
+    }
+
+    /// The best of all jobs' runs.
+    fn best_runs(&self) -> Option<(f64, &RunsTask, RunsFit)> {
+        self.runs
+            .iter()
+            .filter_map(|task| {
+                let noise = self.whitened.get(&(task.grid, task.variant))?.as_ref()?;
+                let fit = task.search(&noise.white, noise.null.phi, &noise.prefix)?;
+                Some((fit.gain - task.charge, task, fit))
+            })
+            .max_by(|a, b| a.0.total_cmp(&b.0))
     }
 }
 
-fn offer(best: &mut Option<(f64, Winner)>, statistic: f64, winner: Winner) {
-    if best.as_ref().is_none_or(|best| statistic > best.0) {
-        *best = Some((statistic, winner));
-    }
+/// Whether the runs of a pattern's class come at two distances, as after a change of schedule.
+fn is_irregular(classes: &[Class], pattern: &Pattern) -> bool {
+    pattern
+        .class
+        .map(|class| &classes[class])
+        .is_some_and(|class| class.longest_us > class.period_us * 9 / 5)
 }
 
 /// A pattern whose clock is a class of jobs.
-fn of_runs(
-    class: &Class,
-    number: usize,
-    grid_number: usize,
-    variant: Variant,
-    found: RunsFit,
-    grid: &Grid,
-) -> Option<Pattern> {
+fn of_runs(class: &Class, task: &RunsTask, found: RunsFit, grid: &Grid) -> Option<Pattern> {
     let starts_us = class
         .starts_us
         .iter()
@@ -283,9 +300,9 @@ fn of_runs(
             starts_us,
             period_us: class.period_of(found.form),
         },
-        class: Some(number),
-        grid: grid_number,
-        variant,
+        class: Some(task.class),
+        grid: task.grid,
+        variant: task.variant,
         form: found.form,
         coefficients: Vec::new(),
         interval_us,
@@ -332,6 +349,8 @@ fn bounded(mut pattern: Pattern, grids: &[Grid]) -> Found {
         pattern,
         p: 1.0,
         tail: 1.0,
+        rival: None,
+        whole: None,
         beginnings,
         on,
     }
