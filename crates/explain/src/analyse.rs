@@ -507,3 +507,7 @@ fn seconds(us: i64) -> f64 {
 fn as_f64(count: usize) -> f64 {
     count as f64
 }
+
+#[cfg(test)]
+#[path = "analyse_tests.rs"]
+mod tests;

@@ -137,8 +137,9 @@ fn weigh_unknown(
 fn looked_at(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<(usize, RunsFit, f64)> {
     let pattern = &found.pattern;
     let fit = &pattern.fit;
-    let level = fit.coefficients.last().copied().unwrap_or(0.0);
     let values = grid.values(pattern.variant);
+    // Not the fit's: the pattern may be on in a part of the time only.
+    let level = values.iter().sum::<f64>() / as_f64(values.len().max(1));
     let sigma = fit.variance.sqrt();
     let mut white = vec![0.0];
     white.extend((1..grid.len()).map(|i| {

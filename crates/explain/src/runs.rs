@@ -304,21 +304,29 @@ fn sawtooth(starts: &[i64], period_us: i64, grid: &Grid, phi: f64, at: At) -> Op
     let mean = ages.iter().sum::<f64>() / as_f64_usize(ages.len().max(1));
     let fresh = (1.0 - phi * phi).max(0.0).sqrt();
     let mut cells = Vec::with_capacity(ages.len());
-    let (mut norm, mut of_level, mut level) = (0.0, 0.0, 0.0);
+    let (mut of_level, mut level) = (0.0, 0.0);
+    let one = |i: usize| {
+        let follows = i > 0 && grid.index[i] == grid.index[i - 1] + 1;
+        if follows { 1.0 - phi } else { fresh }
+    };
     for i in 0..ages.len() {
         let follows = i > 0 && grid.index[i] == grid.index[i - 1] + 1;
-        let (cell, one) = if follows {
-            ((ages[i] - mean) - phi * (ages[i - 1] - mean), 1.0 - phi)
+        let cell = if follows {
+            (ages[i] - mean) - phi * (ages[i - 1] - mean)
         } else {
-            (fresh * (ages[i] - mean), fresh)
+            fresh * (ages[i] - mean)
         };
-        norm += cell * cell;
-        of_level += cell * one;
-        level += one * one;
+        of_level += cell * one(i);
+        level += one(i) * one(i);
         cells.push(cell);
     }
-    if level > 0.0 {
-        norm -= of_level * of_level / level;
+    // What a constant level explains is no merit of the form.
+    let mut norm = 0.0;
+    for (i, cell) in cells.iter_mut().enumerate() {
+        if level > 0.0 {
+            *cell -= of_level / level * one(i);
+        }
+        norm += *cell * *cell;
     }
     // A form that does not vary beside the samples says nothing.
     (norm > 1e-9 * as_f64_usize(cells.len())).then_some(Prepared {

@@ -1,0 +1,314 @@
+use super::*;
+use crate::simulate::{Noise, Null, RIGHT_CLASS, Sawtooth, four_jobs, job, runs_of, zone};
+use crate::verdict::{Cycle, Role, Shape};
+use facts::host::Trigger;
+use facts::series::Better;
+use jiff::Timestamp;
+use jiff::civil::date;
+use jiff::tz::TimeZone;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const HOUR_US: i64 = 3_600_000_000;
+const DAY_US: i64 = 24 * HOUR_US;
+/// 2026-06-01 00:00 UTC, a Monday.
+const START_US: i64 = 1_780_272_000_000_000;
+
+fn series(times_us: Vec<i64>, values: Vec<f64>) -> Series {
+    Series {
+        name: "await".to_owned(),
+        source: "test".to_owned(),
+        labels: BTreeMap::new(),
+        unit: Some("ms".to_owned()),
+        better: Some(Better::Lower),
+        dating: Dating::Absolute,
+        times_us,
+        values,
+        notes: Vec::new(),
+    }
+}
+
+/// Noise of variance 1, nearly normal, from a seed.
+fn noise(count: usize, seed: u64) -> Vec<f64> {
+    use rand_core::Rng as _;
+    let mut random = crate::noise::stream(seed, 1);
+    (0..count)
+        .map(|_| {
+            (0..12)
+                .map(|_| (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64)
+                .sum::<f64>()
+                - 6.0
+        })
+        .collect()
+}
+
+/// A sample every `gap_us`, made from its time since the start and noise.
+fn made(count: usize, gap_us: i64, seed: u64, value: impl Fn(i64) -> f64) -> Series {
+    let times_us: Vec<i64> = (0..count as i64).map(|i| START_US + i * gap_us).collect();
+    let values = times_us
+        .iter()
+        .zip(noise(count, seed))
+        .map(|(time, noise)| value(time - START_US) + noise)
+        .collect();
+    series(times_us, values)
+}
+
+fn only(series: Series, jobs: &[JobRuns]) -> Verdict {
+    let options = Options::default();
+    explain(&[series], jobs, &options).series.remove(0).verdict
+}
+
+fn cron(name: &str, spec: &str, series: &Series) -> JobRuns {
+    let trigger = Trigger::Cron {
+        spec: spec.to_owned(),
+        time_zone: None,
+        source: "etc/crontab:1".to_owned(),
+    };
+    let at = |us: i64| Timestamp::from_microsecond(us).expect("in range");
+    let from = at(series.times_us[0] - 40 * DAY_US);
+    let until = at(*series.times_us.last().expect("samples"));
+    runs_of(&job(name, trigger), from, until, &TimeZone::UTC)
+}
+
+#[test]
+fn a_weekly_sawtooth_is_laid_to_the_jobs_of_its_day() {
+    let saw = Sawtooth::default();
+    for seed in 1..4 {
+        let made = saw.simulate(seed);
+        let at = |us: i64| Timestamp::from_microsecond(us).expect("in range");
+        let from = at(made.series.times_us[0] - 40 * DAY_US);
+        let until = at(*made.series.times_us.last().expect("samples"));
+        let jobs = four_jobs(from, until, &saw.zone);
+        let options = Options {
+            zone: saw.zone.clone(),
+            ..Options::default()
+        };
+        let verdict = explain(&[made.series], &jobs, &options).series.remove(0).verdict;
+        assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
+        assert_eq!(verdict.cycle, Some(Cycle::Week));
+        assert_eq!(verdict.shape, Some(Shape::Sawtooth));
+        assert_eq!(verdict.classes[0].jobs, RIGHT_CLASS);
+        assert_eq!(verdict.classes[0].role, Role::Heals);
+        let per_day = verdict.effect.and_then(|effect| effect.relative_per_day);
+        assert!((per_day.expect("known") + 0.12 / 7.0 / 0.94).abs() < 0.002);
+        for reset in &made.truth.resets_us {
+            let held = verdict
+                .events
+                .iter()
+                .any(|event| event.from <= at(*reset) && at(*reset) <= event.to);
+            assert!(held, "{}", at(*reset));
+        }
+    }
+}
+
+#[test]
+fn a_pattern_that_ends_with_a_schedule_is_told_so() {
+    let saw = Sawtooth {
+        first_day: date(2016, 7, 1),
+        days: 180,
+        daily_from: Some(date(2016, 10, 17)),
+        ..Sawtooth::default()
+    };
+    let made = saw.simulate(5);
+    let at = |us: i64| Timestamp::from_microsecond(us).expect("in range");
+    let from = at(made.series.times_us[0] - 40 * DAY_US);
+    let until = at(*made.series.times_us.last().expect("samples"));
+    let cut: Timestamp = "2016-10-16T22:00:00Z".parse().expect("a time");
+    let mut jobs = four_jobs(from, until, &saw.zone);
+    for one in jobs.iter_mut().filter(|one| RIGHT_CLASS.contains(&one.name.as_str())) {
+        let daily = Trigger::Cron {
+            spec: "25 6 * * *".to_owned(),
+            time_zone: None,
+            source: "etc/crontab:17".to_owned(),
+        };
+        one.runs.retain(|run| run.earliest < cut);
+        one.runs.extend(runs_of(&job(&one.name, daily), cut, until, &saw.zone).runs);
+    }
+    let options = Options {
+        zone: saw.zone.clone(),
+        ..Options::default()
+    };
+    let verdict = explain(&[made.series], &jobs, &options).series.remove(0).verdict;
+    assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
+    assert_eq!(verdict.cycle, Some(Cycle::Week));
+    assert_eq!(verdict.classes[0].jobs, RIGHT_CLASS);
+    let ends = verdict.until.expect("it ends");
+    assert!((ends.as_second() - cut.as_second()).abs() < 4 * 86_400, "{ends}");
+    let end = verdict
+        .changes
+        .iter()
+        .find(|change| change.what == ChangeKind::PatternEnds)
+        .expect("told");
+    assert!(end.beside.as_ref().is_some_and(|beside| beside.contains("fstrim")));
+}
+
+#[test]
+fn a_short_stall_every_day_is_a_spike_that_its_job_makes() {
+    // Ten days of minutes; five minutes from 03:10 on.
+    let made = made(14_400, 60_000_000, 1, |since| {
+        let minute = since.rem_euclid(DAY_US) / 60_000_000;
+        20.0 + if (190..195).contains(&minute) { 6.0 } else { 0.0 }
+    });
+    let jobs = [
+        cron("backup", "10 3 * * *", &made),
+        cron("rotate", "25 6 * * *", &made),
+        cron("hourly", "17 * * * *", &made),
+    ];
+    let verdict = only(made, &jobs);
+    assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
+    assert_eq!(verdict.shape, Some(Shape::Spike));
+    assert_eq!(verdict.cycle, Some(Cycle::Day));
+    assert_eq!(verdict.classes[0].jobs, ["backup"]);
+    assert_eq!(verdict.classes[0].role, Role::Hurts);
+    let phase = verdict.phase.expect("known");
+    let minute = |at: Timestamp| at.as_second().rem_euclid(86_400) / 60;
+    assert!(minute(phase.from) >= 188 && minute(phase.to) <= 191, "{phase:?}");
+    let effect = verdict.effect.expect("known");
+    assert!((effect.size - 6.0).abs() < 1.0, "{effect:?}");
+    assert!((120.0..=480.0).contains(&effect.len_s.expect("known")), "{effect:?}");
+}
+
+#[test]
+fn what_no_job_does_is_blamed_on_none() {
+    let stall = |since: i64| f64::from(u8::from(since.rem_euclid(37 * 60_000_000) < 120_000_000));
+    let made = made(6_000, 60_000_000, 2, |since| 20.0 + 6.0 * stall(since));
+    let jobs = [
+        cron("backup", "10 3 * * *", &made),
+        cron("hourly", "17 * * * *", &made),
+    ];
+    let verdict = only(made, &jobs);
+    assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);
+    assert_eq!(verdict.cycle, Some(Cycle::Fixed));
+    assert!((verdict.period_s.expect("known") - 37.0 * 60.0).abs() < 2.0);
+}
+
+#[test]
+fn load_by_day_and_night_is_a_wave_and_no_jobs_doing() {
+    let made = made(24 * 60, HOUR_US, 3, |since| {
+        100.0 + 10.0 * (since as f64 / DAY_US as f64 * std::f64::consts::TAU).sin()
+    });
+    let jobs = [cron("backup", "0 3 * * *", &made), cron("rotate", "25 6 * * *", &made)];
+    let verdict = only(made, &jobs);
+    assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);
+    assert_eq!(verdict.shape, Some(Shape::Wave));
+}
+
+#[test]
+fn a_sawtooth_below_the_load_is_still_found() {
+    let made = made(24 * 70, HOUR_US, 4, |since| {
+        let day = since as f64 / DAY_US as f64;
+        // Saturday 02:00 is 5 days and 2 hours after the start.
+        let age = (day - 5.0 - 2.0 / 24.0).rem_euclid(7.0) / 7.0;
+        100.0 + 10.0 * (day * std::f64::consts::TAU).sin() + 6.0 * age
+    });
+    let jobs = [
+        cron("weekly", "0 2 * * 6", &made),
+        cron("nightly", "30 3 * * *", &made),
+    ];
+    let verdict = only(made, &jobs);
+    assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
+    assert_eq!(verdict.shape, Some(Shape::Sawtooth));
+    assert_eq!(verdict.classes[0].jobs, ["weekly"]);
+    assert!(verdict.also.iter().any(|other| other.shape == Shape::Wave));
+}
+
+#[test]
+fn a_step_is_a_change_and_no_pattern() {
+    let made = made(365, DAY_US, 5, |since| if since < 200 * DAY_US { 50.0 } else { 56.0 });
+    let verdict = only(made, &[]);
+    assert_eq!(verdict.kind, Kind::Change, "{}", verdict.sentence);
+    let change = &verdict.changes[0];
+    let at = (change.to.as_microsecond() - START_US) / DAY_US;
+    assert!((198..=202).contains(&at), "{at}");
+}
+
+#[test]
+fn two_weeks_are_too_few_for_a_week() {
+    let made = made(24 * 17, HOUR_US, 6, |since| {
+        let week = (since as f64 / DAY_US as f64 / 7.0).fract();
+        100.0 - 20.0 * week
+    });
+    let verdict = only(made, &[]);
+    assert_eq!(verdict.kind, Kind::Undecided, "{}", verdict.sentence);
+    assert!(verdict.sentence.contains("2 cycles seen, 3 needed"), "{}", verdict.sentence);
+}
+
+#[test]
+fn nothing_is_told_of_nothing() {
+    for (count, kind) in [(0, Kind::Undecided), (1, Kind::Undecided), (15, Kind::Undecided)] {
+        let verdict = only(made(count, DAY_US, 7, |_| 1.0), &[]);
+        assert_eq!(verdict.kind, kind, "{}", verdict.sentence);
+    }
+    let flat = series((0..500).map(|i| START_US + i * DAY_US).collect(), vec![7.0; 500]);
+    let verdict = only(flat, &[]);
+    assert_eq!(verdict.kind, Kind::None, "{}", verdict.sentence);
+    let mut undated = made(100, DAY_US, 8, |_| 1.0);
+    undated.dating = Dating::Day(date(2020, 4, 13));
+    let verdict = only(undated, &[]);
+    assert_eq!(verdict.kind, Kind::Undecided);
+    assert!(verdict.sentence.contains("2020-04-13"));
+}
+
+#[test]
+fn many_noisy_series_are_not_searched_for_one_that_fits() {
+    let zone = zone("Europe/Berlin");
+    let series: Vec<Series> = (0..20)
+        .map(|seed| Null::Ar1(0.9).simulate(seed))
+        .collect();
+    let jobs = Vec::new();
+    let options = Options {
+        zone,
+        ..Options::default()
+    };
+    let analysis = explain(&series, &jobs, &options);
+    let told = analysis
+        .series
+        .iter()
+        .filter(|one| matches!(one.verdict.kind, Kind::Periodic | Kind::Unattributed))
+        .count();
+    assert_eq!(told, 0);
+    let _ = Noise::White;
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn nothing_panics(
+        gaps in proptest::collection::vec(1i64..1_000_000_000_000, 0..200),
+        values in proptest::collection::vec(prop_oneof![
+            -1e3..1e3f64,
+            Just(0.0),
+            Just(1e300),
+            Just(f64::MIN_POSITIVE),
+            any::<f64>(),
+        ], 200),
+        spec in prop_oneof![Just("* * * * *"), Just("47 6 * * 7"), Just("0 0 1 * *")],
+    ) {
+        let times_us: Vec<i64> = gaps
+            .iter()
+            .scan(START_US, |at, gap| {
+                *at += gap;
+                Some(*at)
+            })
+            .collect();
+        let values = values[..times_us.len()].to_vec();
+        let series = series(times_us, values);
+        let jobs = if series.values.is_empty() { Vec::new() } else { vec![cron("job", spec, &series)] };
+        let verdict = only(series, &jobs);
+        prop_assert!(!verdict.sentence.is_empty());
+    }
+
+    #[test]
+    fn units_and_origin_do_not_matter(scale in 1e-6..1e6f64, shift in -1e3..1e3f64, seed in 0u64..50) {
+        let one = made(120, DAY_US, seed, |since| 3.0 * (since as f64 / DAY_US as f64 / 7.0).fract());
+        let other = Series {
+            values: one.values.iter().map(|value| (value + shift) * scale).collect(),
+            ..one.clone()
+        };
+        let (one, other) = (only(one, &[]), only(other, &[]));
+        prop_assert_eq!(one.kind, other.kind);
+        prop_assert_eq!(one.period_s, other.period_s);
+        prop_assert_eq!(one.shape, other.shape);
+    }
+}
