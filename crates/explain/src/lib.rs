@@ -4,6 +4,8 @@
 //! [`explain`] takes [series](facts::series::Series), the runs of jobs, and [`Options`]; it reads no
 //! file, clock or network, and the same input gives the same answer.
 
+pub mod disk_log;
+pub mod simulate;
 pub mod verdict;
 
 use facts::series::{Better, Series};
