@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo test deps lint unit fuzz-smoke guest lab docs bench bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards
+.PHONY: demo test deps lint unit fuzz-smoke guest lab docs bench bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases
 
 demo: release
 	@./lab/demo.sh
@@ -76,6 +76,11 @@ test-servers:
 servers:
 	@./lab/servers/test-trim.sh opensearch-2.19.1
 	@./lab/servers/test-cluster.sh opensearch-2.19.1
+
+# What the articles' curve and log of disks must yield: lab/explain-cases/README.md.
+cases:
+	cargo build --locked -q -p trimtab
+	@./lab/explain-cases/run.sh
 
 # The shard scheduler beside the real allocation service of Elasticsearch 7.4.0, on random clusters: 2,000, or
 # COUNT, from SEED on. The first 60 are part of `make unit`. The jars come through Maven.

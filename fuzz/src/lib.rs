@@ -49,6 +49,13 @@ pub const TARGETS: &[Target] = &[
         ],
     },
     Target {
+        name: "findmnt",
+        run: findmnt,
+        seeds: &[
+            "TARGET      SOURCE     FSTYPE OPTIONS\n/           /dev/xvda1 ext4   rw,discard\n└─/mnt/a\\x20b /dev/md0   xfs    rw,discard,nobarrier\n",
+        ],
+    },
+    Target {
         name: "crypttab",
         run: crypttab,
         seeds: &[
@@ -290,6 +297,16 @@ fn mountinfo(bytes: &[u8]) {
 fn fstab(bytes: &[u8]) {
     let _ = storage::fstab::parse(&text(bytes));
     keep("etc/fstab", bytes);
+}
+
+/// Whatever is read has as many options as commas tell, and is never longer than its text.
+fn findmnt(bytes: &[u8]) {
+    let text = text(bytes);
+    if let Ok(mounts) = explain::disk_log::parse_findmnt("findmnt", &text) {
+        let options: usize = mounts.iter().map(|mount| mount.options.len()).sum();
+        assert!(options <= text.matches(',').count() + mounts.len());
+        assert!(mounts.len() < text.lines().count());
+    }
 }
 
 fn crypttab(bytes: &[u8]) {

@@ -133,9 +133,9 @@ fn moment(at_us: i64) -> Timestamp {
 
 /// How one curve's resets were found.
 #[derive(Default, Clone, Copy)]
-struct Found {
+struct Outcome {
     resets: usize,
-    found: usize,
+    resets_found: usize,
     /// Events in which there is no reset.
     false_events: usize,
     is_right_class: bool,
@@ -143,7 +143,7 @@ struct Found {
 
 /// A reset counts as found if it lies in an event no wider than the two samples around it and
 /// one sampling gap more (missing nights widen that by themselves).
-fn found(made: &Simulated, sawtooth: &Sawtooth, verdict: &Verdict) -> Found {
+fn found(made: &Simulated, sawtooth: &Sawtooth, verdict: &Verdict) -> Outcome {
     #[expect(clippy::cast_possible_truncation, reason = "hours")]
     let spare_us = DAY_US + (sawtooth.jitter_s * 1e6) as i64;
     let events: Vec<(i64, i64)> = verdict
@@ -166,9 +166,9 @@ fn found(made: &Simulated, sawtooth: &Sawtooth, verdict: &Verdict) -> Found {
         .map(|class| class.jobs.clone())
         .unwrap_or_default();
     blamed.sort_unstable();
-    Found {
+    Outcome {
         resets: resets.len(),
-        found: resets.iter().filter(|at| is_found(at)).count(),
+        resets_found: resets.iter().filter(|at| is_found(at)).count(),
         false_events: events
             .iter()
             .filter(|(from, to)| !resets.iter().any(|at| from <= at && at <= to))
@@ -192,7 +192,7 @@ fn sawtooth(seeds: u64) -> String {
          |\n|---|---|---|---|---|---|---|\n",
     );
     for noise in NOISES {
-        let results: Vec<Found> = (0..seeds)
+        let results: Vec<Outcome> = (0..seeds)
             .into_par_iter()
             .map(|seed| {
                 let sawtooth = Sawtooth {
@@ -208,7 +208,7 @@ fn sawtooth(seeds: u64) -> String {
                 )
             })
             .collect();
-        let all = |one: &Found| one.found == one.resets;
+        let all = |one: &Outcome| one.resets_found == one.resets;
         writeln!(
             text,
             "| {:.0} % | {seeds} | {} | {} | {} | {} of {} | {} |",
@@ -216,7 +216,7 @@ fn sawtooth(seeds: u64) -> String {
             count(&results, all),
             count(&results, |one| one.is_right_class),
             count(&results, |one| all(one) && one.is_right_class),
-            results.iter().map(|one| one.found).sum::<usize>(),
+            results.iter().map(|one| one.resets_found).sum::<usize>(),
             results.iter().map(|one| one.resets).sum::<usize>(),
             results.iter().map(|one| one.false_events).sum::<usize>(),
         )
@@ -267,7 +267,7 @@ fn blind(seeds: u64) -> String {
                         .is_some_and(|period_s| (period_s / WEEK_S - 1.0).abs() <= 0.01),
                     is_phase_right(&made, &verdict),
                     verdict.shape == Some(Shape::Sawtooth),
-                    found.found == found.resets,
+                    found.resets_found == found.resets,
                 )
             })
             .collect();

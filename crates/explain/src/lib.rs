@@ -9,6 +9,7 @@ mod attribution;
 mod bootstrap;
 mod change;
 mod compose;
+pub mod disk_log;
 mod find;
 mod grid;
 mod noise;

@@ -99,7 +99,7 @@ impl Default for Sawtooth {
 
 impl Sawtooth {
     /// The nightly benchmarks of Elasticsearch in the second half of 2016, as their authors describe
-    /// the curve ("Is your Elasticsearch trimmed?", Elastic 2017), of which only pictures are left.
+    /// the curve ("Habt ihr Elasticsearch schon „getrimmt“?", Elastic), which they show as a picture.
     ///
     /// From the article: nightly runs; a peak on Monday 2016-09-26 and recoveries on Monday
     /// 2016-10-03 and 2016-10-10, a steady decline between them; Ubuntu 16.04 with its crontab, which
@@ -215,9 +215,8 @@ impl SpikeTrain {
         let end_day = plus_days(self.first_day, i64::from(self.days));
         let end_us = moment_us(end_day, Time::midnight(), &self.zone);
         let step_us = i64::from(self.step_s) * SECOND_US;
-        let times_us: Vec<i64> = (0..)
+        let times_us: Vec<i64> = (0..(end_us - start_us).div_euclid(step_us))
             .map(|index| start_us + index * step_us)
-            .take_while(|&at_us| at_us < end_us)
             .collect();
         let mut values = self.noise.draw(times_us.len(), &mut random);
         let mut spikes_us = Vec::new();

@@ -2,6 +2,7 @@
 
 mod error;
 mod reading;
+pub mod store;
 
 pub use error::SourceError;
 pub use reading::{Limits, Reading, Times};

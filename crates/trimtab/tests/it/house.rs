@@ -27,7 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "fuzz-targets",
         &[
-            "facts", "flash", "host", "schedule", "http", "trim", "shards", "sources",
+            "facts", "flash", "host", "schedule", "http", "trim", "shards", "sources", "explain",
         ],
     ),
 ];

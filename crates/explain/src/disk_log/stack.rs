@@ -1,0 +1,109 @@
+//! Which drives a stacked device consists of, told by their sums.
+
+use super::table::{Metric, Table};
+
+/// What is written to and read from a device and its members, as far as they may differ: requests
+/// are counted when they are submitted above and when they are done below.
+const AGREES_WITHIN: f64 = 0.01;
+
+/// More drives than these are only tried all together, and by families.
+const SUBSETS_DRIVES_MAX: usize = 12;
+
+/// Whether a device is made of others, by its name: md, device-mapper, bcache, DRBD.
+pub(super) fn is_stacked(device: &str) -> bool {
+    ["md", "dm-", "bcache", "drbd"].iter().any(|prefix| {
+        device
+            .strip_prefix(prefix)
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    })
+}
+
+/// The drives whose reads and writes add up to a device's in every sample before the jump, as RAID 0
+/// and linear volumes have it; empty where no set of them does. After the jump nothing adds up: a
+/// discard is counted above at once, and below when it is done.
+pub(super) fn members(
+    table: &Table<'_>,
+    device: &str,
+    drives: &[&str],
+    jump: usize,
+) -> Vec<String> {
+    let busy: Vec<&str> = drives
+        .iter()
+        .copied()
+        .filter(|drive| (0..jump).any(|sample| moved(table, drive, sample) > 0.0))
+        .collect();
+    let best = candidates(&busy)
+        .into_iter()
+        .filter_map(|set| Some((difference(table, device, &set, jump)?, set)))
+        .filter(|(difference, _)| *difference <= AGREES_WITHIN)
+        .min_by(|a, b| a.0.total_cmp(&b.0));
+    best.map(|(_, set)| set.into_iter().map(str::to_owned).collect())
+        .unwrap_or_default()
+}
+
+fn moved(table: &Table<'_>, drive: &str, sample: usize) -> f64 {
+    [Metric::Read, Metric::Write]
+        .into_iter()
+        .filter_map(|metric| table.get(drive, metric, sample))
+        .sum()
+}
+
+/// Sets of drives to try: all, those of one family (`nvme`, `sd`), and every set of a few.
+fn candidates<'a>(busy: &[&'a str]) -> Vec<Vec<&'a str>> {
+    if busy.len() <= SUBSETS_DRIVES_MAX {
+        return (1..1_u32 << busy.len())
+            .map(|bits| {
+                let is_in = |index: &usize| bits >> index & 1 == 1;
+                (0..busy.len())
+                    .filter(is_in)
+                    .map(|index| busy[index])
+                    .collect()
+            })
+            .collect();
+    }
+    let family = |drive: &str| -> String {
+        let letters = drive.trim_start_matches("nvme");
+        let is_nvme = letters.len() < drive.len();
+        if is_nvme {
+            "nvme".to_owned()
+        } else {
+            drive.chars().take(2).collect()
+        }
+    };
+    let mut families: Vec<(String, Vec<&str>)> = Vec::new();
+    for &drive in busy {
+        let name = family(drive);
+        match families.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, members)) => members.push(drive),
+            None => families.push((name, vec![drive])),
+        }
+    }
+    families
+        .into_iter()
+        .map(|(_, members)| members)
+        .chain([busy.to_vec()])
+        .collect()
+}
+
+/// The largest difference between a device and the sum of drives, as a fraction of the larger; `None`
+/// where nothing can be compared.
+fn difference(table: &Table<'_>, device: &str, drives: &[&str], jump: usize) -> Option<f64> {
+    let mut largest: Option<f64> = None;
+    for metric in [Metric::Read, Metric::Write] {
+        for sample in 0..jump {
+            let Some(own) = table.get(device, metric, sample) else {
+                continue;
+            };
+            let sum: f64 = drives
+                .iter()
+                .filter_map(|drive| table.get(drive, metric, sample))
+                .sum();
+            let scale = own.max(sum);
+            if scale > 0.0 {
+                let this = (own - sum).abs() / scale;
+                largest = Some(largest.map_or(this, |known| known.max(this)));
+            }
+        }
+    }
+    largest
+}

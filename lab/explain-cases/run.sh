@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# The cases of `trimtab explain`: generates the curve, runs the program, and checks what it must say
+# (README.md). Keeps its files in target/explain-cases.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+target=${CARGO_TARGET_DIR:-target}
+trimtab=${TRIMTAB:-$target/debug/trimtab}
+cases=lab/explain-cases
+out=$target/explain-cases
+mkdir -p "$out"
+
+cargo run --locked -q -p explain --example sawtooth_2016 -- curve >"$out/sawtooth.csv"
+cargo run --locked -q -p explain --example sawtooth_2016 -- trims >"$out/trims.csv"
+./$cases/check.py curve "$out/sawtooth.csv"
+
+# explain NAME ARGUMENTS...: NAME.json, and the text for people on the way.
+explain() {
+    local name=$1
+    shift
+    printf '\n$ trimtab explain %s\n' "$*"
+    "$trimtab" explain "$@" --tz UTC --exit-zero --color never --width 80
+    "$trimtab" explain "$@" --tz UTC --exit-zero --format json >"$out/$name.json"
+    ./$cases/check.py "$name" "$out/$name.json"
+}
+
+explain jobs "$out/sawtooth.csv" --better higher --jobs $cases/rally-2016
+explain blind "$out/sawtooth.csv" --better higher --jobs none
+explain events "$out/sawtooth.csv" --better higher --jobs none --events "$out/trims.csv"
+explain iostat $cases/mongo-03.iostat.txt --jobs $cases/mongo-03
