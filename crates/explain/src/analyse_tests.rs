@@ -83,7 +83,10 @@ fn a_weekly_sawtooth_is_laid_to_the_jobs_of_its_day() {
             zone: saw.zone.clone(),
             ..Options::default()
         };
-        let verdict = explain(&[made.series], &jobs, &options).series.remove(0).verdict;
+        let verdict = explain(&[made.series], &jobs, &options)
+            .series
+            .remove(0)
+            .verdict;
         assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
         assert_eq!(verdict.cycle, Some(Cycle::Week));
         assert_eq!(verdict.shape, Some(Shape::Sawtooth));
@@ -115,31 +118,45 @@ fn a_pattern_that_ends_with_a_schedule_is_told_so() {
     let until = at(*made.series.times_us.last().expect("samples"));
     let cut: Timestamp = "2016-10-16T22:00:00Z".parse().expect("a time");
     let mut jobs = four_jobs(from, until, &saw.zone);
-    for one in jobs.iter_mut().filter(|one| RIGHT_CLASS.contains(&one.name.as_str())) {
+    for one in jobs
+        .iter_mut()
+        .filter(|one| RIGHT_CLASS.contains(&one.name.as_str()))
+    {
         let daily = Trigger::Cron {
             spec: "25 6 * * *".to_owned(),
             time_zone: None,
             source: "etc/crontab:17".to_owned(),
         };
         one.runs.retain(|run| run.earliest < cut);
-        one.runs.extend(runs_of(&job(&one.name, daily), cut, until, &saw.zone).runs);
+        one.runs
+            .extend(runs_of(&job(&one.name, daily), cut, until, &saw.zone).runs);
     }
     let options = Options {
         zone: saw.zone.clone(),
         ..Options::default()
     };
-    let verdict = explain(&[made.series], &jobs, &options).series.remove(0).verdict;
+    let verdict = explain(&[made.series], &jobs, &options)
+        .series
+        .remove(0)
+        .verdict;
     assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
     assert_eq!(verdict.cycle, Some(Cycle::Week));
     assert_eq!(verdict.classes[0].jobs, RIGHT_CLASS);
     let ends = verdict.until.expect("it ends");
-    assert!((ends.as_second() - cut.as_second()).abs() < 4 * 86_400, "{ends}");
+    assert!(
+        (ends.as_second() - cut.as_second()).abs() < 4 * 86_400,
+        "{ends}"
+    );
     let end = verdict
         .changes
         .iter()
         .find(|change| change.what == ChangeKind::PatternEnds)
         .expect("told");
-    assert!(end.beside.as_ref().is_some_and(|beside| beside.contains("fstrim")));
+    assert!(
+        end.beside
+            .as_ref()
+            .is_some_and(|beside| beside.contains("fstrim"))
+    );
 }
 
 #[test]
@@ -147,7 +164,11 @@ fn a_short_stall_every_day_is_a_spike_that_its_job_makes() {
     // Ten days of minutes; five minutes from 03:10 on.
     let made = made(14_400, 60_000_000, 1, |since| {
         let minute = since.rem_euclid(DAY_US) / 60_000_000;
-        20.0 + if (190..195).contains(&minute) { 6.0 } else { 0.0 }
+        20.0 + if (190..195).contains(&minute) {
+            6.0
+        } else {
+            0.0
+        }
     });
     let jobs = [
         cron("backup", "10 3 * * *", &made),
@@ -162,10 +183,16 @@ fn a_short_stall_every_day_is_a_spike_that_its_job_makes() {
     assert_eq!(verdict.classes[0].role, Role::Hurts);
     let phase = verdict.phase.expect("known");
     let minute = |at: Timestamp| at.as_second().rem_euclid(86_400) / 60;
-    assert!(minute(phase.from) >= 188 && minute(phase.to) <= 191, "{phase:?}");
+    assert!(
+        minute(phase.from) >= 188 && minute(phase.to) <= 191,
+        "{phase:?}"
+    );
     let effect = verdict.effect.expect("known");
     assert!((effect.size - 6.0).abs() < 1.0, "{effect:?}");
-    assert!((120.0..=480.0).contains(&effect.len_s.expect("known")), "{effect:?}");
+    assert!(
+        (120.0..=480.0).contains(&effect.len_s.expect("known")),
+        "{effect:?}"
+    );
 }
 
 #[test]
@@ -187,7 +214,10 @@ fn load_by_day_and_night_is_a_wave_and_no_jobs_doing() {
     let made = made(24 * 60, HOUR_US, 3, |since| {
         100.0 + 10.0 * (since as f64 / DAY_US as f64 * std::f64::consts::TAU).sin()
     });
-    let jobs = [cron("backup", "0 3 * * *", &made), cron("rotate", "25 6 * * *", &made)];
+    let jobs = [
+        cron("backup", "0 3 * * *", &made),
+        cron("rotate", "25 6 * * *", &made),
+    ];
     let verdict = only(made, &jobs);
     assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);
     assert_eq!(verdict.shape, Some(Shape::Wave));
@@ -214,7 +244,9 @@ fn a_sawtooth_below_the_load_is_still_found() {
 
 #[test]
 fn a_step_is_a_change_and_no_pattern() {
-    let made = made(365, DAY_US, 5, |since| if since < 200 * DAY_US { 50.0 } else { 56.0 });
+    let made = made(365, DAY_US, 5, |since| {
+        if since < 200 * DAY_US { 50.0 } else { 56.0 }
+    });
     let verdict = only(made, &[]);
     assert_eq!(verdict.kind, Kind::Change, "{}", verdict.sentence);
     let change = &verdict.changes[0];
@@ -230,16 +262,27 @@ fn two_weeks_are_too_few_for_a_week() {
     });
     let verdict = only(made, &[]);
     assert_eq!(verdict.kind, Kind::Undecided, "{}", verdict.sentence);
-    assert!(verdict.sentence.contains("2 cycles seen, 3 needed"), "{}", verdict.sentence);
+    assert!(
+        verdict.sentence.contains("2 cycles seen, 3 needed"),
+        "{}",
+        verdict.sentence
+    );
 }
 
 #[test]
 fn nothing_is_told_of_nothing() {
-    for (count, kind) in [(0, Kind::Undecided), (1, Kind::Undecided), (15, Kind::Undecided)] {
+    for (count, kind) in [
+        (0, Kind::Undecided),
+        (1, Kind::Undecided),
+        (15, Kind::Undecided),
+    ] {
         let verdict = only(made(count, DAY_US, 7, |_| 1.0), &[]);
         assert_eq!(verdict.kind, kind, "{}", verdict.sentence);
     }
-    let flat = series((0..500).map(|i| START_US + i * DAY_US).collect(), vec![7.0; 500]);
+    let flat = series(
+        (0..500).map(|i| START_US + i * DAY_US).collect(),
+        vec![7.0; 500],
+    );
     let verdict = only(flat, &[]);
     assert_eq!(verdict.kind, Kind::None, "{}", verdict.sentence);
     let mut undated = made(100, DAY_US, 8, |_| 1.0);
