@@ -3,6 +3,7 @@
 //! the same.
 
 mod cluster;
+mod history;
 mod trace;
 
 use host::source::{Limits, read_bytes};
@@ -255,6 +256,36 @@ pub const TARGETS: &[Target] = &[
         name: "cluster-answers",
         run: cluster::answers,
         seeds: cluster::ANSWERS,
+    },
+    Target {
+        name: "csv",
+        run: history::csv,
+        seeds: history::CSV_SEEDS,
+    },
+    Target {
+        name: "json-lines",
+        run: history::json_lines,
+        seeds: history::JSON_LINES_SEEDS,
+    },
+    Target {
+        name: "rally",
+        run: history::rally,
+        seeds: history::RALLY_SEEDS,
+    },
+    Target {
+        name: "iostat",
+        run: history::iostat,
+        seeds: history::IOSTAT_SEEDS,
+    },
+    Target {
+        name: "sadf",
+        run: history::sadf,
+        seeds: history::SADF_SEEDS,
+    },
+    Target {
+        name: "time",
+        run: history::time,
+        seeds: history::TIME_SEEDS,
     },
 ];
 
@@ -574,6 +605,12 @@ mod tests {
             }),
             ("trace", trace::reaches),
             ("trace-replay", trace::reaches),
+            ("csv", history::reaches),
+            ("json-lines", history::reaches),
+            ("rally", history::reaches),
+            ("iostat", history::reaches),
+            ("sadf", history::reaches),
+            ("time", history::reaches_time),
             ("cluster-state", cluster::reaches),
             ("cluster-answers", cluster::reaches),
         ] {

@@ -1,0 +1,224 @@
+//! CSV and TSV (RFC 4180, and what people make of it).
+
+use crate::detect::FileOptions;
+use crate::mend::count;
+use crate::table::{Cell, Table};
+use crate::text::{Bounded, Passed, file_error, too_long};
+use crate::times;
+use crate::{Reading, SourceError};
+use ::csv::{ByteRecord, ReaderBuilder, StringRecord};
+use facts::InputError;
+use std::io::{Cursor, Read};
+
+/// Bytes at the beginning that tell the delimiter and the header.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// Lines of them.
+const HEAD_LINES: usize = 50;
+
+/// Delimiters; of several that do equally well, the last. A comma may stand inside numbers.
+const DELIMITERS: [u8; 4] = [b',', b'|', b'\t', b';'];
+
+/// The delimiter of a text, told by its first lines; `cut` says that the last one may not be whole.
+/// `None` where no delimiter gives most lines the same number of columns, two at least.
+pub(crate) fn delimiter(head: &str, cut: bool) -> Option<u8> {
+    let lines = first_lines(head, cut);
+    let mut best = None;
+    for delimiter in DELIMITERS {
+        let counts = field_counts(&lines, delimiter);
+        let fields = most_common(&counts);
+        let share = counts.iter().filter(|&&count| count == fields).count();
+        if fields >= 2 && share * 2 >= counts.len() {
+            let rank = (share, fields);
+            if best.is_none_or(|(best, _)| rank >= best) {
+                best = Some((rank, delimiter));
+            }
+        }
+    }
+    best.map(|(_, delimiter)| delimiter)
+}
+
+fn first_lines(head: &str, cut: bool) -> String {
+    let mut lines: Vec<&str> = head.lines().collect();
+    if cut && lines.len() > 1 {
+        lines.pop();
+    }
+    lines.truncate(HEAD_LINES);
+    let comments = has_comments(head);
+    lines.retain(|line| !(comments && line.starts_with('#')));
+    lines.join("\n")
+}
+
+fn field_counts(lines: &str, delimiter: u8) -> Vec<usize> {
+    ReaderBuilder::new()
+        .delimiter(delimiter)
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(lines.as_bytes())
+        .byte_records()
+        .map_while(Result::ok)
+        .map(|record| record.len())
+        .collect()
+}
+
+fn most_common(counts: &[usize]) -> usize {
+    let of = |count: usize| counts.iter().filter(|&&one| one == count).count();
+    counts
+        .iter()
+        .copied()
+        .max_by_key(|&count| (of(count), count))
+        .unwrap_or(0)
+}
+
+/// Whether lines that begin with `#` are remarks, other than a header that does.
+fn has_comments(head: &str) -> bool {
+    let mut lines = head.lines().filter(|line| !line.trim().is_empty());
+    let Some(first) = lines.next() else {
+        return false;
+    };
+    if !first.starts_with('#') {
+        return lines.any(|line| line.starts_with('#'));
+    }
+    let separators = |line: &str| {
+        line.bytes()
+            .filter(|byte| DELIMITERS.contains(byte))
+            .count()
+    };
+    let next = lines.next().unwrap_or("");
+    next.starts_with('#') || separators(first) == 0 || separators(first) != separators(next)
+}
+
+pub(crate) fn read(
+    source: &str,
+    mut input: impl Read,
+    options: &FileOptions,
+) -> Result<Reading, SourceError> {
+    let mut head = Vec::new();
+    (&mut input)
+        .take(HEAD_BYTES as u64)
+        .read_to_end(&mut head)
+        .map_err(|error| file_error(source, error))?;
+    let head_text = String::from_utf8_lossy(&head).into_owned();
+    let delimiter = delimiter(&head_text, head.len() == HEAD_BYTES).ok_or_else(|| {
+        InputError::new(
+            source,
+            "columns separated by a comma, a semicolon, a tab or a bar, a time and a value at least",
+            head_text.trim_start().lines().next().unwrap_or(""),
+        )
+        .at_line(1)
+    })?;
+    let comments = has_comments(&head_text);
+    let (bounded, passed) = Bounded::new(Cursor::new(head).chain(input), true);
+    let mut builder = ReaderBuilder::new();
+    builder
+        .delimiter(delimiter)
+        .has_headers(false)
+        .flexible(true)
+        .comment(comments.then_some(b'#'));
+    let mut rows = Rows {
+        source,
+        passed,
+        reader: builder.from_reader(bounded),
+        record: ByteRecord::new(),
+    };
+    let mut table = Table::new(source, options, delimiter != b',');
+    if comments {
+        table.warn("lines that begin with # are passed over as remarks".to_owned());
+    }
+    let Some((first_line, first, _)) = rows.next()? else {
+        return table.finish();
+    };
+    let is_header = !first
+        .iter()
+        .any(|cell| times::looks_like_time(cell) || times::is_bare_number(&cell.replace(',', ".")));
+    for (index, cell) in first.iter().enumerate() {
+        let name = cell.trim().trim_start_matches('#').trim();
+        if is_header && !name.is_empty() {
+            table.add_column(name);
+        } else {
+            table.add_column(&format!("column {}", index + 1));
+        }
+    }
+    if !is_header {
+        table.row(first_line, cells(&first, false))?;
+    }
+    let mut repeated = 0;
+    while let Some((line, record, quotes)) = rows.next()? {
+        if is_header && record == first {
+            repeated += 1;
+            continue;
+        }
+        if record.len() != first.len() {
+            let found = format!("{} columns", record.len());
+            let expected = format!("{} columns, as in line {first_line}", first.len());
+            return Err(InputError::new(source, expected, &found)
+                .at_line(line)
+                .into());
+        }
+        table.row(line, cells(&record, quotes))?;
+    }
+    if repeated > 0 {
+        table.warn(format!(
+            "{} of the header passed over",
+            count(repeated, "repetition")
+        ));
+    }
+    table.finish()
+}
+
+/// The cells of a record; where they stand in their line is known if none is in quotes.
+fn cells(record: &StringRecord, quotes: bool) -> impl Iterator<Item = Cell<'_>> + Clone {
+    let mut next = 1;
+    record.iter().enumerate().map(move |(column, text)| {
+        let at = next;
+        next += text.chars().count() + 1;
+        Cell {
+            column,
+            text,
+            quoted: false,
+            at: (!quotes).then_some(at),
+        }
+    })
+}
+
+/// The records of a text, with the lines that they begin in.
+struct Rows<'s, R> {
+    source: &'s str,
+    passed: Passed,
+    reader: ::csv::Reader<R>,
+    record: ByteRecord,
+}
+
+impl<R: Read> Rows<'_, R> {
+    /// The next record, the line that it begins in, and whether it has quotes.
+    fn next(&mut self) -> Result<Option<(usize, StringRecord, bool)>, SourceError> {
+        let read = self.reader.read_byte_record(&mut self.record);
+        let end = self.reader.position().byte();
+        let line = self.passed.line_at(end.saturating_sub(1));
+        match read {
+            Ok(true) => {}
+            Ok(false) => return Ok(None),
+            Err(error) => {
+                let long = self.passed.is_too_much();
+                return Err(match error.into_kind() {
+                    ::csv::ErrorKind::Io(error) if !long => file_error(self.source, error),
+                    _ => too_long(self.source).at_line(line).into(),
+                });
+            }
+        }
+        // The reader reads ahead: what it has and did not use counts for the next record.
+        self.passed.piece_ends();
+        let record = StringRecord::from_byte_record_lossy(self.record.clone());
+        let start = self.record.position().map_or(0, ::csv::Position::byte);
+        let raw_len = end.saturating_sub(start);
+        let plain_len = self.record.as_slice().len() + self.record.len();
+        let breaks = self.record.as_slice().iter().filter(|&&byte| byte == b'\n');
+        // The end of a line, and blank lines before it, are one byte or more.
+        let quotes = raw_len > plain_len as u64 + 1;
+        Ok(Some((line.saturating_sub(breaks.count()), record, quotes)))
+    }
+}
+
+#[cfg(test)]
+#[path = "csv_tests.rs"]
+mod tests;

@@ -1,0 +1,230 @@
+//! Which format a history is of, and the way to its reader.
+
+use crate::text::file_error;
+use crate::times::TimeReader;
+use crate::{Limits, Reading, SourceError, Times, csv, iostat, jsonl, rally, sadf};
+use facts::InputError;
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read};
+use std::path::Path;
+
+/// Bytes at the beginning that decide about the format.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// log2 of the largest window that a zstd frame may ask for: 32 MiB, enough for `zstd --ultra -20`.
+const ZSTD_WINDOW_LOG_MAX: u32 = 25;
+
+/// The most that a file may hold, decompressed. Memory is bounded without it; time is not.
+const TOTAL_BYTES_MAX: u64 = 64 << 30;
+
+/// A format of a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Comma, semicolon, tab or bar separated values.
+    Csv,
+    /// One JSON object a line, or one array of objects.
+    JsonLines,
+    /// A race.json of Rally.
+    RallyRace,
+    /// The text of `iostat`.
+    Iostat,
+    /// The JSON of `sadf -j`.
+    Sadf,
+}
+
+impl Format {
+    /// The formats, for people.
+    pub const KNOWN: &str = "CSV or TSV with a column of times, JSON lines, Rally's race.json (or \
+                             a directory of them), the text of iostat, the JSON of sadf -j";
+}
+
+/// How files are read.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct FileOptions {
+    /// The zone of times, and which are wanted.
+    pub times: Times,
+    /// What is kept at most.
+    pub limits: Limits,
+    /// The format; told by the content where it is not given.
+    pub format: Option<Format>,
+    /// The column or field of times, by its name or its number from 1.
+    pub time_column: Option<String>,
+    /// How times are written: a strptime format, or `s`, `ms`, `us`, `ns` since 1970.
+    pub time_format: Option<String>,
+    /// The columns or fields of values; all that hold numbers where none is given.
+    pub value_columns: Vec<String>,
+    /// The columns or fields that tell series apart, which may be none; found where nothing is said.
+    pub label_columns: Option<Vec<String>>,
+    /// Columns or fields that count up: their rate per second is read.
+    pub counter_columns: Vec<String>,
+    /// Seconds between reports, for an `iostat` log that does not tell.
+    pub step_s: Option<f64>,
+}
+
+impl FileOptions {
+    pub(crate) fn time_reader(&self) -> TimeReader {
+        TimeReader::new(&self.times, self.time_format.as_deref())
+    }
+}
+
+/// Reads a file, or a directory of Rally's races. Files may be compressed with gzip or zstd.
+///
+/// # Errors
+/// It cannot be read; its format is not known; its text is not of its format, with file and line;
+/// or it holds nothing that was asked for.
+pub fn read_path(path: &Path, options: &FileOptions) -> Result<Reading, SourceError> {
+    let name = path.display().to_string();
+    if path.is_dir() {
+        return rally::read_directory(path, options);
+    }
+    let file = File::open(path).map_err(|error| file_error(&name, error))?;
+    read_bytes(&name, file, options)
+}
+
+/// Reads a history from its bytes; `name` stands for them in errors and as the series' source.
+///
+/// # Errors
+/// As [`read_path`].
+pub fn read_bytes(
+    name: &str,
+    input: impl Read,
+    options: &FileOptions,
+) -> Result<Reading, SourceError> {
+    let mut whole = decompress(name, input)?;
+    let mut head = Vec::new();
+    (&mut whole)
+        .take(HEAD_BYTES as u64)
+        .read_to_end(&mut head)
+        .map_err(|error| file_error(name, error))?;
+    let mark = usize::from(head.starts_with(b"\xef\xbb\xbf")) * 3;
+    head.drain(..mark);
+    let format = match options.format {
+        Some(format) => format,
+        None => detect(name, &head)?,
+    };
+    let input = BufReader::new(Cursor::new(head).chain(whole));
+    match format {
+        Format::Csv => csv::read(name, input, options),
+        Format::JsonLines => jsonl::read(name, input, options),
+        Format::RallyRace => rally::read_file(name, input, options),
+        Format::Iostat => iostat::read(name, input, options),
+        Format::Sadf => sadf::read(name, input, options),
+    }
+}
+
+fn decompress<'r>(name: &str, input: impl Read + 'r) -> Result<Box<dyn Read + 'r>, SourceError> {
+    let failed = |error| file_error(name, error);
+    let mut input = BufReader::new(input);
+    let mut magic = Vec::new();
+    (&mut input)
+        .take(4)
+        .read_to_end(&mut magic)
+        .map_err(failed)?;
+    let whole = BufReader::new(Cursor::new(magic.clone()).chain(input));
+    let plain: Box<dyn Read + 'r> = match magic.as_slice() {
+        // RFC 1952.
+        [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(whole)),
+        // RFC 8878.
+        [0x28, 0xb5, 0x2f, 0xfd] => {
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(whole).map_err(failed)?;
+            decoder
+                .window_log_max(ZSTD_WINDOW_LOG_MAX)
+                .map_err(failed)?;
+            Box::new(decoder)
+        }
+        _ => Box::new(whole),
+    };
+    Ok(Box::new(Limited {
+        input: plain,
+        left: TOTAL_BYTES_MAX,
+    }))
+}
+
+/// Fails behind the limit, where [`Read::take`] would make believe that the file ends there.
+struct Limited<R> {
+    input: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.input.read(buffer)?;
+        self.left = self
+            .left
+            .checked_sub(len as u64)
+            .ok_or_else(|| io::Error::other(format!("longer than {TOTAL_BYTES_MAX} bytes")))?;
+        Ok(len)
+    }
+}
+
+/// Tells the format from the beginning of a text.
+fn detect(name: &str, head: &[u8]) -> Result<Format, SourceError> {
+    let unknown = |found: &str| InputError::new(name, Format::KNOWN, found);
+    let start = head
+        .iter()
+        .position(|byte| !byte.is_ascii_whitespace())
+        .ok_or_else(|| unknown("an empty file"))?;
+    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+        return Err(unknown("text in UTF-16: convert it to UTF-8").into());
+    }
+    if head.contains(&0) {
+        return Err(unknown("a binary file").into());
+    }
+    let text = String::from_utf8_lossy(head);
+    match head[start] {
+        b'[' => return Ok(Format::JsonLines),
+        b'{' => return Ok(json_format(&text)),
+        _ => {}
+    }
+    if text.lines().any(iostat::is_head) {
+        return Ok(Format::Iostat);
+    }
+    let line = text
+        .bytes()
+        .take(start)
+        .filter(|&byte| byte == b'\n')
+        .count()
+        + 1;
+    let first = text.trim_start().lines().next().unwrap_or("");
+    if csv::delimiter(&text, head.len() == HEAD_BYTES).is_some() {
+        return Ok(Format::Csv);
+    }
+    Err(unknown(first).at_line(line).into())
+}
+
+/// Which of the formats that begin with an object it is.
+fn json_format(text: &str) -> Format {
+    let head: String = text
+        .chars()
+        .filter(|c| !c.is_whitespace())
+        .take(64)
+        .collect();
+    if head.starts_with("{\"sysstat\":") {
+        return Format::Sadf;
+    }
+    // A race is written over many lines, or as the only one.
+    let first_object = serde_json::Deserializer::from_str(text)
+        .into_iter::<serde_json::Value>()
+        .next();
+    let is_race = match first_object {
+        Some(Ok(object)) => {
+            object.get("race-timestamp").is_some() && object.get("@timestamp").is_none()
+        }
+        _ => text.contains("\"race-timestamp\"") && !text.contains("\"@timestamp\""),
+    };
+    if is_race {
+        Format::RallyRace
+    } else {
+        Format::JsonLines
+    }
+}
+
+/// Reads a text, for the tests of all formats.
+#[cfg(test)]
+pub(crate) fn read_text(text: &str, options: &FileOptions) -> Result<Reading, SourceError> {
+    read_bytes("f", text.as_bytes(), options)
+}
+
+#[cfg(test)]
+#[path = "detect_tests.rs"]
+mod tests;

@@ -1,0 +1,322 @@
+//! Gathers samples into series, within limits.
+
+use crate::mend::{self, Samples, count};
+use crate::{Limits, Reading, SourceError, Times};
+use facts::Skipped;
+use facts::series::{Better, Dating, Series};
+use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// A series to be.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Draft {
+    pub name: String,
+    pub labels: BTreeMap<String, String>,
+    pub unit: Option<String>,
+    pub better: Option<Better>,
+    /// Its values only grow: what is wanted is their rate.
+    pub counter: bool,
+}
+
+/// Series under way.
+#[derive(Debug)]
+pub(crate) struct Gather {
+    source: String,
+    since_us: i64,
+    until_us: i64,
+    limits: Limits,
+    drafts: Vec<(Draft, Samples)>,
+    ids: HashMap<String, usize>,
+    samples: usize,
+    /// Values of series beyond the limit.
+    beyond_series: usize,
+    /// Values beyond the limit.
+    beyond_samples: usize,
+    outside: usize,
+    pub skipped: Vec<Skipped>,
+    pub warnings: Vec<String>,
+}
+
+/// Series without a value that are named one by one.
+const NAMED_MAX: usize = 5;
+
+impl Gather {
+    pub fn new(source: &str, times: &Times, limits: Limits) -> Self {
+        Self {
+            source: source.to_owned(),
+            since_us: times.since.map_or(i64::MIN, Timestamp::as_microsecond),
+            until_us: times.until.map_or(i64::MAX, Timestamp::as_microsecond),
+            limits,
+            drafts: Vec::new(),
+            ids: HashMap::new(),
+            samples: 0,
+            beyond_series: 0,
+            beyond_samples: 0,
+            outside: 0,
+            skipped: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// A further series; `None` where there are as many as may be.
+    pub fn add(&mut self, draft: Draft) -> Option<usize> {
+        if self.drafts.len() >= self.limits.series_max {
+            return None;
+        }
+        self.drafts.push((draft, Samples::default()));
+        Some(self.drafts.len() - 1)
+    }
+
+    /// The series of this key, which `draft` makes when it is met first.
+    pub fn id(&mut self, key: &str, draft: impl FnOnce() -> Draft) -> Option<usize> {
+        if let Some(&id) = self.ids.get(key) {
+            return Some(id);
+        }
+        let id = self.add(draft())?;
+        self.ids.insert(key.to_owned(), id);
+        Some(id)
+    }
+
+    /// Takes a value, `None` for a sample that has none, for the series `id`, `None` for one that
+    /// was not let in.
+    pub fn push(&mut self, id: Option<usize>, time_us: i64, value: Option<f64>) {
+        let Some((_, samples)) = id.and_then(|id| self.drafts.get_mut(id)) else {
+            self.beyond_series += 1;
+            return;
+        };
+        if time_us < self.since_us || time_us >= self.until_us {
+            self.outside += 1;
+            return;
+        }
+        let Some(value) = value else {
+            samples.push_missing();
+            return;
+        };
+        if self.samples >= self.limits.samples_max {
+            self.beyond_samples += 1;
+            return;
+        }
+        self.samples += 1;
+        samples.push(time_us, value);
+    }
+
+    /// What was gathered.
+    ///
+    /// # Errors
+    /// There is no value, or none within the times that are wanted.
+    pub fn finish(self, dating: Dating) -> Result<Reading, SourceError> {
+        self.finish_with(dating, &[], Some)
+    }
+
+    /// The same with other times, those of `time_us` in place of those that were given, and with
+    /// further notes for every series.
+    ///
+    /// # Errors
+    /// As [`Gather::finish`].
+    pub fn finish_with(
+        mut self,
+        dating: Dating,
+        notes: &[String],
+        time_us: impl Fn(i64) -> Option<i64>,
+    ) -> Result<Reading, SourceError> {
+        self.tell_limits();
+        let mut series = Vec::with_capacity(self.drafts.len());
+        let mut without = Vec::new();
+        for (mut draft, samples) in self.drafts {
+            let mut curve = samples.with_times(&time_us).mend();
+            if draft.counter {
+                curve = mend::rates(curve);
+                draft.unit = draft.unit.map(|unit| format!("{unit}/s"));
+            }
+            if curve.values.is_empty() {
+                without.push(draft.name);
+                continue;
+            }
+            curve.notes.extend(notes.iter().cloned());
+            series.push(Series {
+                name: draft.name,
+                source: self.source.clone(),
+                labels: draft.labels,
+                unit: draft.unit,
+                better: draft.better,
+                dating,
+                times_us: curve.times_us,
+                values: curve.values,
+                notes: curve.notes,
+            });
+        }
+        if series.is_empty() {
+            return Err(SourceError::Empty {
+                source_name: self.source,
+                reason: if self.outside > 0 {
+                    "no sample lies between the times that are wanted".to_owned()
+                } else {
+                    "it holds no samples with a value".to_owned()
+                },
+            });
+        }
+        tell_without_values(&without, &mut self.skipped);
+        make_names_unique(&mut series);
+        Ok(Reading {
+            series,
+            skipped: self.skipped,
+            warnings: self.warnings,
+        })
+    }
+
+    fn tell_limits(&mut self) {
+        let Limits {
+            samples_max,
+            series_max,
+        } = self.limits;
+        if self.beyond_series > 0 {
+            self.skipped.push(Skipped::new(
+                format!("{} of further series", count(self.beyond_series, "value")),
+                format!("{series_max} series are read at most"),
+                Some("fewer columns or labels"),
+            ));
+        }
+        if self.beyond_samples > 0 {
+            self.skipped.push(Skipped::new(
+                count(self.beyond_samples, "further sample"),
+                format!("{samples_max} samples are read at most"),
+                Some("a shorter time, or fewer columns"),
+            ));
+        }
+    }
+}
+
+fn tell_without_values(names: &[String], skipped: &mut Vec<Skipped>) {
+    for name in names.iter().take(NAMED_MAX) {
+        skipped.push(Skipped::new(name.clone(), "it has no values", None));
+    }
+    if names.len() > NAMED_MAX {
+        skipped.push(Skipped::new(
+            format!("{} further series", names.len() - NAMED_MAX),
+            "they have no values",
+            None,
+        ));
+    }
+}
+
+/// Names that are the same get the labels that tell them apart, and a number where none does.
+fn make_names_unique(series: &mut [Series]) {
+    let mut same: HashMap<String, Vec<usize>> = HashMap::new();
+    for (index, one) in series.iter().enumerate() {
+        same.entry(one.name.clone()).or_default().push(index);
+    }
+    for group in same.values().filter(|group| group.len() > 1) {
+        let keys: BTreeSet<String> = group
+            .iter()
+            .flat_map(|&index| series[index].labels.keys().cloned())
+            .filter(|key| {
+                let first = series[group[0]].labels.get(key);
+                group
+                    .iter()
+                    .any(|&index| series[index].labels.get(key) != first)
+            })
+            .collect();
+        for &index in group {
+            let one = &mut series[index];
+            let told: Vec<&str> = keys
+                .iter()
+                .filter_map(|key| one.labels.get(key).map(String::as_str))
+                .collect();
+            if !told.is_empty() {
+                one.name = format!("{} {}", one.name, told.join(" "));
+            }
+        }
+    }
+    let mut taken: BTreeSet<String> = series.iter().map(|one| one.name.clone()).collect();
+    let mut met: BTreeMap<String, usize> = BTreeMap::new();
+    for one in series {
+        let count = met.entry(one.name.clone()).or_insert(0);
+        *count += 1;
+        if *count == 1 {
+            continue;
+        }
+        loop {
+            let name = format!("{} ({count})", one.name);
+            if taken.insert(name.clone()) {
+                one.name = name;
+                break;
+            }
+            *count += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft(name: &str, labels: &[(&str, &str)]) -> Draft {
+        Draft {
+            name: name.to_owned(),
+            labels: labels
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                .collect(),
+            ..Draft::default()
+        }
+    }
+
+    #[test]
+    fn limits_are_kept_and_told() {
+        let limits = Limits {
+            samples_max: 2,
+            series_max: 1,
+        };
+        let mut gather = Gather::new("f", &Times::default(), limits);
+        let first = gather.add(draft("a", &[]));
+        let second = gather.add(draft("b", &[]));
+        assert_eq!((first, second), (Some(0), None));
+        for time in 0..3 {
+            gather.push(first, time, Some(1.0));
+            gather.push(second, time, Some(1.0));
+        }
+        let reading = gather.finish(Dating::Absolute).unwrap();
+        assert_eq!(reading.series.len(), 1);
+        assert_eq!(reading.series[0].values.len(), 2);
+        let what: Vec<&str> = reading
+            .skipped
+            .iter()
+            .map(|one| one.what.as_str())
+            .collect();
+        assert_eq!(what, ["3 values of further series", "1 further sample"]);
+    }
+
+    #[test]
+    fn names_are_told_apart_by_their_labels() {
+        let mut gather = Gather::new("f", &Times::default(), Limits::default());
+        for one in [
+            draft("cpu", &[("host", "a"), ("zone", "x")]),
+            draft("cpu", &[("host", "b"), ("zone", "x")]),
+            draft("disk", &[]),
+            draft("disk", &[]),
+            draft("disk (2)", &[]),
+        ] {
+            let id = gather.add(one);
+            gather.push(id, 1, Some(1.0));
+        }
+        let reading = gather.finish(Dating::Absolute).unwrap();
+        let names: Vec<&str> = reading.series.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["cpu a", "cpu b", "disk", "disk (3)", "disk (2)"]);
+    }
+
+    #[test]
+    fn only_wanted_times_are_kept() {
+        let times = Times {
+            since: Some("2026-01-01T00:00:00Z".parse().unwrap()),
+            until: Some("2026-01-02T00:00:00Z".parse().unwrap()),
+            ..Times::default()
+        };
+        let at = |text: &str| text.parse::<jiff::Timestamp>().unwrap().as_microsecond();
+        let mut gather = Gather::new("f", &times, Limits::default());
+        let id = gather.add(draft("a", &[]));
+        gather.push(id, at("2025-12-31T23:59:59Z"), Some(1.0));
+        gather.push(id, at("2026-01-02T00:00:00Z"), Some(2.0));
+        let error = gather.finish(Dating::Absolute).unwrap_err().to_string();
+        assert_eq!(error, "f: no sample lies between the times that are wanted");
+    }
+}

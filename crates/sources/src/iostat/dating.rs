@@ -1,0 +1,351 @@
+//! When the reports were made.
+
+use super::{Header, Log, Report};
+use crate::SourceError;
+use crate::detect::FileOptions;
+use crate::mend::count;
+use crate::times::{self, DayOrder, Slashes, TimeReader};
+use facts::InputError;
+use facts::series::Dating;
+use jiff::civil::{Date, Time};
+use jiff::tz::Offset;
+use std::collections::BTreeMap;
+
+/// A step is taken for whole seconds where it is as near to them, as a fraction: `iostat` takes
+/// whole seconds for its interval.
+const WHOLE_WITHIN: f64 = 0.02;
+
+/// Two steps are the same within this fraction.
+const SAME_WITHIN: f64 = 0.1;
+
+/// A step is known where it is wrong by no more than this fraction.
+const KNOWN_WITHIN: f64 = 0.05;
+
+/// The times of all reports.
+pub(super) struct Dated {
+    pub dating: Dating,
+    /// Of each report; `None` for those that are left out.
+    pub times_us: Vec<Option<i64>>,
+    /// For every series.
+    pub notes: Vec<String>,
+    pub warnings: Vec<String>,
+    /// The times were counted from the interval, not read.
+    pub is_counted: bool,
+}
+
+pub(super) fn date(log: &Log, options: &FileOptions) -> Result<Dated, SourceError> {
+    let reports = &log.reports;
+    let stamped = reports.iter().any(|report| report.stamp.is_some());
+    let mut reader = options.time_reader();
+    let (mut times_us, mut warnings) = if stamped {
+        let times = read_stamps(log, options, &mut reader)?;
+        (times.into_iter().map(Some).collect(), reader.notes())
+    } else {
+        (vec![None; reports.len()], Vec::new())
+    };
+    let mut notes = Vec::new();
+    let kept = keep(reports, stamped.then_some(&times_us[..]), &mut notes);
+    if stamped {
+        for (time, keep) in times_us.iter_mut().zip(&kept) {
+            *time = time.filter(|_| *keep);
+        }
+        return Ok(Dated {
+            dating: Dating::Absolute,
+            times_us,
+            notes,
+            warnings,
+            is_counted: false,
+        });
+    }
+    let section = longest_section(log, &kept, &mut warnings);
+    let in_section = |index: usize| kept[index] && reports[index].header == section;
+    if (0..reports.len()).any(in_section) {
+        let step_us = step_us(log, options, &in_section, &mut notes)?;
+        let (dating, start_us) = day(log, section, options, &mut notes);
+        let mut next_us = Some(start_us);
+        for (index, time) in times_us.iter_mut().enumerate() {
+            if in_section(index) {
+                *time = next_us;
+                next_us = next_us.and_then(|at| at.checked_add(step_us));
+            }
+        }
+        return Ok(Dated {
+            dating,
+            times_us,
+            notes,
+            warnings,
+            is_counted: true,
+        });
+    }
+    Ok(Dated {
+        dating: Dating::Undated,
+        times_us,
+        notes,
+        warnings,
+        is_counted: true,
+    })
+}
+
+fn known_step_s(report: &Report) -> Option<f64> {
+    let (step_s, wrong_s) = report.step_s?;
+    (wrong_s <= step_s * KNOWN_WITHIN).then_some(step_s)
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+/// Which reports cover an interval. The first one below a header covers the time since boot, unless
+/// iostat was told otherwise (`-y`) or somebody cut the piece out: then what was moved in all and
+/// in a second say that it is as long as the others.
+fn keep(
+    reports: &[Report],
+    times_us: Option<&[Option<i64>]>,
+    notes: &mut Vec<String>,
+) -> Vec<bool> {
+    let mut left_out = 0;
+    let mut unsure = 0;
+    let mut kept = vec![true; reports.len()];
+    let mut start = 0;
+    // The reports below a header stand one after the other.
+    for group in reports.chunk_by(|one, other| one.header == other.header) {
+        let end = start + group.len();
+        let others = || (start..end).filter(|&index| !reports[index].is_first);
+        let told = || {
+            median(
+                others()
+                    .filter_map(|index| known_step_s(&reports[index]))
+                    .collect(),
+            )
+        };
+        let between = || {
+            let at: Vec<i64> = others().filter_map(|index| times_us?[index]).collect();
+            #[expect(clippy::cast_precision_loss, reason = "distances, for comparison")]
+            let steps = at
+                .windows(2)
+                .map(|pair| pair[1].saturating_sub(pair[0]) as f64 / 1e6);
+            median(steps.collect())
+        };
+        if group[0].is_first {
+            let own = group[0].step_s.filter(|(step_s, wrong_s)| wrong_s < step_s);
+            kept[start] = if let (Some((own, wrong)), Some(step)) = (own, told().or_else(between)) {
+                (own - step).abs() <= step.abs() * SAME_WITHIN + wrong
+            } else {
+                unsure += 1;
+                false
+            };
+            left_out += usize::from(!kept[start]);
+        }
+        start = end;
+    }
+    if left_out > 0 {
+        let perhaps = if unsure > 0 { ", or may do so" } else { "" };
+        notes.push(format!(
+            "{} left out: since boot, not since the one before{perhaps}",
+            count(left_out, "first report")
+        ));
+    }
+    kept
+}
+
+// --- Times that are told.
+
+fn read_stamps(
+    log: &Log,
+    options: &FileOptions,
+    reader: &mut TimeReader,
+) -> Result<Vec<i64>, SourceError> {
+    let order = options
+        .time_format
+        .is_none()
+        .then(|| day_order(log))
+        .flatten();
+    let mut clock_day: Option<(Option<usize>, Date, Time)> = None;
+    let mut times = Vec::with_capacity(log.reports.len());
+    for report in &log.reports {
+        let Some((line, text)) = &report.stamp else {
+            let expected = "a time above the report, as others have";
+            return Err(InputError::new(log.source, expected, "none")
+                .at_line(report.line)
+                .into());
+        };
+        let wrong = |expected: String| -> SourceError {
+            InputError::new(log.source, expected, text)
+                .at_line(*line)
+                .into()
+        };
+        if options.time_format.is_some() {
+            times.push(reader.read_us(text).map_err(wrong)?);
+            continue;
+        }
+        if let Some(slashes) = Slashes::parse(text) {
+            let order = order.ok_or_else(|| {
+                wrong(
+                    "a time whose day and month can be told apart; name its format, like \
+                     %m/%d/%y %H:%M:%S"
+                        .to_owned(),
+                )
+            })?;
+            let at = slashes
+                .datetime(order)
+                .and_then(|at| reader.read_local_us(at));
+            times.push(at.ok_or_else(|| wrong("a time".to_owned()))?);
+            continue;
+        }
+        let Some((time, _)) = times::clock(text) else {
+            times.push(reader.read_us(text).map_err(wrong)?);
+            continue;
+        };
+        // A time of day alone: the header has the date, and midnight comes after 23:59.
+        let date = match clock_day {
+            Some((header, date, before)) if header == report.header => {
+                if time < before {
+                    date.tomorrow().ok()
+                } else {
+                    Some(date)
+                }
+            }
+            _ => report
+                .header
+                .and_then(|header| header_date(&log.headers[header], order)),
+        };
+        let date = date.ok_or_else(|| {
+            wrong("a time with its date, or a header with one that can be read one way".to_owned())
+        })?;
+        clock_day = Some((report.header, date, time));
+        let at = reader.read_local_us(date.to_datetime(time));
+        times.push(at.ok_or_else(|| wrong("a time".to_owned()))?);
+    }
+    Ok(times)
+}
+
+/// Whether the day or the month is first, from all dates of the log; `None` where none tells.
+fn day_order(log: &Log) -> Option<DayOrder> {
+    let stamps = log
+        .reports
+        .iter()
+        .filter_map(|report| report.stamp.as_ref())
+        .map(|(_, text)| text.as_str());
+    let dates = log.headers.iter().map(|header| header.date.as_str());
+    let mut order = None;
+    for slashes in stamps.chain(dates).filter_map(Slashes::parse) {
+        let told = if slashes.dots || slashes.first > 12 {
+            Some(DayOrder::DayFirst)
+        } else if slashes.second > 12 || slashes.half_days && !slashes.short_year {
+            // Of the locales with slashes, en_US alone has four digits of a year and AM or PM.
+            Some(DayOrder::MonthFirst)
+        } else {
+            None
+        };
+        order = order.or(told);
+    }
+    order
+}
+
+fn header_date(header: &Header, order: Option<DayOrder>) -> Option<Date> {
+    if let Ok(date) = header.date.parse::<Date>() {
+        return Some(date);
+    }
+    Some(Slashes::parse(&header.date)?.datetime(order?)?.date())
+}
+
+// --- Times that are counted.
+
+/// The header below which most reports stand. Without times, nobody knows how much later the
+/// reports below another one are.
+fn longest_section(log: &Log, kept: &[bool], warnings: &mut Vec<String>) -> Option<usize> {
+    let mut sizes: BTreeMap<Option<usize>, usize> = BTreeMap::new();
+    for (report, keep) in log.reports.iter().zip(kept) {
+        *sizes.entry(report.header).or_default() += usize::from(*keep);
+    }
+    let mut best = None;
+    let mut best_size = 0;
+    for (section, size) in sizes {
+        if size > best_size {
+            (best, best_size) = (section, size);
+        }
+    }
+    let others = kept.iter().filter(|keep| **keep).count() - best_size;
+    if others > 0 {
+        let line = best.map_or(1, |header| log.headers[header].line);
+        warnings.push(format!(
+            "{} left out: without times, nothing tells how long before or after those below line \
+             {line}",
+            count(others, "report")
+        ));
+    }
+    best
+}
+
+fn step_us(
+    log: &Log,
+    options: &FileOptions,
+    in_section: &impl Fn(usize) -> bool,
+    notes: &mut Vec<String>,
+) -> Result<i64, SourceError> {
+    let reports = log.reports.iter().enumerate();
+    let steps = reports.filter(|(index, _)| in_section(*index));
+    let told = median(
+        steps
+            .filter_map(|(_, report)| known_step_s(report))
+            .collect(),
+    );
+    let whole = |step_s: f64| {
+        let near = step_s.round();
+        let is_near = near >= 1.0 && (step_s - near).abs() <= near * WHOLE_WITHIN;
+        if is_near { near } else { step_s }
+    };
+    let (step, how) = if let Some(step_s) = options.step_s {
+        (step_s, "as named")
+    } else if let Some(step_s) = told {
+        (whole(step_s), "from what was moved in all and in a second")
+    } else if let Some(step_s) = log.command_step_s {
+        (step_s, "from the command line above them")
+    } else {
+        return Err(SourceError::Empty {
+            source_name: log.source.to_owned(),
+            reason: "nothing tells how far apart its reports are: name the seconds between them, \
+                     or let iostat print times (-t)"
+                .to_owned(),
+        });
+    };
+    notes.push(format!("no times: counted in steps of {step} s, {how}"));
+    let step_us = (step * 1e6).round();
+    if !(1.0..=1e15).contains(&step_us) {
+        let expected = "a step between reports from a microsecond to thirty years";
+        return Err(InputError::new(log.source, expected, &step.to_string()).into());
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "a whole number up to 1e15")]
+    let step_us = step_us as i64;
+    Ok(step_us)
+}
+
+/// The day of the first report, as far as the header tells.
+fn day(
+    log: &Log,
+    section: Option<usize>,
+    options: &FileOptions,
+    notes: &mut Vec<String>,
+) -> (Dating, i64) {
+    let Some(header) = section.map(|header| &log.headers[header]) else {
+        return (Dating::Undated, 0);
+    };
+    let order = match &options.time_format {
+        // Of the user's format the date alone matters here.
+        Some(format) if format.trim_start().starts_with("%d") => Some(DayOrder::DayFirst),
+        Some(format) if format.trim_start().starts_with("%m") => Some(DayOrder::MonthFirst),
+        _ => day_order(log),
+    };
+    let Some(date) = header_date(header, order) else {
+        notes.push(format!(
+            "day and month of the date {} cannot be told apart: not dated",
+            header.date
+        ));
+        return (Dating::Undated, 0);
+    };
+    match Offset::UTC.to_timestamp(date.to_datetime(Time::midnight())) {
+        Ok(midnight) => (Dating::Day(date), midnight.as_microsecond()),
+        Err(_) => (Dating::Undated, 0),
+    }
+}

@@ -1,0 +1,376 @@
+use super::*;
+use crate::detect::{Format, read_text};
+use facts::series::{Better, Dating, Series};
+use jiff::Timestamp;
+use jiff::civil::date;
+use proptest::prelude::*;
+use std::fmt::Write as _;
+
+const MONGO: &str = include_str!("../tests/data/mongo-iostat.txt");
+
+/// sysstat 11 with `-x`, as CentOS 7 prints it.
+const OLD: &str = "\
+Linux 3.10.0-862.el7.x86_64 (box0) \t11/18/2018 \t_x86_64_\t(24 CPU)
+
+11/18/2018 11:59:50 PM
+avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+           0.56    0.00    0.43    0.05    0.00   98.96
+
+Device:         rrqm/s   wrqm/s     r/s     w/s    rkB/s    wkB/s avgrq-sz avgqu-sz   await r_await w_await  svctm  %util
+sda               0.01     1.88    0.92    9.29    96.35   172.04    52.58     0.01    0.60    0.69    0.59   0.13   0.13
+
+11/18/2018 11:59:55 PM
+avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+           1.00    0.00    1.00    2.50    0.00   95.50
+
+Device:         rrqm/s   wrqm/s     r/s     w/s    rkB/s    wkB/s avgrq-sz avgqu-sz   await r_await w_await  svctm  %util
+sda               0.00     2.00    1.00   10.00     8.00    48.00    10.18     0.02    1.50    1.00    1.55   0.20   0.22
+
+11/19/2018 12:00:00 AM
+avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+           1.00    0.00    1.00    3.50    0.00   94.50
+
+Device:         rrqm/s   wrqm/s     r/s     w/s    rkB/s    wkB/s avgrq-sz avgqu-sz   await r_await w_await  svctm  %util
+sda               0.00     3.00    1.00   11.00     8.00    52.00    10.00     0.02    1.60    1.00    1.65   0.20   0.24
+";
+
+fn options() -> FileOptions {
+    FileOptions {
+        format: Some(Format::Iostat),
+        ..FileOptions::default()
+    }
+}
+
+fn read(text: &str) -> Reading {
+    read_text(text, &options()).unwrap()
+}
+
+fn error(text: &str) -> String {
+    read_text(text, &options()).unwrap_err().to_string()
+}
+
+fn series<'r>(reading: &'r Reading, name: &str) -> &'r Series {
+    let found = reading.series.iter().find(|one| one.name == name);
+    found.unwrap_or_else(|| panic!("{name}"))
+}
+
+fn times(series: &Series) -> Vec<String> {
+    series
+        .times_us
+        .iter()
+        .map(|&us| Timestamp::from_microsecond(us).unwrap().to_string())
+        .collect()
+}
+
+#[test]
+fn the_log_of_the_article() {
+    let reading = read(MONGO);
+    // 13 devices with three rates each, and six shares of the processors.
+    assert_eq!(reading.series.len(), 13 * 3 + 6);
+    let writes = series(&reading, "nvme1n1 kB_wrtn/s");
+    assert_eq!(writes.values, [560.0, 544.0, 7_540_296.0, 8_663_381.33]);
+    assert_eq!(
+        times(writes),
+        [
+            "2020-04-13T00:00:00Z",
+            "2020-04-13T00:00:03Z",
+            "2020-04-13T00:00:06Z",
+            "2020-04-13T00:00:09Z",
+        ]
+    );
+    assert_eq!(writes.dating, Dating::Day(date(2020, 4, 13)));
+    assert_eq!(writes.unit.as_deref(), Some("kB/s"));
+    assert_eq!(writes.better, None);
+    assert_eq!(writes.labels["device"], "nvme1n1");
+    assert_eq!(writes.labels["metric"], "kB_wrtn/s");
+    assert_eq!(writes.labels["kernel"], "4.4.0-1105-aws");
+    assert_eq!(writes.labels["host"], "mongo-03");
+    assert_eq!(
+        writes.notes,
+        ["no times: counted in steps of 3 s, from what was moved in all and in a second"]
+    );
+    let waiting = series(&reading, "avg-cpu %iowait");
+    assert_eq!(waiting.values, [0.18, 0.14, 9.80, 4.84]);
+    assert_eq!(waiting.better, Some(Better::Lower));
+    assert_eq!(
+        series(&reading, "md0 kB_read/s").values,
+        [19478.67, 20408.0, 2641.33, 96.0]
+    );
+    assert_eq!(
+        reading.warnings,
+        [
+            "line 40 between reports is none: \"# after fstrim is called\": time may be missing there"
+        ]
+    );
+    assert_eq!(reading.skipped[0].what, "columns kB_read, kB_wrtn");
+}
+
+#[test]
+fn a_piece_without_its_head_is_read_too() {
+    let piece = &MONGO[MONGO.find("# after").unwrap()..];
+    let reading = read(piece);
+    let writes = series(&reading, "md0 kB_wrtn/s");
+    assert_eq!(writes.values, [80_663_394.5, 40_321_945.83]);
+    assert_eq!(writes.dating, Dating::Undated);
+    assert_eq!(writes.times_us, [0, 3_000_000]);
+}
+
+#[test]
+fn the_report_since_boot_is_left_out() {
+    let reading = read(include_str!("../tests/data/iostat-t-c.txt"));
+    let one = series(&reading, "vda kB_wrtn/s");
+    assert_eq!(one.values, [61440.0, 61464.0]);
+    assert_eq!(times(one), ["2026-11-22T01:43:22Z", "2026-11-22T01:43:23Z"]);
+    assert_eq!(one.dating, Dating::Absolute);
+    assert_eq!(
+        one.notes,
+        ["1 first report left out: since boot, not since the one before"]
+    );
+}
+
+#[test]
+fn iso_times_and_the_new_columns() {
+    let reading = read(include_str!("../tests/data/iostat-x-iso.txt"));
+    let one = series(&reading, "vda dkB/s");
+    assert_eq!(one.values, [30720.0, 61440.0]);
+    assert_eq!(times(one), ["2026-11-22T01:43:20Z", "2026-11-22T01:43:21Z"]);
+    let wait = series(&reading, "vda r_await");
+    assert_eq!(wait.unit.as_deref(), Some("ms"));
+    assert_eq!(wait.better, Some(Better::Lower));
+    assert_eq!(wait.values, [4.31, 0.34]);
+    assert_eq!(
+        one.notes,
+        ["1 first report left out: since boot, not since the one before, or may do so"]
+    );
+}
+
+#[test]
+fn the_old_columns_and_half_days() {
+    let reading = read(OLD);
+    let one = series(&reading, "sda await");
+    assert_eq!(one.values, [1.50, 1.60]);
+    assert_eq!(times(one), ["2018-11-18T23:59:55Z", "2018-11-19T00:00:00Z"]);
+    assert_eq!(series(&reading, "sda avgqu-sz").values, [0.02, 0.02]);
+}
+
+#[test]
+fn numbers_for_people_are_read_back() {
+    let reading = read(include_str!("../tests/data/iostat-h.txt"));
+    let one = series(&reading, "vda kB_wrtn/s");
+    assert_eq!(one.values, [59.4 * 1024.0, 40.0 * 1024.0]);
+    assert_eq!(one.times_us[1] - one.times_us[0], 1_000_000);
+    assert_eq!(series(&reading, "avg-cpu %user").values, [90.1, 70.1]);
+}
+
+#[test]
+fn a_first_report_that_is_an_interval_stays() {
+    // With -y iostat leaves the report since boot out itself.
+    let reading = read(include_str!("../tests/data/iostat-y-m.txt"));
+    let one = series(&reading, "vda MB_read/s");
+    assert_eq!(one.values, [9.17, 36.53]);
+    assert_eq!(one.unit.as_deref(), Some("MB/s"));
+}
+
+#[test]
+fn without_times_and_totals_the_step_must_be_named() {
+    let text = include_str!("../tests/data/iostat-x.txt");
+    let text = text.replace("11/22/26", "11/22/2026");
+    assert!(
+        error(&text).contains("name the seconds between them"),
+        "{}",
+        error(&text)
+    );
+    let named = FileOptions {
+        step_s: Some(5.0),
+        ..options()
+    };
+    let reading = read_text(&text, &named).unwrap();
+    let one = series(&reading, "vda r/s");
+    assert_eq!(one.times_us[1] - one.times_us[0], 5_000_000);
+    assert_eq!(one.dating, Dating::Day(date(2026, 11, 22)));
+    // The command above the log tells as well.
+    let reading = read(&format!("$ iostat -x vda 7\n{text}"));
+    let one = series(&reading, "vda r/s");
+    assert_eq!(one.times_us[1] - one.times_us[0], 7_000_000);
+}
+
+#[test]
+fn dates_that_can_be_read_two_ways() {
+    let dated = MONGO.replace("04/13/2020", "04/05/20");
+    let reading = read(&dated);
+    assert_eq!(reading.series[0].dating, Dating::Undated);
+    assert!(
+        reading.series[0]
+            .notes
+            .iter()
+            .any(|note| note.contains("not dated"))
+    );
+    let named = FileOptions {
+        time_format: Some("%d/%m/%y".to_owned()),
+        ..options()
+    };
+    let reading = read_text(&dated, &named).unwrap();
+    assert_eq!(reading.series[0].dating, Dating::Day(date(2020, 5, 4)));
+    let stamped = include_str!("../tests/data/iostat-t-c.txt").replace("11/22/26", "11/02/26");
+    assert_eq!(
+        error(&stamped),
+        "f:3: expected a time whose day and month can be told apart; name its format, like \
+         %m/%d/%y %H:%M:%S, found \"11/02/26 01:43:21\""
+    );
+    let named = FileOptions {
+        time_format: Some("%d/%m/%y %H:%M:%S".to_owned()),
+        ..options()
+    };
+    let reading = read_text(&stamped, &named).unwrap();
+    assert_eq!(times(&reading.series[0])[0], "2026-02-11T01:43:22Z");
+    let german = include_str!("../tests/data/iostat-t-c.txt")
+        .replace("11/22/26", "02.11.2026")
+        .replace("Device", "Gerät:")
+        .replace("440.00", "440,00");
+    let reading = read(&german);
+    assert_eq!(times(&reading.series[0])[0], "2026-11-02T01:43:22Z");
+}
+
+#[test]
+fn times_of_day_take_their_date_from_the_header() {
+    let text = OLD
+        .replace("11/18/2018 11", "Time: 11")
+        .replace("11/19/2018 12", "Time: 12");
+    let reading = read(&text);
+    assert_eq!(
+        times(series(&reading, "sda await")),
+        ["2018-11-18T23:59:55Z", "2018-11-19T00:00:00Z"]
+    );
+}
+
+#[test]
+fn several_logs_in_one_file() {
+    // With times they are one history; without, only the longest can be counted.
+    let log = include_str!("../tests/data/iostat-x-iso.txt");
+    let later = log.replace("2026-11-22T01", "2026-11-22T02");
+    let reading = read(&format!("{log}{later}"));
+    assert_eq!(series(&reading, "vda r/s").values.len(), 4);
+    assert_eq!(
+        series(&reading, "vda r/s").notes,
+        ["2 first reports left out: since boot, not since the one before, or may do so"]
+    );
+    let reading = read(&format!(
+        "{}\n{MONGO}",
+        include_str!("../tests/data/iostat-y-m.txt")
+    ));
+    assert_eq!(series(&reading, "md0 tps").values.len(), 4);
+    assert!(
+        reading
+            .warnings
+            .iter()
+            .any(|text| text.starts_with("2 reports left out"))
+    );
+}
+
+#[test]
+fn devices_that_are_not_listed_are_told() {
+    // With -z, a device that did nothing has no row.
+    let text = OLD.replacen(
+        "sda               0.00     2.00",
+        "sdb               0.00     2.00",
+        1,
+    );
+    let reading = read(&text);
+    let note = "not in 1 report: with -z, iostat leaves out devices that did nothing";
+    assert!(series(&reading, "sda r/s").notes.contains(&note.to_owned()));
+    assert_eq!(series(&reading, "sdb r/s").values, [1.0]);
+    assert!(
+        !series(&reading, "avg-cpu %user")
+            .notes
+            .contains(&note.to_owned())
+    );
+}
+
+#[test]
+fn only_wanted_times_are_read() {
+    let mut options = options();
+    options.times.since = Some("2018-11-19T00:00:00Z".parse().unwrap());
+    let reading = read_text(OLD, &options).unwrap();
+    assert_eq!(series(&reading, "sda await").values, [1.60]);
+    options.times.since = Some("2019-11-19T00:00:00Z".parse().unwrap());
+    let error = read_text(OLD, &options).unwrap_err().to_string();
+    assert_eq!(error, "f: no report lies between the times that are wanted");
+    let piece = &MONGO[MONGO.find("# after").unwrap()..];
+    let reading = read_text(piece, &options).unwrap();
+    assert!(
+        reading
+            .warnings
+            .iter()
+            .any(|text| text.contains("the log is not dated"))
+    );
+}
+
+#[test]
+fn errors_name_their_line() {
+    let broken = |from: &str, to: &str| error(&MONGO.replacen(from, to, 1));
+    assert_eq!(
+        broken("2488.00", "24x8.00"),
+        "f:12:29: expected a number in column kB_read/s, found \"24x8.00\""
+    );
+    assert_eq!(
+        broken("2488.00       560.00       7464       1680", "2488.00"),
+        "f:12: expected 5 numbers, as many as columns, found \"2 in nvme1n1         231.67      2488.00\""
+    );
+    assert_eq!(
+        error("Linux 4.4.0 (h) 04/13/2020 _x86_64_ (64 CPU)\n"),
+        "f: expected reports of iostat: tables with a head, found \"none\""
+    );
+    let half = OLD.replacen("11/18/2018 11:59:55 PM\n", "", 1);
+    assert!(
+        error(&half).starts_with("f:10: expected a time above the report"),
+        "{}",
+        error(&half)
+    );
+    let since_boot = &OLD[..OLD.find("11/18/2018 11:59:55").unwrap()];
+    assert!(
+        error(since_boot).contains("about the time since boot"),
+        "{}",
+        error(since_boot)
+    );
+}
+
+#[test]
+fn a_last_line_that_is_not_whole_is_told() {
+    let cut = &MONGO[..MONGO.len() - 30];
+    let reading = read(cut);
+    assert_eq!(series(&reading, "nvme1n1 tps").values.len(), 4);
+    assert_eq!(series(&reading, "md0 tps").values.len(), 3);
+    assert!(
+        reading
+            .warnings
+            .iter()
+            .any(|text| text.starts_with("the last line is not whole"))
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever the numbers are, they are read as they were printed, at the times above them.
+    #[test]
+    fn reports_are_read_as_printed(rows in prop::collection::vec((0_u32..1_000_000, 0_u32..10_000), 2..20)) {
+        let mut text = String::from("Linux 6.1.0 (h) \t2026-01-31 \t_x86_64_\t(2 CPU)\n\n");
+        for (index, (reads, wait)) in rows.iter().enumerate() {
+            write!(text, "2026-01-31T00:{index:02}:00+0000\nDevice   r/s   w/s  r_await\nsda {reads}.00 0.00 {wait}.25\n\n").unwrap();
+        }
+        let reading = read(&text);
+        let expected: Vec<f64> = rows[1..].iter().map(|row| f64::from(row.0)).collect();
+        let waits: Vec<f64> = rows[1..].iter().map(|row| f64::from(row.1) + 0.25).collect();
+        prop_assert_eq!(&series(&reading, "sda r/s").values, &expected);
+        prop_assert_eq!(&series(&reading, "sda r_await").values, &waits);
+    }
+
+    #[test]
+    fn any_lines_are_read_or_refused(lines in prop::collection::vec(
+        prop::sample::select(MONGO.lines().chain(OLD.lines()).collect::<Vec<_>>()), 0..60,
+    ), cut in 0_usize..200) {
+        let text = lines.join("\n");
+        let text = &text[..text.len().saturating_sub(cut)];
+        let _ = read_text(text, &options());
+    }
+}

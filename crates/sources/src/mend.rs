@@ -1,0 +1,392 @@
+//! Turns what a source holds into a curve: ascending times, finite values, and a word about
+//! everything that was not so.
+
+use facts::series::Better;
+
+/// Microseconds of a second.
+const SECOND_US: f64 = 1e6;
+
+/// Samples as they come: in any order, with times that repeat.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Samples {
+    times_us: Vec<i64>,
+    values: Vec<f64>,
+    missing: usize,
+    not_finite: usize,
+}
+
+/// A mended curve, as [`Series`](facts::series::Series) holds it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Curve {
+    /// Microseconds since the epoch, strictly ascending.
+    pub times_us: Vec<i64>,
+    /// Finite, as many as there are times.
+    pub values: Vec<f64>,
+    /// What was mended, in plain words with counts.
+    pub notes: Vec<String>,
+}
+
+impl Samples {
+    /// Takes a sample; a value that is no number or infinite is left out and counted.
+    pub fn push(&mut self, time_us: i64, value: f64) {
+        if value.is_finite() {
+            self.times_us.push(time_us);
+            self.values.push(value);
+        } else {
+            self.not_finite += 1;
+        }
+    }
+
+    /// Counts a sample without a value.
+    pub fn push_missing(&mut self) {
+        self.missing += 1;
+    }
+
+    /// How many were taken.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether none was.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Gives every sample another time; those without one are left out.
+    #[must_use]
+    pub fn with_times(self, time_us: impl Fn(i64) -> Option<i64>) -> Self {
+        let mut changed = Self {
+            missing: self.missing,
+            not_finite: self.not_finite,
+            ..Self::default()
+        };
+        for (at, value) in self.times_us.into_iter().zip(self.values) {
+            if let Some(at) = time_us(at) {
+                changed.times_us.push(at);
+                changed.values.push(value);
+            }
+        }
+        changed
+    }
+
+    /// Sorts by time, and leaves one sample for each: equal values become one, different ones their
+    /// mean.
+    pub fn mend(self) -> Curve {
+        let Self {
+            mut times_us,
+            mut values,
+            missing,
+            not_finite,
+        } = self;
+        let mut notes = Vec::new();
+        if missing > 0 {
+            notes.push(format!(
+                "{} left out: without a value",
+                count(missing, "sample")
+            ));
+        }
+        if not_finite > 0 {
+            let what = count(not_finite, "sample");
+            notes.push(format!("{what} left out: no number, or infinite"));
+        }
+        let out_of_order = times_us.windows(2).filter(|pair| pair[1] < pair[0]).count();
+        if out_of_order > 0 {
+            let mut pairs: Vec<(i64, f64)> = times_us.into_iter().zip(values).collect();
+            // Stable, so that the mean of equal times does not depend on anything but the input.
+            pairs.sort_by_key(|pair| pair.0);
+            (times_us, values) = pairs.into_iter().unzip();
+            notes.push(format!(
+                "{} out of order: sorted",
+                count(out_of_order, "sample")
+            ));
+        }
+        if times_us.windows(2).any(|pair| pair[0] == pair[1]) {
+            merge_equal_times(&mut times_us, &mut values, &mut notes);
+        }
+        Curve {
+            times_us,
+            values,
+            notes,
+        }
+    }
+}
+
+fn merge_equal_times(times_us: &mut Vec<i64>, values: &mut Vec<f64>, notes: &mut Vec<String>) {
+    let (mut merged, mut averaged, mut moments) = (0, 0, 0);
+    let mut kept = 0;
+    let mut from = 0;
+    while from < times_us.len() {
+        let len = times_us[from..]
+            .iter()
+            .take_while(|&&time| time == times_us[from])
+            .count();
+        let group = &values[from..from + len];
+        let first = group[0];
+        #[expect(clippy::float_cmp, reason = "the same sample written twice")]
+        let same = group.iter().all(|&value| value == first);
+        let value = if same {
+            merged += len - 1;
+            first
+        } else {
+            averaged += len;
+            moments += 1;
+            // Divided first: the sum of finite values may be infinite.
+            #[expect(clippy::cast_precision_loss, reason = "a count of samples")]
+            let parts = group.iter().map(|value| value / len as f64);
+            parts.sum()
+        };
+        times_us[kept] = times_us[from];
+        values[kept] = value;
+        kept += 1;
+        from += len;
+    }
+    times_us.truncate(kept);
+    values.truncate(kept);
+    if merged > 0 {
+        notes.push(format!("{} repeated: merged", count(merged, "sample")));
+    }
+    if averaged > 0 {
+        notes.push(format!(
+            "{averaged} samples with different values at the same time: averaged into {moments}"
+        ));
+    }
+}
+
+/// Turns a counter that only grows into its rate per second, each at the end of the stretch that it
+/// is the rate of. Where the counter is smaller than before, it began anew: what it grew by in
+/// between is not known, and that sample is left out.
+#[must_use]
+pub fn rates(counter: Curve) -> Curve {
+    let mut rates = Curve {
+        notes: counter.notes,
+        ..Curve::default()
+    };
+    let mut resets = 0;
+    let mut too_large = 0;
+    let times = counter.times_us.windows(2);
+    for (time, value) in times.zip(counter.values.windows(2)) {
+        let growth = value[1] - value[0];
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "microseconds of centuries: off by less than a millionth"
+        )]
+        let len_s = (i128::from(time[1]) - i128::from(time[0])) as f64 / SECOND_US;
+        let rate = growth / len_s;
+        if growth < 0.0 {
+            resets += 1;
+        } else if rate.is_finite() {
+            rates.times_us.push(time[1]);
+            rates.values.push(rate);
+        } else {
+            too_large += 1;
+        }
+    }
+    rates
+        .notes
+        .push("a counter, turned into its rate per second".to_owned());
+    if resets > 0 {
+        let times = count(resets, "time");
+        rates.notes.push(format!(
+            "the counter began anew {times}: the samples across are left out"
+        ));
+    }
+    if too_large > 0 {
+        let what = count(too_large, "sample");
+        rates
+            .notes
+            .push(format!("{what} left out: the rate is out of range"));
+    }
+    rates
+}
+
+/// `1 sample`, `2 samples`.
+pub(crate) fn count(number: usize, what: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{s}")
+}
+
+/// What tells by itself that more is better.
+const HIGHER: &[&str] = &["throughput", "qps", "rps", "ops_s", "ops_per_sec"];
+
+/// What tells by itself that less is better.
+const LOWER: &[&str] = &[
+    "latency",
+    "await",
+    "svctm",
+    "iowait",
+    "steal",
+    "response_time",
+    "service_time",
+    "processing_time",
+    "error_rate",
+    "errors",
+    "lag",
+    "stall",
+    "pause",
+];
+
+/// Work done per second: units of which more is better.
+const WORK_UNITS: &[&str] = &[
+    "ops/s",
+    "op/s",
+    "docs/s",
+    "doc/s",
+    "req/s",
+    "requests/s",
+    "queries/s",
+    "tx/s",
+    "transactions/s",
+];
+
+/// Which way a curve is better, where its name or unit leaves no doubt: `throughput` and `ops/s`
+/// higher; `latency`, `await`, `%iowait` lower. What a drive carries is neither.
+pub fn better(name: &str, unit: Option<&str>) -> Option<Better> {
+    let words = words(name);
+    let says = |list: &[&str]| list.iter().any(|word| words.contains(&format!("_{word}_")));
+    let unit = unit.unwrap_or("").to_ascii_lowercase();
+    let higher = says(HIGHER) || WORK_UNITS.contains(&unit.as_str());
+    match (higher, says(LOWER)) {
+        (true, false) => Some(Better::Higher),
+        (false, true) => Some(Better::Lower),
+        _ => None,
+    }
+}
+
+/// The words of a name between underscores: `_read_latency_ms_` for `readLatency (ms)`.
+fn words(name: &str) -> String {
+    let mut words = String::from("_");
+    let mut small = false;
+    for c in name.chars() {
+        if c.is_ascii_alphanumeric() {
+            if small && c.is_ascii_uppercase() {
+                words.push('_');
+            }
+            words.push(c.to_ascii_lowercase());
+        } else if !words.ends_with('_') {
+            words.push('_');
+        }
+        small = c.is_ascii_lowercase();
+    }
+    if !words.ends_with('_') {
+        words.push('_');
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn samples(pairs: &[(i64, f64)]) -> Samples {
+        let mut samples = Samples::default();
+        for &(time, value) in pairs {
+            samples.push(time, value);
+        }
+        samples
+    }
+
+    #[test]
+    fn clean_samples_stay_as_they_are() {
+        let curve = samples(&[(1, 2.0), (3, 4.0)]).mend();
+        assert_eq!(curve.times_us, [1, 3]);
+        assert_eq!(curve.values, [2.0, 4.0]);
+        assert!(curve.notes.is_empty());
+    }
+
+    #[test]
+    fn everything_mended_is_counted() {
+        let mut raw = samples(&[
+            (30, 1.0),
+            (10, 2.0),
+            (20, 5.0),
+            (20, 5.0),
+            (10, 4.0),
+            (40, f64::NAN),
+            (50, f64::INFINITY),
+        ]);
+        raw.push_missing();
+        let curve = raw.mend();
+        assert_eq!(curve.times_us, [10, 20, 30]);
+        assert_eq!(curve.values, [3.0, 5.0, 1.0]);
+        assert_eq!(
+            curve.notes,
+            [
+                "1 sample left out: without a value",
+                "2 samples left out: no number, or infinite",
+                "2 samples out of order: sorted",
+                "1 sample repeated: merged",
+                "2 samples with different values at the same time: averaged into 1",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_mean_of_huge_values_is_finite() {
+        let curve = samples(&[(1, f64::MAX), (1, f64::MAX / 2.0)]).mend();
+        assert!(curve.values[0].is_finite());
+    }
+
+    #[test]
+    fn counters_become_rates_and_resets_are_left_out() {
+        let second = 1_000_000;
+        let curve = rates(
+            samples(&[
+                (0, 100.0),
+                (10 * second, 150.0),
+                (20 * second, 20.0),
+                (25 * second, 40.0),
+            ])
+            .mend(),
+        );
+        // 50 in 10 s; across the reset nothing; 20 in 5 s.
+        assert_eq!(curve.times_us, [10 * second, 25 * second]);
+        assert_eq!(curve.values, [5.0, 4.0]);
+        assert_eq!(
+            curve.notes,
+            [
+                "a counter, turned into its rate per second",
+                "the counter began anew 1 time: the samples across are left out"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_direction_is_told_where_it_is_clear() {
+        for (name, unit, expected) in [
+            ("root throughput mean", None, Some(Better::Higher)),
+            ("value", Some("ops/s"), Some(Better::Higher)),
+            ("indexing", Some("docs/s"), Some(Better::Higher)),
+            ("r_await", None, Some(Better::Lower)),
+            ("%iowait", None, Some(Better::Lower)),
+            ("readLatency", Some("ms"), Some(Better::Lower)),
+            ("latency_p99 (ms)", None, Some(Better::Lower)),
+            ("root service_time p99.9", None, Some(Better::Lower)),
+            ("tps", None, None),
+            ("kB_wrtn/s", Some("kB/s"), None),
+            ("flag", None, None),
+            ("throughput latency", None, None),
+        ] {
+            assert_eq!(better(name, unit), expected, "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_curve_ascends_and_loses_nothing(
+            pairs in prop::collection::vec((-50_i64..50, prop::num::f64::ANY), 0..80)
+        ) {
+            let curve = samples(&pairs).mend();
+            prop_assert!(curve.times_us.windows(2).all(|pair| pair[0] < pair[1]));
+            prop_assert!(curve.values.iter().all(|value| value.is_finite()));
+            let mut expected: Vec<i64> =
+                pairs.iter().filter(|pair| pair.1.is_finite()).map(|pair| pair.0).collect();
+            expected.sort_unstable();
+            expected.dedup();
+            prop_assert_eq!(&curve.times_us, &expected);
+            let rates = rates(curve);
+            prop_assert!(rates.values.iter().all(|rate| rate.is_finite() && *rate >= 0.0));
+            prop_assert!(rates.times_us.windows(2).all(|pair| pair[0] < pair[1]));
+        }
+    }
+}

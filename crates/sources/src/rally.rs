@@ -1,0 +1,303 @@
+//! Races of Rally, Elasticsearch's benchmark: race.json, one file a race.
+//!
+//! Rally's file store keeps them as `races/<race id>/race.json`. A race gives one sample at its
+//! `race-timestamp` for each task and metric of `results.op_metrics`.
+
+use crate::detect::FileOptions;
+use crate::gather::{Draft, Gather};
+use crate::jsonl::json_error;
+use crate::mend;
+use crate::text::file_error;
+use crate::times::TimeReader;
+use crate::{Reading, SourceError};
+use facts::series::Dating;
+use facts::{InputError, Skipped};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The longest race.json that is read, in bytes.
+const RACE_BYTES_MAX: u64 = 64 << 20;
+
+/// Directories below the one that was named.
+const DEPTH_MAX: usize = 8;
+
+/// Files that are looked at below it.
+const FILES_MAX: usize = 200_000;
+
+/// Metrics that are spread over percentiles.
+const SPREAD: [&str; 3] = ["latency", "service_time", "processing_time"];
+
+/// What tells races apart that must not be one curve.
+const RACE_KEYS: [&str; 4] = ["environment", "track", "challenge", "car"];
+
+/// One race.json.
+pub(crate) fn read_file(
+    source: &str,
+    input: impl Read,
+    options: &FileOptions,
+) -> Result<Reading, SourceError> {
+    let mut gather = Gather::new(source, &options.times, options.limits);
+    if let Some(why) = read_race(source, input, options, &mut gather)? {
+        return Err(SourceError::Empty {
+            source_name: source.to_owned(),
+            reason: why,
+        });
+    }
+    gather.finish(Dating::Absolute)
+}
+
+/// All races below a directory. One that cannot be read is skipped with a word.
+pub(crate) fn read_directory(
+    directory: &Path,
+    options: &FileOptions,
+) -> Result<Reading, SourceError> {
+    let source = directory.display().to_string();
+    let mut gather = Gather::new(&source, &options.times, options.limits);
+    let mut files = Vec::new();
+    let mut beyond = 0;
+    find(directory, 0, &mut files, &mut beyond)?;
+    if files.is_empty() {
+        return Err(SourceError::Empty {
+            source_name: source,
+            reason: "it holds no race.json of Rally; name a single file of another format"
+                .to_owned(),
+        });
+    }
+    let mut first_error = None;
+    let mut races = 0;
+    for path in &files {
+        let name = path.display().to_string();
+        let outcome = File::open(path)
+            .map_err(|error| file_error(&name, error))
+            .and_then(|file| read_race(&name, file, options, &mut gather));
+        match outcome {
+            Ok(None) => races += 1,
+            Ok(Some(why)) => gather.skipped.push(Skipped::new(name, why, None)),
+            Err(error) => {
+                gather
+                    .skipped
+                    .push(Skipped::new(name, error.to_string(), None));
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    if beyond > 0 {
+        gather.skipped.push(Skipped::new(
+            format!("{beyond} files or directories of {source}"),
+            format!("{FILES_MAX} files, {DEPTH_MAX} directories deep, are looked at"),
+            None,
+        ));
+    }
+    match first_error {
+        Some(error) if races == 0 => Err(error),
+        _ => gather.finish(Dating::Absolute),
+    }
+}
+
+/// Every race.json below, in the order of the paths; in the directory itself, files of any name
+/// that ends in `.json`. Links to directories are not followed: they may lead in circles.
+fn find(
+    directory: &Path,
+    depth: usize,
+    files: &mut Vec<PathBuf>,
+    beyond: &mut usize,
+) -> Result<(), SourceError> {
+    let failed = |error| file_error(&directory.display().to_string(), error);
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        entries.push((entry.path(), entry.file_type().map_err(failed)?));
+        if entries.len() > FILES_MAX {
+            *beyond += 1;
+            break;
+        }
+    }
+    entries.sort_by(|one, other| one.0.cmp(&other.0));
+    for (path, kind) in entries {
+        if kind.is_dir() {
+            if depth < DEPTH_MAX {
+                find(&path, depth + 1, files, beyond)?;
+            } else {
+                *beyond += 1;
+            }
+            continue;
+        }
+        let is_json = path
+            .extension()
+            .is_some_and(|extension| extension == "json");
+        let is_race = path.file_name().is_some_and(|name| name == "race.json");
+        if path.is_file() && (is_race || depth == 0 && is_json) {
+            if files.len() < FILES_MAX {
+                files.push(path);
+            } else {
+                *beyond += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Takes the samples of one race; `Some` with the reason where it has none.
+fn read_race(
+    name: &str,
+    input: impl Read,
+    options: &FileOptions,
+    gather: &mut Gather,
+) -> Result<Option<String>, SourceError> {
+    let mut text = Vec::new();
+    input
+        .take(RACE_BYTES_MAX + 1)
+        .read_to_end(&mut text)
+        .map_err(|error| file_error(name, error))?;
+    if text.len() as u64 > RACE_BYTES_MAX {
+        let expected = format!("a race.json of {} MiB at most", RACE_BYTES_MAX >> 20);
+        return Err(InputError::new(name, expected, "a longer one").into());
+    }
+    let race: Value =
+        serde_json::from_slice(&text).map_err(|error| json_error(name, &error, "JSON", None))?;
+    let Some(time) = race.get("race-timestamp") else {
+        return Ok(Some("it is no race: it has no race-timestamp".to_owned()));
+    };
+    let time_text = time.as_str().unwrap_or("");
+    let time_us = TimeReader::new(&options.times, None)
+        .read_us(time_text)
+        .map_err(|_| {
+            let line = line_of(&text, b"\"race-timestamp\"");
+            let expected = "a race-timestamp like 20161003T013000Z";
+            InputError::new(name, expected, &time.to_string()).at_line(line)
+        })?;
+    let labels = race_labels(&race);
+    let tasks = race
+        .get("results")
+        .and_then(|results| results.get("op_metrics"))
+        .and_then(Value::as_array);
+    let Some(tasks) = tasks.filter(|tasks| !tasks.is_empty()) else {
+        return Ok(Some(
+            "the race has no results: it was not finished".to_owned(),
+        ));
+    };
+    let mut any = false;
+    for task in tasks {
+        let Some(task) = task.as_object() else {
+            continue;
+        };
+        let mut sample = |metric: &str, statistic: Option<&str>, unit, value: &Value| {
+            any |= value.is_number();
+            let Some(value) = value.as_f64() else {
+                return;
+            };
+            let draft = Draft::of_race(&labels, task, metric, statistic, unit);
+            let key: Vec<&str> = draft.labels.values().map(String::as_str).collect();
+            let key = format!("{}\u{1f}{}", draft.name, key.join("\u{1f}"));
+            let id = gather.id(&key, || draft);
+            gather.push(id, time_us, Some(value));
+        };
+        metrics(task, &mut sample);
+    }
+    Ok((!any).then(|| "the race's results hold no numbers".to_owned()))
+}
+
+/// Hands out each metric of a task: its name, which statistic of it, its unit, and its value.
+fn metrics<'t>(
+    task: &'t Map<String, Value>,
+    sample: &mut impl FnMut(&str, Option<&str>, Option<&'t str>, &Value),
+) {
+    if let Some(throughput) = task.get("throughput").and_then(Value::as_object) {
+        let unit = throughput.get("unit").and_then(Value::as_str);
+        for statistic in ["mean", "median"] {
+            if let Some(value) = throughput.get(statistic) {
+                sample("throughput", Some(statistic), unit, value);
+            }
+        }
+    }
+    for metric in SPREAD {
+        let Some(values) = task.get(metric).and_then(Value::as_object) else {
+            continue;
+        };
+        let unit = values.get("unit").and_then(Value::as_str).or(Some("ms"));
+        for (key, value) in values {
+            if key == "mean" {
+                sample(metric, Some("mean"), unit, value);
+            } else if key.starts_with(|c: char| c.is_ascii_digit()) {
+                sample(metric, Some(&percentile(key)), unit, value);
+            }
+        }
+    }
+    // What Rally calls the duration is in milliseconds or microseconds, as its version goes.
+    for metric in ["error_rate", "duration"] {
+        if let Some(value) = task.get(metric) {
+            sample(metric, None, None, value);
+        }
+    }
+}
+
+/// `p99.9` for `99_9`, `p50` for `50_0`.
+fn percentile(key: &str) -> String {
+    let text = key.replacen('_', ".", 1);
+    let text = match text.split_once('.') {
+        Some((whole, fraction)) if fraction.bytes().all(|byte| byte == b'0') => whole,
+        _ => text.as_str(),
+    };
+    format!("p{text}")
+}
+
+fn race_labels(race: &Value) -> BTreeMap<String, String> {
+    let mut labels = BTreeMap::new();
+    for key in RACE_KEYS {
+        let text = match race.get(key) {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Array(parts)) => {
+                let parts: Vec<&str> = parts.iter().filter_map(Value::as_str).collect();
+                parts.join("+")
+            }
+            _ => continue,
+        };
+        labels.insert(key.to_owned(), text);
+    }
+    labels
+}
+
+impl Draft {
+    fn of_race(
+        labels: &BTreeMap<String, String>,
+        task: &Map<String, Value>,
+        metric: &str,
+        statistic: Option<&str>,
+        unit: Option<&str>,
+    ) -> Self {
+        let text = |key: &str| task.get(key).and_then(Value::as_str);
+        let task_name = text("task").or_else(|| text("operation")).unwrap_or("task");
+        let mut labels = labels.clone();
+        labels.insert("task".to_owned(), task_name.to_owned());
+        labels.insert("metric".to_owned(), metric.to_owned());
+        let mut name = format!("{task_name} {metric}");
+        if let Some(statistic) = statistic {
+            labels.insert("statistic".to_owned(), statistic.to_owned());
+            name = format!("{name} {statistic}");
+        }
+        Self {
+            name,
+            labels,
+            unit: unit.map(str::to_owned),
+            // Of the metric alone: a task may be called anything.
+            better: mend::better(metric, unit),
+            counter: false,
+        }
+    }
+}
+
+/// The line, from 1, in which a text stands first.
+fn line_of(text: &[u8], part: &[u8]) -> usize {
+    let at = text
+        .windows(part.len())
+        .position(|window| window == part)
+        .unwrap_or(0);
+    text[..at].split(|&byte| byte == b'\n').count()
+}
+
+#[cfg(test)]
+#[path = "rally_tests.rs"]
+mod tests;

@@ -1,0 +1,163 @@
+use super::*;
+use crate::detect::{Format, read_path, read_text};
+use facts::series::Better;
+use proptest::prelude::*;
+
+const RACE: &str = include_str!("../tests/data/rally-race.json");
+
+fn race_at(time: &str, throughput: f64) -> String {
+    RACE.replace("20261121T030805Z", time)
+        .replace("2016.5789575693907", &throughput.to_string())
+}
+
+fn options() -> FileOptions {
+    FileOptions {
+        format: Some(Format::RallyRace),
+        ..FileOptions::default()
+    }
+}
+
+#[test]
+fn one_race_has_a_sample_of_each_metric() {
+    let reading = read_text(RACE, &FileOptions::default()).unwrap();
+    // Two of throughput, error rate and duration for each of three tasks; of the three spread
+    // metrics the mean and 3, 5 and 6 percentiles.
+    assert_eq!(reading.series.len(), 3 * 4 + 3 * (4 + 6 + 7));
+    let find = |name: &str| {
+        let found = reading.series.iter().find(|one| one.name == name);
+        found.unwrap_or_else(|| panic!("{name}"))
+    };
+    let throughput = find("root throughput mean");
+    assert_eq!(throughput.values, [2_016.578_957_569_390_7]);
+    assert_eq!(throughput.unit.as_deref(), Some("ops/s"));
+    assert_eq!(throughput.better, Some(Better::Higher));
+    assert_eq!(throughput.labels["task"], "root");
+    assert_eq!(throughput.labels["track"], "track");
+    assert_eq!(throughput.labels["car"], "external");
+    let at: jiff::Timestamp = "2026-11-21T03:08:05Z".parse().unwrap();
+    assert_eq!(throughput.times_us, [at.as_microsecond()]);
+    let slowest = find("root-8 latency p99.99");
+    // The JSON reader may be off by the last bit.
+    assert!((slowest.values[0] / 200.811_087_330_599_97 - 1.0).abs() < 1e-15);
+    assert_eq!(slowest.better, Some(Better::Lower));
+    assert_eq!(slowest.unit.as_deref(), Some("ms"));
+    assert_eq!(find("daily-avg service_time p100").values, [42.998_712]);
+    assert_eq!(find("root error_rate").better, Some(Better::Lower));
+    assert_eq!(find("root duration").values, [791.747_842]);
+}
+
+#[test]
+fn a_directory_of_races_is_a_history() {
+    let directory = tempfile::tempdir().unwrap();
+    let write = |id: &str, text: &str| {
+        let path = directory.path().join("races").join(id);
+        fs::create_dir_all(&path).unwrap();
+        fs::write(path.join("race.json"), text).unwrap();
+    };
+    write("b", &race_at("20261120T030805Z", 1990.5));
+    write("a", &race_at("20261121T030805Z", 1980.25));
+    write(
+        "c",
+        &race_at("20261119T030805Z", 2000.0).replace("\"results\": {", "\"unused\": {"),
+    );
+    write("d", "{\n \"race-timestamp\": \n");
+    write("e", &race_at("yesterday", 1.0));
+    write(
+        "f",
+        &RACE.replace("\"track\": \"track\"", "\"track\": \"other\""),
+    );
+    fs::write(directory.path().join("races/a/rally.log"), "x").unwrap();
+    let reading = read_path(directory.path(), &FileOptions::default()).unwrap();
+    let curves: Vec<_> = reading
+        .series
+        .iter()
+        .filter(|one| one.name.starts_with("root throughput mean"))
+        .collect();
+    // The other track is a curve of its own.
+    assert_eq!(curves.len(), 2);
+    assert_eq!(curves[0].name, "root throughput mean track");
+    assert_eq!(curves[0].values, [1990.5, 1980.25]);
+    assert_eq!(curves[0].notes, ["1 sample out of order: sorted"]);
+    assert_eq!(curves[1].name, "root throughput mean other");
+    let why: Vec<&str> = reading.skipped.iter().map(|one| one.why.as_str()).collect();
+    assert_eq!(why[0], "the race has no results: it was not finished");
+    assert!(
+        why[1].contains("races/d/race.json:3:0: expected JSON"),
+        "{}",
+        why[1]
+    );
+    assert!(
+        why[2].ends_with(
+            "races/e/race.json:6: expected a race-timestamp like 20161003T013000Z, found \
+             \"\\\"yesterday\\\"\""
+        ),
+        "{}",
+        why[2]
+    );
+}
+
+#[test]
+fn what_is_no_history_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let error = read_path(directory.path(), &FileOptions::default()).unwrap_err();
+    assert!(
+        error.to_string().contains("no race.json of Rally"),
+        "{error}"
+    );
+    fs::write(directory.path().join("x.json"), "{").unwrap();
+    let error = read_path(directory.path(), &FileOptions::default()).unwrap_err();
+    assert!(
+        error.to_string().contains("x.json:1:1: expected JSON"),
+        "{error}"
+    );
+    let error = read_text("{}", &options()).unwrap_err();
+    assert!(error.to_string().contains("it is no race"), "{error}");
+    let empty = RACE.replace("\"op_metrics\": [", "\"op_metrics\": null, \"x\": [");
+    let error = read_text(&empty, &options()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "f: the race has no results: it was not finished"
+    );
+}
+
+#[test]
+fn values_that_are_null_are_left_out() {
+    let text = RACE.replace("2016.5789575693907", "null");
+    let reading = read_text(&text, &FileOptions::default()).unwrap();
+    assert!(
+        !reading
+            .series
+            .iter()
+            .any(|one| one.name == "root throughput mean")
+    );
+    assert!(
+        reading
+            .series
+            .iter()
+            .any(|one| one.name == "root-8 throughput mean")
+    );
+}
+
+#[test]
+fn percentiles_have_names() {
+    for (key, name) in [
+        ("50_0", "p50"),
+        ("99_9", "p99.9"),
+        ("100_0", "p100"),
+        ("99", "p99"),
+    ] {
+        assert_eq!(percentile(key), name);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_broken_race_is_refused(at in 0..RACE.len(), byte: u8) {
+        let mut bytes = RACE.as_bytes().to_vec();
+        bytes[at] = byte;
+        let _ = read_file("f", &bytes[..], &options());
+        let _ = read_file("f", &bytes[..at], &options());
+    }
+}

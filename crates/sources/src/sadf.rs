@@ -1,0 +1,371 @@
+//! The JSON of sysstat's `sadf -j`: what `sar` has recorded, for weeks on many hosts.
+//!
+//! `{"sysstat": {"hosts": [{"nodename": .., "statistics": [{"timestamp": .., "disk": [..]}],
+//! "restarts": [..]}]}}`. Records are read one by one, so that a long file needs no memory. Every
+//! number becomes a series; the text beside it, `"disk-device": "vda"`, says of what.
+
+use crate::detect::FileOptions;
+use crate::gather::{Draft, Gather};
+use crate::jsonl::json_error;
+use crate::mend;
+use crate::text::{Bounded, Passed, too_long};
+use crate::times::TimeReader;
+use crate::{Reading, SourceError};
+use facts::InputError;
+use facts::series::Dating;
+use serde::Deserializer as _;
+use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::BufRead;
+
+/// Objects in one another that are followed.
+const DEPTH_MAX: usize = 8;
+
+/// Restarts that are told one by one.
+const RESTARTS_MAX: usize = 10;
+
+/// Numbers that say of what a record is, and are no values.
+const ID_NUMBERS: &[&str] = &["line", "number", "cpu", "node", "bus_number"];
+
+pub(crate) fn read(
+    source: &str,
+    input: impl BufRead,
+    options: &FileOptions,
+) -> Result<Reading, SourceError> {
+    // The parser takes byte by byte, so that what has passed is what it has seen.
+    let (bounded, passed) = Bounded::new(input, true);
+    let mut state = State {
+        source,
+        passed: &passed,
+        gather: Gather::new(source, &options.times, options.limits),
+        reader: TimeReader::new(&options.times, None),
+        utc: TimeReader::new(&options.times, None),
+        host: None,
+        zone: None,
+        local: 0,
+        records: 0,
+        restarts: 0,
+        failed: None,
+    };
+    let mut json = serde_json::Deserializer::from_reader(bounded);
+    let outcome = json.deserialize_map(Walk {
+        state: &mut state,
+        level: Level::Top,
+    });
+    let outcome = outcome.and_then(|()| json.end());
+    match (state.failed.take(), outcome) {
+        (Some(error), _) => Err(error.into()),
+        (None, Ok(())) => state.finish(),
+        (None, Err(at)) if passed.is_too_much() => Err(too_long(source).at_line(at.line()).into()),
+        (None, Err(at)) => Err(json_error(source, &at, "JSON", None)),
+    }
+}
+
+struct State<'s> {
+    source: &'s str,
+    passed: &'s Passed,
+    gather: Gather,
+    /// Reads times without a zone.
+    reader: TimeReader,
+    utc: TimeReader,
+    host: Option<String>,
+    /// The zone that the file names.
+    zone: Option<String>,
+    /// Records whose times are local.
+    local: usize,
+    records: usize,
+    restarts: usize,
+    failed: Option<InputError>,
+}
+
+/// Where in the document the walk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Top,
+    Sysstat,
+    Hosts,
+    Host,
+    Statistics,
+    Restarts,
+}
+
+impl Level {
+    fn expects(self) -> &'static str {
+        match self {
+            Self::Top => "an object with sysstat, as sadf -j writes it",
+            Self::Sysstat => "an object with hosts",
+            Self::Hosts => "a list of hosts",
+            Self::Host => "a host",
+            Self::Statistics => "a list of statistics",
+            Self::Restarts => "a list of restarts",
+        }
+    }
+}
+
+struct Walk<'w, 's> {
+    state: &'w mut State<'s>,
+    level: Level,
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: de::Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.level.expects())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        if !matches!(self.level, Level::Top | Level::Sysstat | Level::Host) {
+            return Err(de::Error::invalid_type(de::Unexpected::Map, &self));
+        }
+        if self.level == Level::Host {
+            self.state.host = None;
+            self.state.zone = None;
+        }
+        while let Some(key) = fields.next_key::<String>()? {
+            let level = match (self.level, key.as_str()) {
+                (Level::Top, "sysstat") => Level::Sysstat,
+                (Level::Sysstat, "hosts") => Level::Hosts,
+                (Level::Host, "statistics") => Level::Statistics,
+                (Level::Host, "restarts") => Level::Restarts,
+                (Level::Host, "nodename") => {
+                    self.state.host = fields.next_value::<Value>()?.as_str().map(str::to_owned);
+                    continue;
+                }
+                (Level::Host, "timezone") => {
+                    self.state.zone = fields.next_value::<Value>()?.as_str().map(str::to_owned);
+                    continue;
+                }
+                _ => {
+                    fields.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            fields.next_value_seed(Walk {
+                state: &mut *self.state,
+                level,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
+        match self.level {
+            Level::Hosts => {
+                while elements
+                    .next_element_seed(Walk {
+                        state: &mut *self.state,
+                        level: Level::Host,
+                    })?
+                    .is_some()
+                {}
+            }
+            Level::Statistics => {
+                while let Some(record) = elements.next_element::<Value>()? {
+                    self.state.passed.piece_ends();
+                    if let Err(error) = self.state.record(&record) {
+                        let line = self.state.passed.line_at(u64::MAX);
+                        self.state.failed = Some(error.at_line(line));
+                        return Err(de::Error::custom("a record"));
+                    }
+                }
+            }
+            Level::Restarts => {
+                while let Some(restart) = elements.next_element::<Value>()? {
+                    self.state.passed.piece_ends();
+                    self.state.restart(&restart);
+                }
+            }
+            _ => return Err(de::Error::invalid_type(de::Unexpected::Seq, &self)),
+        }
+        Ok(())
+    }
+}
+
+/// `2026-11-22 01:18:05`, and whether that is UTC.
+fn time_text(timestamp: &Value) -> Option<(String, bool)> {
+    let text = |key: &str| timestamp.get(key).and_then(Value::as_str);
+    let is_utc = timestamp.get("utc").and_then(Value::as_u64) == Some(1);
+    Some((format!("{} {}", text("date")?, text("time")?), is_utc))
+}
+
+impl State<'_> {
+    fn record(&mut self, record: &Value) -> Result<(), InputError> {
+        let timestamp = record.get("timestamp");
+        let found = timestamp.map_or_else(|| "a record without".to_owned(), Value::to_string);
+        let wrong = || {
+            let expected =
+                "a timestamp with date and time in the record that ends here, as sadf -j writes it";
+            InputError::new(self.source, expected, &found)
+        };
+        let (text, is_utc) = timestamp.and_then(time_text).ok_or_else(wrong)?;
+        let time_us = if is_utc {
+            self.utc.read_us(&format!("{text} UTC"))
+        } else {
+            self.reader.read_us(&text)
+        };
+        let time_us = time_us.map_err(|_| wrong())?;
+        self.local += usize::from(!is_utc);
+        self.records += 1;
+        let fields = record.as_object().into_iter().flatten();
+        let mut path = Vec::new();
+        for (key, value) in fields.filter(|(key, _)| *key != "timestamp") {
+            path.push(key.as_str());
+            self.leaves(&mut path, &BTreeMap::new(), value, time_us);
+            path.pop();
+        }
+        Ok(())
+    }
+
+    fn leaves<'v>(
+        &mut self,
+        path: &mut Vec<&'v str>,
+        labels: &BTreeMap<&str, String>,
+        value: &'v Value,
+        time_us: i64,
+    ) {
+        if path.len() > DEPTH_MAX {
+            return;
+        }
+        match value {
+            Value::Object(fields) => {
+                let mut labels = labels.clone();
+                labels.extend(names(fields));
+                for (key, value) in fields {
+                    if !is_name(key, value) {
+                        path.push(key);
+                        self.leaves(path, &labels, value, time_us);
+                        path.pop();
+                    }
+                }
+            }
+            Value::Array(elements) => {
+                for element in elements {
+                    self.leaves(path, labels, element, time_us);
+                }
+            }
+            Value::Number(number) => {
+                let host = self.host.as_deref();
+                let mut key = path.join("\u{1f}");
+                for label in labels.values().map(String::as_str).chain(host) {
+                    key.push('\u{1e}');
+                    key.push_str(label);
+                }
+                let id = self.gather.id(&key, || draft(path, labels, host));
+                self.gather.push(id, time_us, number.as_f64());
+            }
+            // Text is among the labels; nothing else occurs.
+            Value::Null | Value::Bool(_) | Value::String(_) => {}
+        }
+    }
+
+    fn restart(&mut self, restart: &Value) {
+        self.restarts += 1;
+        if self.restarts > RESTARTS_MAX {
+            return;
+        }
+        let boot = restart.get("boot").unwrap_or(restart);
+        let host = self.host.as_deref().unwrap_or("the host");
+        let when = match time_text(boot) {
+            Some((text, true)) => format!("{text} UTC"),
+            Some((text, false)) => text,
+            None => "a time that is not told".to_owned(),
+        };
+        self.gather
+            .warnings
+            .push(format!("{host} was restarted at {when}"));
+    }
+
+    fn finish(mut self) -> Result<Reading, SourceError> {
+        if self.records == 0 {
+            return Err(SourceError::Empty {
+                source_name: self.source.to_owned(),
+                reason: "it holds no statistics".to_owned(),
+            });
+        }
+        if self.restarts > RESTARTS_MAX {
+            self.gather
+                .warnings
+                .push(format!("{} restarts in all", self.restarts));
+        }
+        if self.local > 0 {
+            let zone = self.zone.as_deref().unwrap_or("not named");
+            self.gather.warnings.push(format!(
+                "the times of {} records are local (the file's zone: {zone}), and read in the \
+                 zone that was asked for",
+                self.local
+            ));
+        }
+        self.gather.warnings.extend(self.reader.notes());
+        self.gather.finish(Dating::Absolute)
+    }
+}
+
+/// Whether a field says of what the others are.
+fn is_name(key: &str, value: &Value) -> bool {
+    value.is_string() || value.is_number() && ID_NUMBERS.contains(&key)
+}
+
+fn names(fields: &Map<String, Value>) -> impl Iterator<Item = (&str, String)> {
+    fields
+        .iter()
+        .filter(|(key, value)| is_name(key, value))
+        .map(|(key, value)| {
+            let key = match key.as_str() {
+                "disk-device" => "device",
+                "iface" => "interface",
+                key => key,
+            };
+            let text = value.as_str().map(str::to_owned);
+            (key, text.unwrap_or_else(|| value.to_string()))
+        })
+}
+
+fn draft(path: &[&str], labels: &BTreeMap<&str, String>, host: Option<&str>) -> Draft {
+    let (leaf, sections) = path.split_last().unwrap_or((&"", &[]));
+    let mut words: Vec<&str> = sections.last().copied().into_iter().collect();
+    words.extend(labels.values().map(String::as_str));
+    words.push(leaf);
+    let name = words.join(" ");
+    let mut labels: BTreeMap<String, String> = labels
+        .iter()
+        .map(|(key, text)| ((*key).to_owned(), text.clone()))
+        .collect();
+    labels.insert("metric".to_owned(), path.join("."));
+    if let Some(host) = host {
+        labels.insert("host".to_owned(), host.to_owned());
+    }
+    let unit = unit(sections, leaf);
+    Draft {
+        name,
+        labels,
+        unit: unit.map(str::to_owned),
+        better: mend::better(leaf, unit),
+        counter: false,
+    }
+}
+
+/// The unit of a number, after sar(1).
+fn unit(sections: &[&str], leaf: &str) -> Option<&'static str> {
+    match leaf {
+        "await" | "svctm" => Some("ms"),
+        "rkB" | "wkB" | "dkB" | "rxkB" | "txkB" => Some("kB/s"),
+        "areq-sz" => Some("kB"),
+        _ if leaf.ends_with("-percent") || sections.contains(&"cpu-load") => Some("%"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "sadf_tests.rs"]
+mod tests;

@@ -1,0 +1,618 @@
+//! Rows of named cells, from CSV or JSON lines, turned into series: which column holds the times,
+//! which hold values, and which tell series apart.
+
+mod cells;
+
+use crate::detect::FileOptions;
+use crate::gather::{Draft, Gather};
+use crate::mend::{self, count};
+use crate::times::{self, TimeReader};
+use crate::{Reading, SourceError};
+use cells::{is_missing, number, numeric, unit_of};
+use facts::series::Dating;
+use facts::{InputError, Skipped};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Rows that decide about the columns.
+const SAMPLE_ROWS: usize = 1_000;
+
+/// Their text, in bytes.
+const SAMPLE_BYTES: usize = 4 << 20;
+
+/// Names of columns that are likely to hold times, the likeliest first.
+const TIME_NAMES: &[&str] = &[
+    "@timestamp",
+    "timestamp",
+    "time",
+    "datetime",
+    "date",
+    "ts",
+    "race-timestamp",
+    "race_timestamp",
+    "when",
+    "epoch",
+    "unix",
+    "unixtime",
+    "unix_time",
+    "created_at",
+    "start_time",
+    "start",
+    "t",
+];
+
+/// Columns that are named one by one where they are skipped.
+const NAMED_MAX: usize = 10;
+
+/// A cell of a row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cell<'a> {
+    /// Which column, counted from 0.
+    pub column: usize,
+    pub text: &'a str,
+    /// Its syntax says that it is text, even where it looks like a number.
+    pub quoted: bool,
+    /// Where it stands in its line, in characters from 1, where that is known.
+    pub at: Option<usize>,
+}
+
+/// A row that is kept until the columns are known.
+#[derive(Debug)]
+struct Row {
+    line: usize,
+    cells: Vec<(usize, String, bool, Option<usize>)>,
+}
+
+impl Row {
+    fn cells(&self) -> impl Iterator<Item = Cell<'_>> + Clone {
+        self.cells.iter().map(|(column, text, quoted, at)| Cell {
+            column: *column,
+            text,
+            quoted: *quoted,
+            at: *at,
+        })
+    }
+
+    fn text(&self, column: usize) -> Option<&str> {
+        let found = self.cells.iter().find(|cell| cell.0 == column)?;
+        Some(found.1.trim()).filter(|text| !text.is_empty())
+    }
+}
+
+/// What a column is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Time,
+    /// The time of day, where the date stands in a column of its own.
+    Clock,
+    /// A value; with a decimal comma or a point.
+    Value {
+        comma: bool,
+    },
+    Label,
+    Skipped,
+}
+
+#[derive(Debug)]
+struct Column {
+    name: String,
+    role: Option<Role>,
+}
+
+/// A table under way.
+pub(crate) struct Table<'o> {
+    source: String,
+    options: &'o FileOptions,
+    columns: Vec<Column>,
+    names: HashMap<String, usize>,
+    /// Columns other than with a point: whether `1,5` may be one and a half.
+    comma_allowed: bool,
+    sample: Vec<Row>,
+    sample_bytes: usize,
+    settled: bool,
+    clock: TimeReader,
+    gather: Gather,
+    /// Series of each group of labels, by column.
+    groups: HashMap<String, HashMap<usize, Option<usize>>>,
+    without_time: usize,
+}
+
+impl<'o> Table<'o> {
+    pub fn new(source: &str, options: &'o FileOptions, comma_allowed: bool) -> Self {
+        Self {
+            source: source.to_owned(),
+            options,
+            columns: Vec::new(),
+            names: HashMap::new(),
+            comma_allowed,
+            sample: Vec::new(),
+            sample_bytes: 0,
+            settled: false,
+            clock: options.time_reader(),
+            gather: Gather::new(source, &options.times, options.limits),
+            groups: HashMap::new(),
+            without_time: 0,
+        }
+    }
+
+    /// The number of the column with this name, which is a new one where it is met first; `None`
+    /// where there are more columns than series may be.
+    pub fn column(&mut self, name: &str) -> Option<usize> {
+        if let Some(&column) = self.names.get(name) {
+            return Some(column);
+        }
+        // Times and labels need columns, too.
+        if self.columns.len() > self.options.limits.series_max.saturating_add(64) {
+            return None;
+        }
+        self.columns.push(Column {
+            name: name.to_owned(),
+            role: None,
+        });
+        self.names.insert(name.to_owned(), self.columns.len() - 1);
+        Some(self.columns.len() - 1)
+    }
+
+    /// A further column, whatever its name.
+    pub fn add_column(&mut self, name: &str) {
+        self.names
+            .entry(name.to_owned())
+            .or_insert(self.columns.len());
+        self.columns.push(Column {
+            name: name.to_owned(),
+            role: None,
+        });
+    }
+
+    /// Takes a row.
+    ///
+    /// # Errors
+    /// A cell is not what its column holds.
+    pub fn row<'c>(
+        &mut self,
+        line: usize,
+        cells: impl Iterator<Item = Cell<'c>> + Clone,
+    ) -> Result<(), SourceError> {
+        if self.settled {
+            return self.emit(line, cells);
+        }
+        let cells: Vec<_> = cells
+            .map(|cell| (cell.column, cell.text.to_owned(), cell.quoted, cell.at))
+            .collect();
+        self.sample_bytes += cells.iter().map(|cell| cell.1.len() + 48).sum::<usize>();
+        self.sample.push(Row { line, cells });
+        if self.sample.len() >= SAMPLE_ROWS || self.sample_bytes >= SAMPLE_BYTES {
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    /// The series.
+    ///
+    /// # Errors
+    /// No columns were found, or no values.
+    pub fn finish(mut self) -> Result<Reading, SourceError> {
+        if !self.settled {
+            self.settle()?;
+        }
+        if self.without_time > 0 {
+            self.gather.skipped.push(Skipped::new(
+                count(self.without_time, "row"),
+                "without a time",
+                None,
+            ));
+        }
+        self.tell_skipped_columns();
+        self.gather.warnings.extend(self.clock.notes());
+        self.gather.finish(Dating::Absolute)
+    }
+
+    pub fn warn(&mut self, warning: String) {
+        self.gather.warnings.push(warning);
+    }
+
+    fn tell_skipped_columns(&mut self) {
+        let skipped: Vec<&str> = self
+            .columns
+            .iter()
+            .filter(|column| column.role == Some(Role::Skipped))
+            .map(|column| column.name.as_str())
+            .collect();
+        // Whoever names the columns knows that others are left out.
+        if skipped.is_empty() || !self.options.value_columns.is_empty() {
+            return;
+        }
+        let mut names = skipped[..skipped.len().min(NAMED_MAX)].join(", ");
+        if skipped.len() > NAMED_MAX {
+            names = format!("{names} and {} more", skipped.len() - NAMED_MAX);
+        }
+        self.gather.skipped.push(Skipped::new(
+            format!("columns {names}"),
+            "they hold no numbers, and do not tell series apart",
+            None,
+        ));
+    }
+
+    // --- Which column is what.
+
+    fn settle(&mut self) -> Result<(), SourceError> {
+        self.settled = true;
+        let sample = std::mem::take(&mut self.sample);
+        let first_line = sample.first().map_or(1, |row| row.line);
+        if sample.is_empty() {
+            return Err(SourceError::Empty {
+                source_name: self.source.clone(),
+                reason: "it has no rows".to_owned(),
+            });
+        }
+        let time = self.find_time(&sample, first_line)?;
+        self.columns[time].role = Some(Role::Time);
+        self.find_values(&sample, first_line)?;
+        self.find_labels(&sample, time, first_line)?;
+        for column in &mut self.columns {
+            column.role.get_or_insert(Role::Skipped);
+        }
+        let times: Vec<String> = sample
+            .iter()
+            .map(|row| self.time_text(row.cells()))
+            .collect();
+        if let Err(expected) = self.clock.settle(times.iter().map(String::as_str)) {
+            let at = times.iter().position(|text| !text.is_empty()).unwrap_or(0);
+            return Err(self
+                .error(expected, &times[at])
+                .at_line(sample[at].line)
+                .into());
+        }
+        for row in &sample {
+            self.emit(row.line, row.cells())?;
+        }
+        Ok(())
+    }
+
+    fn error(&self, expected: impl Into<String>, found: &str) -> InputError {
+        InputError::new(self.source.as_str(), expected, found)
+    }
+
+    /// A column that the user named, by its name or its number from 1.
+    fn named(&self, name: &str, what: &str, line: usize) -> Result<usize, InputError> {
+        let by_name = self.names.get(name).copied().or_else(|| {
+            self.columns
+                .iter()
+                .position(|column| column.name.eq_ignore_ascii_case(name))
+        });
+        let by_number = || {
+            let number: usize = name.parse().ok()?;
+            (1..=self.columns.len())
+                .contains(&number)
+                .then(|| number - 1)
+        };
+        by_name.or_else(by_number).ok_or_else(|| {
+            self.error(format!("a column {name} ({what})"), &self.column_list())
+                .at_line(line)
+        })
+    }
+
+    fn column_list(&self) -> String {
+        let names: Vec<&str> = self.columns.iter().map(|one| one.name.as_str()).collect();
+        format!("the columns {}", names.join(", "))
+    }
+
+    fn find_time(&mut self, sample: &[Row], line: usize) -> Result<usize, SourceError> {
+        if let Some(name) = &self.options.time_column {
+            return Ok(self.named(name, "times", line)?);
+        }
+        let mut found: Vec<(usize, bool, usize)> = Vec::new();
+        let mut clocks: Vec<usize> = Vec::new();
+        for (index, column) in self.columns.iter().enumerate() {
+            let mut texts = sample
+                .iter()
+                .filter_map(|row| row.text(index))
+                .take(100)
+                .peekable();
+            let Some(&first) = texts.peek() else {
+                continue;
+            };
+            let name = column.name.to_ascii_lowercase();
+            // Of `metrics.timestamp` the last part tells.
+            let last = name.rsplit('.').next().unwrap_or(&name);
+            let likely = TIME_NAMES
+                .iter()
+                .position(|&one| one == name || one == last);
+            // The user's format is taken at their word, for the column that it fits.
+            let fits = match &self.options.time_format {
+                Some(_) => self.options.time_reader().read_us(first).is_ok(),
+                None => times::looks_like_time(first),
+            };
+            // Otherwise it is how long something took.
+            let says_clock = ["time", "clock", "zeit", "column "]
+                .iter()
+                .any(|word| name.contains(word));
+            if times::clock(first).is_some() && !fits && says_clock {
+                clocks.push(index);
+            }
+            // A bare number is a time only where the column says so.
+            let bare = texts.all(times::is_bare_number);
+            // Without a header, the first one is as likely as any.
+            if fits && (!bare || likely.is_some() || name == "column 1") {
+                found.push((likely.unwrap_or(TIME_NAMES.len()), bare, index));
+            }
+        }
+        found.sort_unstable();
+        let Some(&(.., time)) = found.first() else {
+            return Err(self
+                .error(
+                    "a column of times; name it, or the format of its times",
+                    &self.column_list(),
+                )
+                .at_line(line)
+                .into());
+        };
+        if found.len() > 1 {
+            let name = &self.columns[time].name;
+            self.gather.warnings.push(format!(
+                "{} columns hold times; those of {name} are used",
+                found.len()
+            ));
+        }
+        // A date alone and a time of day belong together.
+        let date_only = sample
+            .iter()
+            .find_map(|row| row.text(time))
+            .is_some_and(|text| {
+                let mut probe = self.options.time_reader();
+                probe.settle(std::iter::once(text)).is_ok() && !text.contains(':')
+            });
+        if date_only
+            && self.options.time_format.is_none()
+            && let Some(&clock) = clocks.first()
+            && !times::is_bare_number(sample[0].text(time).unwrap_or(""))
+        {
+            self.columns[clock].role = Some(Role::Clock);
+        }
+        Ok(time)
+    }
+
+    fn find_values(&mut self, sample: &[Row], line: usize) -> Result<(), SourceError> {
+        let named: BTreeSet<usize> = self
+            .options
+            .value_columns
+            .iter()
+            .chain(&self.options.counter_columns)
+            .map(|name| self.named(name, "values", line))
+            .collect::<Result<_, _>>()?;
+        let labels: BTreeSet<usize> = self
+            .options
+            .label_columns
+            .iter()
+            .flatten()
+            .map(|name| self.named(name, "labels", line))
+            .collect::<Result<_, _>>()?;
+        let only_named = !self.options.value_columns.is_empty();
+        for index in 0..self.columns.len() {
+            if self.columns[index].role.is_some() || labels.contains(&index) {
+                continue;
+            }
+            if only_named && !named.contains(&index) {
+                continue;
+            }
+            let cells = sample.iter().flat_map(Row::cells);
+            let role = numeric(
+                cells.filter(|cell| cell.column == index),
+                self.comma_allowed,
+            );
+            // Whatever is in a named column that is no number, is an error where it stands.
+            self.columns[index].role = match role {
+                None if named.contains(&index) => Some(Role::Value { comma: false }),
+                role => role,
+            };
+        }
+        let any = self
+            .columns
+            .iter()
+            .any(|column| matches!(column.role, Some(Role::Value { .. })));
+        if any {
+            Ok(())
+        } else {
+            Err(self
+                .error("a column of numbers", &self.column_list())
+                .at_line(line)
+                .into())
+        }
+    }
+
+    fn find_labels(&mut self, sample: &[Row], time: usize, line: usize) -> Result<(), SourceError> {
+        if let Some(names) = &self.options.label_columns {
+            for name in names {
+                let index = self.named(name, "labels", line)?;
+                self.columns[index].role = Some(Role::Label);
+            }
+            return Ok(());
+        }
+        let mut distinct_times = BTreeSet::new();
+        let mut rows = 0;
+        for row in sample {
+            if let Some(text) = row.text(time) {
+                rows += 1;
+                distinct_times.insert(text);
+            }
+        }
+        let times_repeat = distinct_times.len() < rows;
+        for index in 0..self.columns.len() {
+            if self.columns[index].role.is_some() {
+                continue;
+            }
+            let texts: Vec<&str> = sample.iter().filter_map(|row| row.text(index)).collect();
+            let distinct = texts.iter().collect::<BTreeSet<_>>().len();
+            // Text that comes again and again says what a row is about; where times repeat, it also
+            // does if it is what sets rows of one time apart.
+            let recurs = distinct > 0 && distinct * 2 <= texts.len();
+            let separates = times_repeat && distinct > 1 && distinct < rows.max(3);
+            if recurs || separates {
+                self.columns[index].role = Some(Role::Label);
+                if !times_repeat && distinct > 1 {
+                    let name = &self.columns[index].name;
+                    self.gather.warnings.push(format!(
+                        "column {name} is taken to tell series apart, although no time occurs \
+                         twice; name the columns of labels, if it does not"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    // --- Rows.
+
+    fn time_text<'c>(&self, cells: impl Iterator<Item = Cell<'c>>) -> String {
+        let mut date = "";
+        let mut clock = "";
+        for cell in cells {
+            match self.columns.get(cell.column).and_then(|one| one.role) {
+                Some(Role::Time) => date = cell.text.trim(),
+                Some(Role::Clock) => clock = cell.text.trim(),
+                _ => {}
+            }
+        }
+        if clock.is_empty() || date.is_empty() {
+            date.to_owned()
+        } else {
+            format!("{date} {clock}")
+        }
+    }
+
+    fn emit<'c>(
+        &mut self,
+        line: usize,
+        cells: impl Iterator<Item = Cell<'c>> + Clone,
+    ) -> Result<(), SourceError> {
+        let time = self.time_text(cells.clone());
+        if is_missing(&time) {
+            self.without_time += 1;
+            return Ok(());
+        }
+        let role = |columns: &[Column], cell: &Cell| columns.get(cell.column)?.role;
+        let time_us = self.clock.read_us(&time).map_err(|expected| {
+            let mut error = self.error(expected, &time).at_line(line);
+            let mut time_cells = cells.clone();
+            let cell = time_cells.find(|cell| role(&self.columns, cell) == Some(Role::Time));
+            if let Some(at) = cell.and_then(|cell| cell.at) {
+                error = error.at_column(at);
+            }
+            error
+        })?;
+        let mut group = String::new();
+        for cell in cells.clone() {
+            if role(&self.columns, &cell) == Some(Role::Label) {
+                group.push_str(cell.text.trim());
+                group.push('\u{1f}');
+            }
+        }
+        let mut ids = match self.groups.remove(&group) {
+            Some(ids) => ids,
+            // As many groups as series may be: more would only be counted.
+            None if self.groups.len() >= self.options.limits.series_max => {
+                let values = cells
+                    .filter(|cell| matches!(role(&self.columns, cell), Some(Role::Value { .. })));
+                for _ in values {
+                    self.gather.push(None, time_us, None);
+                }
+                return Ok(());
+            }
+            None => HashMap::new(),
+        };
+        let mut failed = Ok(());
+        for cell in cells.clone() {
+            if self.columns[cell.column].role.is_none() {
+                self.late_column(&cell);
+            }
+            let Some(Role::Value { comma }) = self.columns[cell.column].role else {
+                continue;
+            };
+            let value = match number(&cell, comma) {
+                Ok(value) => value,
+                Err(expected) => {
+                    let name = &self.columns[cell.column].name;
+                    let expected = format!("{expected} in column {name}");
+                    let mut error = self.error(expected, cell.text).at_line(line);
+                    if let Some(at) = cell.at {
+                        error = error.at_column(at);
+                    }
+                    failed = Err(error.into());
+                    break;
+                }
+            };
+            let id = if let Some(&id) = ids.get(&cell.column) {
+                id
+            } else {
+                let draft = self.draft(cell.column, cells.clone());
+                let id = self.gather.add(draft);
+                ids.insert(cell.column, id);
+                id
+            };
+            self.gather.push(id, time_us, value);
+        }
+        self.groups.insert(group, ids);
+        failed
+    }
+
+    /// A column that comes up only after the columns were told.
+    fn late_column(&mut self, cell: &Cell) {
+        let wanted = self.options.value_columns.is_empty();
+        let is_number = number(cell, false).is_ok_and(|value| value.is_some());
+        self.columns[cell.column].role = if wanted && is_number {
+            Some(Role::Value { comma: false })
+        } else if is_missing(cell.text) {
+            None
+        } else {
+            Some(Role::Skipped)
+        };
+    }
+
+    fn draft<'c>(&self, column: usize, cells: impl Iterator<Item = Cell<'c>>) -> Draft {
+        let column_name = self.columns[column].name.as_str();
+        let mut labels: BTreeMap<String, String> = BTreeMap::new();
+        let mut metric = None;
+        let mut unit = None;
+        for cell in cells {
+            let one = &self.columns[cell.column];
+            let text = cell.text.trim();
+            if one.role != Some(Role::Label) || text.is_empty() {
+                continue;
+            }
+            labels.insert(one.name.clone(), text.to_owned());
+            match one.name.to_ascii_lowercase().as_str() {
+                "metric" | "name" | "measurement" if metric.is_none() => {
+                    metric = Some(text.to_owned());
+                }
+                "unit" | "units" => unit = Some(text.to_owned()),
+                _ => {}
+            }
+        }
+        let plain = matches!(
+            column_name.to_ascii_lowercase().as_str(),
+            "value" | "val" | "v"
+        );
+        let base = match metric {
+            Some(metric) if plain => metric,
+            Some(metric) => format!("{metric} {column_name}"),
+            None => column_name.to_owned(),
+        };
+        let unit = unit.or_else(|| unit_of(column_name));
+        let counter = self
+            .options
+            .counter_columns
+            .iter()
+            .any(|one| self.named(one, "", 0) == Ok(column));
+        labels.insert("metric".to_owned(), base.clone());
+        Draft {
+            better: mend::better(&base, unit.as_deref()),
+            name: base,
+            labels,
+            unit,
+            counter,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

@@ -1,0 +1,95 @@
+//! What the cells of a column are: numbers, how they are written, and their unit.
+
+use super::{Cell, Role};
+
+/// Words that stand for a value that is missing.
+const MISSING: &[&str] = &["", "nan", "null", "none", "na", "n/a", "nil", "-", "?"];
+
+/// Whether a text says that there is no value.
+pub(super) fn is_missing(text: &str) -> bool {
+    MISSING.contains(&text.trim().to_ascii_lowercase().as_str())
+}
+
+/// Whether a column holds numbers, for the most part, and how they are written.
+pub(super) fn numeric<'c>(
+    cells: impl Iterator<Item = Cell<'c>>,
+    comma_allowed: bool,
+) -> Option<Role> {
+    let (mut any, mut points, mut commas, mut present) = (0, 0, 0, 0);
+    for cell in cells.filter(|cell| !is_missing(cell.text)) {
+        present += 1;
+        let point = number(&cell, false).is_ok();
+        let comma = comma_allowed && number(&cell, true).is_ok();
+        any += usize::from(point || comma);
+        points += usize::from(point);
+        commas += usize::from(comma && !point);
+    }
+    (any * 2 > present).then_some(Role::Value {
+        comma: commas > 0 && commas + points >= any,
+    })
+}
+
+/// The number in a cell; `None` where it says that there is none.
+pub(super) fn number(cell: &Cell, comma: bool) -> Result<Option<f64>, &'static str> {
+    let text = cell.text.trim();
+    let expected = if comma {
+        "a number with a decimal comma"
+    } else {
+        "a number"
+    };
+    let looks = text
+        .bytes()
+        .next()
+        .is_some_and(|byte| byte.is_ascii_digit() || b"+-.,".contains(&byte));
+    if looks && !cell.quoted {
+        let parsed = if comma {
+            if text.contains('.') {
+                return Err(expected);
+            }
+            text.replacen(',', ".", 1).parse()
+        } else {
+            text.parse()
+        };
+        if let Ok(number) = parsed {
+            return Ok(Some(number));
+        }
+    }
+    let word = text.to_ascii_lowercase();
+    if is_missing(text) {
+        return Ok(None);
+    }
+    if [
+        "inf",
+        "+inf",
+        "-inf",
+        "infinity",
+        "-infinity",
+        "+infinity",
+        "-nan",
+    ]
+    .contains(&word.as_str())
+    {
+        return Ok(Some(f64::INFINITY));
+    }
+    Err(expected)
+}
+
+/// The unit in a column's name: `latency (ms)`, `latency [ms]`, `latency_ms`, `ops/s`.
+pub(super) fn unit_of(name: &str) -> Option<String> {
+    let name = name.trim();
+    for (open, close) in [('(', ')'), ('[', ']')] {
+        if let Some(rest) = name.strip_suffix(close)
+            && let Some(at) = rest.rfind(open)
+        {
+            let unit = rest[at + 1..].trim();
+            return (1..=20).contains(&unit.len()).then(|| unit.to_owned());
+        }
+    }
+    let last = name.rsplit(['_', '.', ' ']).next()?;
+    let known = [
+        "ms", "us", "ns", "s", "seconds", "bytes", "kb", "mb", "gb", "percent", "pct",
+    ];
+    let is_unit = last.len() < name.len() && known.contains(&last.to_ascii_lowercase().as_str());
+    let per_second = last.ends_with("/s") && last.len() > 2;
+    (is_unit || per_second).then(|| last.to_owned())
+}

@@ -1,0 +1,177 @@
+//! Text from outside, in pieces of bounded size.
+
+use crate::SourceError;
+use facts::InputError;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io::{self, BufRead, Read};
+use std::rc::Rc;
+
+/// The longest line, record or JSON value that is read, in bytes.
+pub(crate) const PIECE_BYTES_MAX: usize = 8 << 20;
+
+/// Lines of a text, numbered from 1, without their ends.
+pub(crate) struct Lines<R> {
+    source: String,
+    input: R,
+    number: usize,
+    line: Vec<u8>,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub fn new(source: &str, input: R) -> Self {
+        Self {
+            source: source.to_owned(),
+            input,
+            number: 0,
+            line: Vec::new(),
+        }
+    }
+
+    /// The next line. Bytes that are no UTF-8 become replacement characters.
+    pub fn next(&mut self) -> Result<Option<(usize, String)>, SourceError> {
+        self.line.clear();
+        let limit = PIECE_BYTES_MAX as u64 + 1;
+        let len = (&mut self.input)
+            .take(limit)
+            .read_until(b'\n', &mut self.line)
+            .map_err(|error| file_error(&self.source, error))?;
+        if len == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        if self.line.len() > PIECE_BYTES_MAX {
+            return Err(too_long(&self.source).at_line(self.number).into());
+        }
+        let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        Ok(Some((
+            self.number,
+            String::from_utf8_lossy(line).into_owned(),
+        )))
+    }
+}
+
+pub(crate) fn too_long(source: &str) -> InputError {
+    InputError::new(
+        source,
+        format!("lines and records of {} MiB at most", PIECE_BYTES_MAX >> 20),
+        "a longer one",
+    )
+}
+
+pub(crate) fn file_error(source: &str, error: io::Error) -> SourceError {
+    SourceError::File {
+        path: source.to_owned(),
+        error,
+    }
+}
+
+/// What passed through a [`Bounded`], for whoever reads pieces from it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Passed(Rc<RefCell<Passage>>);
+
+#[derive(Debug, Default)]
+struct Passage {
+    /// Bytes since the last piece was complete.
+    piece_bytes: usize,
+    /// All bytes.
+    bytes: u64,
+    /// Where lines end that were not asked for yet.
+    line_ends: VecDeque<u64>,
+    /// Lines that were.
+    lines: usize,
+    keep_lines: bool,
+}
+
+impl Passed {
+    /// A piece is complete.
+    pub fn piece_ends(&self) {
+        self.0.borrow_mut().piece_bytes = 0;
+    }
+
+    /// Whether the piece is longer than may be.
+    pub fn is_too_much(&self) -> bool {
+        self.0.borrow().piece_bytes > PIECE_BYTES_MAX
+    }
+
+    /// The number of the line, from 1, that holds the byte at `offset`, which is no smaller than
+    /// at the last call.
+    pub fn line_at(&self, offset: u64) -> usize {
+        let mut passage = self.0.borrow_mut();
+        while passage.line_ends.front().is_some_and(|&end| end < offset) {
+            passage.line_ends.pop_front();
+            passage.lines += 1;
+        }
+        passage.lines + 1
+    }
+}
+
+/// A reader that fails once a piece is too long, so that a quote left open does not fill the memory.
+pub(crate) struct Bounded<R> {
+    input: R,
+    passed: Passed,
+}
+
+impl<R> Bounded<R> {
+    /// `keep_lines` for whoever asks where lines end.
+    pub fn new(input: R, keep_lines: bool) -> (Self, Passed) {
+        let passed = Passed::default();
+        passed.0.borrow_mut().keep_lines = keep_lines;
+        let bounded = Self {
+            input,
+            passed: passed.clone(),
+        };
+        (bounded, passed)
+    }
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.passed.is_too_much() {
+            return Err(io::Error::other("a record is too long"));
+        }
+        let len = self.input.read(buffer)?;
+        let mut passage = self.passed.0.borrow_mut();
+        if passage.keep_lines {
+            let ends = (passage.bytes..)
+                .zip(&buffer[..len])
+                .filter(|(_, byte)| **byte == b'\n')
+                .map(|(offset, _)| offset);
+            passage.line_ends.extend(ends.collect::<Vec<_>>());
+        }
+        passage.piece_bytes += len;
+        passage.bytes += len as u64;
+        Ok(len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_numbered_and_bounded() {
+        let mut lines = Lines::new("f", &b"a\r\nb\xff\n\nc"[..]);
+        let mut read = Vec::new();
+        while let Some(line) = lines.next().unwrap() {
+            read.push(line);
+        }
+        let text = |number, text: &str| (number, text.to_owned());
+        assert_eq!(
+            read,
+            [
+                text(1, "a"),
+                text(2, "b\u{fffd}"),
+                text(3, ""),
+                text(4, "c")
+            ]
+        );
+        let endless = std::io::BufReader::new(std::io::repeat(b'x'));
+        let error = Lines::new("f", endless).next().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "f:1: expected lines and records of 8 MiB at most, found \"a longer one\""
+        );
+    }
+}
