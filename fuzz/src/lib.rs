@@ -3,6 +3,7 @@
 //! the same.
 
 mod cluster;
+mod servers;
 mod trace;
 
 use host::source::{Limits, read_bytes};
@@ -248,6 +249,21 @@ pub const TARGETS: &[Target] = &[
         name: "cluster-answers",
         run: cluster::answers,
         seeds: cluster::ANSWERS,
+    },
+    Target {
+        name: "ftdc",
+        run: servers::ftdc,
+        seeds: servers::CHUNKS,
+    },
+    Target {
+        name: "prometheus-answer",
+        run: servers::prometheus,
+        seeds: servers::RANGES,
+    },
+    Target {
+        name: "elastic-answer",
+        run: servers::elastic,
+        seeds: servers::SEARCHES,
     },
 ];
 
