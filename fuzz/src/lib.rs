@@ -4,6 +4,7 @@
 
 mod cluster;
 mod history;
+mod servers;
 mod trace;
 
 use host::source::{Limits, read_bytes};
@@ -286,6 +287,21 @@ pub const TARGETS: &[Target] = &[
         name: "time",
         run: history::time,
         seeds: history::TIME_SEEDS,
+    },
+    Target {
+        name: "ftdc",
+        run: servers::ftdc,
+        seeds: servers::CHUNKS,
+    },
+    Target {
+        name: "prometheus-answer",
+        run: servers::prometheus,
+        seeds: servers::RANGES,
+    },
+    Target {
+        name: "elastic-answer",
+        run: servers::elastic,
+        seeds: servers::SEARCHES,
     },
 ];
 

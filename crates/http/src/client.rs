@@ -5,6 +5,7 @@ use crate::credentials::Credentials;
 use crate::endpoint::Endpoint;
 use crate::error::{ErrorKind, HttpError, Stage, TlsFault, shown};
 use crate::trust;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::io;
@@ -116,6 +117,14 @@ impl Response {
     }
 }
 
+/// What errors call a request: without its query.
+fn asked(method: &str, endpoint: &Endpoint, path: &str) -> String {
+    let page = path.split('?').next().unwrap_or_default();
+    let base = endpoint.to_string();
+    let base = base.strip_suffix('/').unwrap_or(&base);
+    format!("{method} {base}{}", shown(page.as_bytes()))
+}
+
 impl Client {
     /// Reads the trusted certificates and prepares everything; connects nowhere.
     ///
@@ -172,23 +181,51 @@ impl Client {
     /// # Errors
     /// Where no complete answer came within the limits.
     pub fn get(&self, endpoint: &Endpoint, path: &str) -> Result<Response, HttpError> {
-        let page = path.split('?').next().unwrap_or_default();
-        let base = endpoint.to_string();
-        let base = base.strip_suffix('/').unwrap_or(&base);
-        let asked = format!("GET {base}{}", shown(page.as_bytes()));
+        self.ask("GET", endpoint, path, None)
+    }
+
+    /// Asks with a JSON body, otherwise as [`Self::get`]: for questions too long for a URL, such as
+    /// a search. Only for what changes nothing: the request is made again where a kept connection
+    /// turns out to be closed.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn post_json(
+        &self,
+        endpoint: &Endpoint,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<Response, HttpError> {
+        let body = serde_json::to_vec(body).map_err(|error| {
+            HttpError::new(
+                asked("POST", endpoint, path),
+                ErrorKind::Json(error.to_string()),
+            )
+        })?;
+        self.ask("POST", endpoint, path, Some(&body))
+    }
+
+    fn ask(
+        &self,
+        method: &str,
+        endpoint: &Endpoint,
+        path: &str,
+        body: Option<&[u8]>,
+    ) -> Result<Response, HttpError> {
+        let asked = asked(method, endpoint, path);
         let Some(uri) = endpoint.uri(path) else {
             return Err(HttpError::new(asked, ErrorKind::Path));
         };
         let start = Instant::now();
         let made = self.connections.get();
-        let mut outcome = self.exchange(&uri, start);
+        let mut outcome = self.exchange(&uri, body, start);
         // A kept connection may have been closed by the server just now: that is no answer.
         if let Err((ureq::Error::Io(error), _)) = &outcome
             && is_closed(error)
             && self.connections.get() == made
             && start.elapsed() < self.options.deadline
         {
-            outcome = self.exchange(&uri, start);
+            outcome = self.exchange(&uri, body, start);
         }
         match outcome {
             Ok(answer) => Ok(Response {
@@ -239,22 +276,41 @@ impl Client {
     }
 
     /// One exchange, within what is left of the deadline. An error carries how far it came.
-    fn exchange(&self, uri: &Uri, start: Instant) -> Result<Response, (ureq::Error, Stage)> {
+    fn exchange(
+        &self,
+        uri: &Uri,
+        body: Option<&[u8]>,
+        start: Instant,
+    ) -> Result<Response, (ureq::Error, Stage)> {
         let left = self.options.deadline.saturating_sub(start.elapsed());
-        let mut request = self
-            .agent
-            .get(uri)
-            .config()
-            .timeout_global(Some(left))
-            .build();
         // Checked when the client was made.
-        if let Ok(Some(text)) = self.options.credentials.header()
-            && let Ok(mut value) = HeaderValue::from_str(&text)
-        {
+        let secret = self.options.credentials.header().ok().flatten();
+        let secret = secret.and_then(|text| HeaderValue::from_str(&text).ok());
+        let secret = secret.map(|mut value| {
             value.set_sensitive(true);
-            request = request.header(header::AUTHORIZATION, value);
-        }
-        let mut response = request.call().map_err(|error| (error, Stage::Unknown))?;
+            value
+        });
+        let outcome = match body {
+            None => {
+                let mut request = self.agent.get(uri);
+                if let Some(secret) = secret {
+                    request = request.header(header::AUTHORIZATION, secret);
+                }
+                request.config().timeout_global(Some(left)).build().call()
+            }
+            Some(body) => {
+                let mut request = self.agent.post(uri).content_type("application/json");
+                if let Some(secret) = secret {
+                    request = request.header(header::AUTHORIZATION, secret);
+                }
+                request
+                    .config()
+                    .timeout_global(Some(left))
+                    .build()
+                    .send(body)
+            }
+        };
+        let mut response = outcome.map_err(|error| (error, Stage::Unknown))?;
         let body = response
             .body_mut()
             .with_config()

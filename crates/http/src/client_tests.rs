@@ -45,6 +45,41 @@ fn an_answer_comes_with_its_status_and_body() {
 }
 
 #[test]
+fn a_json_body_is_sent_whole() {
+    let server = Server::start(|_| Answer::Body(400, b"{\"took\":1}".to_vec()));
+    let client = Client::new(Options {
+        credentials: Credentials::Bearer(Secret::new("key".to_owned())),
+        ..Options::default()
+    })
+    .unwrap();
+    let question = serde_json::json!({"query": {"match_all": {}}, "text": "\u{e9}".repeat(50_000)});
+    let response = client
+        .post_json(&server.endpoint(), "/a,b/_search?size=0", &question)
+        .unwrap();
+    assert_eq!(response.status, 400);
+    let error = response.success().unwrap_err().to_string();
+    assert!(error.starts_with("POST http://127.0.0.1:"), "{error}");
+    assert!(
+        error.ends_with("/a,b/_search: status 400: {\"took\":1}"),
+        "{error}"
+    );
+    let request = server.requests().remove(0);
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("POST /a,b/_search?size=0 HTTP/1.1\r\n"));
+    let head = head.to_ascii_lowercase();
+    assert!(head.contains("content-type: application/json"), "{head}");
+    assert!(head.contains("authorization: bearer key"), "{head}");
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    assert_eq!(body, question);
+    // The connection is in order: it is used again, also after the server closed it.
+    client.post_json(&server.endpoint(), "/x", &1).unwrap();
+    assert_eq!(server.connections(), 1);
+    server.close_connections();
+    client.post_json(&server.endpoint(), "/x", &2).unwrap();
+    assert!(server.requests()[2].ends_with("\r\n\r\n2"));
+}
+
+#[test]
 fn chunks_are_put_together() {
     let server = Server::start(|_| Answer::Chunked(vec![b"[1,".to_vec(), b"2]".to_vec()]));
     let numbers: Vec<u32> = client().get_json(&server.endpoint(), "").unwrap();

@@ -201,9 +201,9 @@ impl fmt::Display for TlsFault {
     }
 }
 
-/// A server's text for people: one line, cut, without control characters and those that hide or
-/// reorder text ("Trojan source", CVE-2021-42574).
-pub(crate) fn shown(text: &[u8]) -> String {
+/// A server's text for people: one line, cut to 200 characters, without control characters and those
+/// that hide or reorder text ("Trojan source", CVE-2021-42574).
+pub fn shown(text: &[u8]) -> String {
     // Four bytes a character at most: no need to look at more.
     let head = &text[..text.len().min(4 * SHOWN_CHARS_MAX)];
     let line = String::from_utf8_lossy(head);

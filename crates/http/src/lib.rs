@@ -50,4 +50,4 @@ mod client_tests;
 pub use client::{Client, Options, Response};
 pub use credentials::{Credentials, CredentialsError, SECRET_VARIABLES, Secret};
 pub use endpoint::Endpoint;
-pub use error::{ErrorKind, HttpError, Stage, TlsFault};
+pub use error::{ErrorKind, HttpError, Stage, TlsFault, shown};

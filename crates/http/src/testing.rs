@@ -96,7 +96,7 @@ impl Default for Authority {
 struct State {
     answer: Box<dyn Fn(&str) -> Answer + Send + Sync>,
     stop: AtomicBool,
-    /// Heads of the requests.
+    /// Heads of the requests, each with its body.
     requests: Mutex<Vec<String>>,
     connections: Mutex<Vec<TcpStream>>,
 }
@@ -109,7 +109,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers every request, told by its head (request line and headers), without encryption.
+    /// Answers every request, told by its head (request line and headers) and its body, without
+    /// encryption.
     pub fn start(answer: impl Fn(&str) -> Answer + Send + Sync + 'static) -> Self {
         Self::listen(answer, None)
     }
@@ -175,7 +176,7 @@ impl Server {
         Endpoint::parse(&self.url("")).expect("a URL")
     }
 
-    /// Heads of the requests so far.
+    /// Heads of the requests so far, each with its body.
     pub fn requests(&self) -> Vec<String> {
         self.state.requests.lock().expect("no panic").clone()
     }
@@ -245,6 +246,7 @@ fn serve(mut stream: impl Read + Write, state: &State) -> io::Result<()> {
     Ok(())
 }
 
+/// A request's head, and the body behind it.
 fn read_head(stream: &mut impl Read) -> io::Result<Option<String>> {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -254,6 +256,14 @@ fn read_head(stream: &mut impl Read) -> io::Result<Option<String>> {
         }
         head.push(byte[0]);
     }
+    let length = String::from_utf8_lossy(&head)
+        .to_ascii_lowercase()
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok())
+        .unwrap_or(0);
+    let start = head.len();
+    head.resize(start + length, 0);
+    stream.read_exact(&mut head[start..])?;
     Ok(Some(String::from_utf8_lossy(&head).into_owned()))
 }
 

@@ -28,4 +28,20 @@ pub enum SourceError {
         /// What is missing, and the way out.
         reason: String,
     },
+    /// A server understood the question and refused it.
+    #[error("{source_name}: {reason}")]
+    Refused {
+        /// The URL, without credentials and query.
+        source_name: String,
+        /// Its own words, tamed.
+        reason: String,
+    },
+    /// More than is kept; the way out is part of the text.
+    #[error("{source_name}: {reason}")]
+    TooMuch {
+        /// The file or URL.
+        source_name: String,
+        /// What there is too much of, and the way out.
+        reason: String,
+    },
 }

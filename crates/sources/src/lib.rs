@@ -2,14 +2,19 @@
 
 mod csv;
 mod detect;
+pub mod elastic;
 mod error;
+pub mod ftdc;
 mod gather;
 mod iostat;
 mod jsonl;
 pub mod mend;
+pub mod prometheus;
 mod rally;
 mod reading;
 mod sadf;
+mod samples;
+mod server;
 pub mod store;
 mod table;
 mod text;
@@ -18,3 +23,4 @@ pub mod times;
 pub use detect::{FileOptions, Format, read_bytes, read_path};
 pub use error::SourceError;
 pub use reading::{Limits, Reading, Times};
+pub use server::{Server, identify};

@@ -1,0 +1,247 @@
+//! Rally's metrics store: the results of races (`rally-results-*`), one document for each task and
+//! metric of a race. Fields by Rally's esrally/resources/results-template.json and
+//! `GlobalStats.as_flat_list` in esrally/metrics.py.
+
+use super::Session;
+use super::answer::{Hit, Search};
+use crate::samples::mended;
+use crate::{Limits, Reading, SourceError, Times};
+use facts::Skipped;
+use facts::series::{Better, Dating, Series};
+use http::{Client, Endpoint, shown};
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// The indices that Rally writes.
+pub const INDEX: &str = "rally-results-*";
+/// Documents of one request: the default of `index.max_result_window`.
+const PAGE: usize = 10_000;
+/// The most requests.
+const PAGES_MAX: usize = 10_000;
+/// What tells series apart.
+const LABELS: &[&str] = &["track", "challenge", "car", "environment", "task", "name"];
+/// What is taken of each metric's value: a single one, else the middle and the tail.
+const FIGURES: &[&str] = &["single", "median", "50_0", "99_0", "100_0"];
+
+/// Reads the results of all races, one series for each metric of each task; a point is a race, at the
+/// time at which it began.
+///
+/// Of throughput the median is taken, of latencies the 50th and the 99th percentile, or the slowest where
+/// a race had too few samples for these.
+///
+/// # Errors
+/// Where no complete answer came, and where no race lies within the times.
+pub fn read(
+    client: &Client,
+    endpoint: &Endpoint,
+    times: &Times,
+    limits: &Limits,
+) -> Result<Reading, SourceError> {
+    let mut session = Session::open(client, endpoint, INDEX)?;
+    let mut races = Races::default();
+    let mut from_ms = times.since.map(Timestamp::as_millisecond);
+    for _ in 0..PAGES_MAX {
+        let mut range = json!({"format": "epoch_millis"});
+        if let Some(from_ms) = from_ms {
+            range["gte"] = json!(from_ms);
+        }
+        if let Some(until) = times.until {
+            range["lt"] = json!(until.as_millisecond());
+        }
+        let clause = match range.as_object() {
+            Some(range) if range.len() > 1 => json!({"range": {"race-timestamp": range}}),
+            _ => json!({"exists": {"field": "race-timestamp"}}),
+        };
+        let wanted = [LABELS, &["race-timestamp", "value"]].concat();
+        let body = json!({
+            "size": PAGE,
+            "query": {"bool": {"filter": [clause]}},
+            // A store that is empty yet knows no such field.
+            "sort": [{"race-timestamp": {"order": "asc", "unmapped_type": "date"}}],
+            "_source": wanted,
+        });
+        let Some(hits) = session.search(&body)?.hits else {
+            return Err(session.refused("the answer has no documents"));
+        };
+        let hits = hits.hits;
+        let full = hits.len() >= PAGE;
+        let last = hits.iter().filter_map(time_us).max();
+        let mut earlier = 0;
+        for hit in &hits {
+            // Of the last race of a full page something may be missing: it comes with the next one.
+            if full && time_us(hit) == last {
+                continue;
+            }
+            earlier += 1;
+            races.take(hit, limits);
+        }
+        if races.samples > limits.samples_max {
+            return Err(session.too_much("too many samples"));
+        }
+        match last {
+            Some(last) if full && earlier > 0 => from_ms = Some(last.div_euclid(1000)),
+            _ if full => {
+                return Err(session.too_much("a race with more than 10,000 results"));
+            }
+            _ => break,
+        }
+    }
+    let mut reading = races.finish(&session.source_name(), limits);
+    let source_name = session.source_name();
+    reading.warnings.extend(session.warnings);
+    whole(reading, source_name)
+}
+
+/// Reads one saved answer of a search for results.
+///
+/// # Errors
+/// Where it is no such answer, or holds no result.
+pub fn read_answer(
+    body: &[u8],
+    source_name: &str,
+    limits: &Limits,
+) -> Result<Reading, SourceError> {
+    let answer: Search = serde_json::from_slice(body).map_err(|error| SourceError::Refused {
+        source_name: source_name.to_owned(),
+        reason: format!("unexpected JSON: {}", shown(error.to_string().as_bytes())),
+    })?;
+    let mut races = Races::default();
+    for hit in answer.hits.iter().flat_map(|hits| &hits.hits) {
+        races.take(hit, limits);
+    }
+    whole(races.finish(source_name, limits), source_name.to_owned())
+}
+
+/// The reading, if anything is in it.
+fn whole(reading: Reading, source_name: String) -> Result<Reading, SourceError> {
+    if reading.series.is_empty() {
+        return Err(SourceError::Empty {
+            source_name,
+            reason: "no results of races within the times".to_owned(),
+        });
+    }
+    Ok(reading)
+}
+
+type Samples = Vec<(i64, f64)>;
+
+#[derive(Default)]
+struct Races {
+    /// By the values of [`LABELS`], the figure, and the unit.
+    series: BTreeMap<(Vec<String>, &'static str, Option<String>), Samples>,
+    samples: usize,
+    unread: usize,
+    too_many: usize,
+}
+
+impl Races {
+    fn take(&mut self, hit: &Hit, limits: &Limits) {
+        let value = hit.source.get("value");
+        let (Some(time_us), Some(value)) = (time_us(hit), value) else {
+            self.unread += 1;
+            return;
+        };
+        let labels: Vec<String> = LABELS
+            .iter()
+            .map(|label| {
+                hit.source
+                    .get(*label)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+            })
+            .map(str::to_owned)
+            .collect();
+        let unit = value.get("unit").and_then(Value::as_str).map(str::to_owned);
+        let has = |figure: &str| value.get(figure).and_then(Value::as_f64);
+        let mut any = false;
+        for figure in FIGURES {
+            // Nothing but the slowest is told of short tasks.
+            if *figure == "100_0" && any {
+                continue;
+            }
+            let Some(number) = has(figure) else { continue };
+            any = true;
+            let key = (labels.clone(), *figure, unit.clone());
+            if self.series.len() >= limits.series_max && !self.series.contains_key(&key) {
+                self.too_many += 1;
+                continue;
+            }
+            self.series.entry(key).or_default().push((time_us, number));
+            self.samples += 1;
+        }
+        self.unread += usize::from(!any);
+    }
+
+    fn finish(self, source_name: &str, limits: &Limits) -> Reading {
+        let mut reading = Reading::default();
+        // Track, challenge and the like only where there are several.
+        let varies: Vec<bool> = (0..LABELS.len())
+            .map(|at| {
+                let mut values = self.series.keys().map(|(labels, _, _)| &labels[at]);
+                let first = values.next();
+                values.any(|value| Some(value) != first)
+            })
+            .collect();
+        for ((values, figure, unit), samples) in self.series {
+            let samples = mended(samples);
+            let mut name = Vec::new();
+            let mut labels = BTreeMap::new();
+            for (at, label) in LABELS.iter().enumerate() {
+                let value = &values[at];
+                if value.is_empty() {
+                    continue;
+                }
+                // Task and metric are always told.
+                if varies[at] || at >= LABELS.len() - 2 {
+                    name.push(shown(value.as_bytes()));
+                }
+                let label = if *label == "name" { "metric" } else { label };
+                labels.insert(label.to_owned(), value.clone());
+            }
+            if figure != "single" {
+                name.push(figure.replace("_0", "%"));
+            }
+            labels.insert("figure".to_owned(), figure.to_owned());
+            name.extend(unit.clone());
+            let better = match values[LABELS.len() - 1].as_str() {
+                "throughput" => Some(Better::Higher),
+                "latency" | "service_time" | "processing_time" | "error_rate" => {
+                    Some(Better::Lower)
+                }
+                _ => None,
+            };
+            reading.add(Series {
+                name: name.join(" "),
+                source: source_name.to_owned(),
+                labels,
+                unit,
+                better,
+                dating: Dating::Absolute,
+                times_us: samples.times_us,
+                values: samples.values,
+                notes: samples.notes,
+            });
+        }
+        if self.unread > 0 {
+            let what = format!("{} results of {source_name}", self.unread);
+            let why = "no time, or no value of a known kind";
+            reading.skipped.push(Skipped::new(what, why, None));
+        }
+        if self.too_many > 0 {
+            let what = format!("further series of {source_name}");
+            let why = format!("more than {} are not kept", limits.series_max);
+            reading.skipped.push(Skipped::new(what, why, None));
+        }
+        reading
+    }
+}
+
+/// When the race of a result began, in microseconds: `20160421T042749Z`.
+pub(super) fn time_us(hit: &Hit) -> Option<i64> {
+    let text = hit.source.get("race-timestamp")?.as_str()?;
+    let time = DateTime::strptime("%Y%m%dT%H%M%SZ", text).ok()?;
+    let zoned = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some(zoned.timestamp().as_microsecond())
+}

@@ -1,0 +1,511 @@
+//! MongoDB's diagnostic data ("full-time diagnostic data capture", FTDC): the last days or weeks of a
+//! server's own figures and its host's, second by second, as every mongod keeps them in
+//! `diagnostic.data` beside its data.
+//!
+//! The format is that of MongoDB's src/mongo/db/ftdc/README.md: files of BSON documents, of type 0
+//! (metadata), 1 (a chunk of metrics, see `chunk`) and 2 (changes of the metadata). Only chunks are read.
+//! Fractions are lost in the format itself.
+//!
+//! Which numbers count up, and so become rates per second, is a rule over their paths: `opcounters`,
+//! latencies, network, locks and the like of `serverStatus`; everything of WiredTiger but what its own
+//! words call a state ("currently", "in the cache", "most recent", "maximum", ...); processors' times,
+//! disks (but `io_in_progress`), pressure and the network of the host. All other numbers are taken as they
+//! are. The patterns stand in `ftdc/metric.rs`.
+
+mod bson;
+mod chunk;
+mod metric;
+mod track;
+
+#[cfg(test)]
+mod tests;
+
+use crate::{Limits, Reading, SourceError, Times};
+use bson::{Elements, Fault, Value};
+use chunk::Chunk;
+use facts::series::Better;
+use facts::{InputError, Skipped};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+use track::{Kind, Track};
+
+/// The longest document of a file: what MongoDB allows for any document.
+const DOCUMENT_BYTES_MAX: usize = 16 << 20;
+/// The file that the server writes anew every few seconds.
+const INTERIM: &str = "metrics.interim";
+/// The most numbers of one chunk that are kept, of all series together.
+const CHUNK_NUMBERS_MAX: usize = 4 << 20;
+/// The longest step, in seconds: a year.
+const STEP_S_MAX: u32 = 366 * 86_400;
+
+/// What is read of the thousands of numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Patterns of dotted paths, such as `serverStatus.opcounters.*`; `*` stands for any characters.
+    /// Empty: load, latencies, queues, the cache with eviction and checkpoints, processors and disks.
+    pub select: Vec<String>,
+    /// Samples of so many seconds become their mean; 0 keeps each second. Default: 10, so that a week
+    /// is 60,000 samples a series.
+    pub step_s: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            select: Vec::new(),
+            step_s: 10,
+        }
+    }
+}
+
+/// Reads a file of diagnostic data, or a directory of them (`metrics.*`), chunk by chunk.
+///
+/// Counters become rates per second; from latencies and disk times
+/// means per operation are formed besides. Series that are zero throughout are left out, and counted
+/// among what was skipped. A document that is cut off at the file's end was being written: a warning.
+///
+/// # Errors
+/// Where a file cannot be read, is damaged (with the byte at which the document begins), or holds
+/// nothing of what was asked for within the times.
+pub fn read(
+    path: &Path,
+    options: &Options,
+    times: &Times,
+    limits: &Limits,
+) -> Result<Reading, SourceError> {
+    let mut collector = Collector::new(path, options, times, limits);
+    for file in files(path)? {
+        collector.read_file(&file)?;
+    }
+    collector.finish()
+}
+
+/// Whether bytes begin like a file of diagnostic data: a BSON document with a date as `_id`, and a
+/// `type` from 0 to 2 behind it.
+pub fn looks_like(head: &[u8]) -> bool {
+    let Some(length) = bson::u32_at(head, 0) else {
+        return false;
+    };
+    let id = head.get(4..9) == Some(b"\x09_id\0");
+    let kind = head.get(17..23) == Some(b"\x10type\0");
+    id && kind
+        && length as usize <= DOCUMENT_BYTES_MAX
+        && bson::u32_at(head, 23).is_some_and(|kind| kind <= 2)
+}
+
+/// Reads diagnostic data from memory, as [`read`] does from a file of this name.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_bytes(
+    bytes: &[u8],
+    source_name: &str,
+    options: &Options,
+    times: &Times,
+    limits: &Limits,
+) -> Result<Reading, SourceError> {
+    let mut collector = Collector::new(Path::new(source_name), options, times, limits);
+    collector.read_from(bytes, source_name)?;
+    collector.finish()
+}
+
+/// The files in the order in which they were written; the interim one is the last.
+fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    let trouble = |error| SourceError::File {
+        path: path.display().to_string(),
+        error,
+    };
+    if !std::fs::metadata(path).map_err(trouble)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(trouble)? {
+        let entry = entry.map_err(trouble)?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("metrics.") && entry.path().is_file() {
+            found.push(entry.path());
+        }
+    }
+    if found.is_empty() {
+        return Err(SourceError::Empty {
+            source_name: path.display().to_string(),
+            reason: "no file metrics.* in this directory: name the server's diagnostic.data"
+                .to_owned(),
+        });
+    }
+    // Their names hold their times.
+    found.sort_by_key(|path| (is_interim(path), path.clone()));
+    Ok(found)
+}
+
+fn is_interim(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == INTERIM)
+}
+
+/// Where a column of a chunk goes.
+struct Plan {
+    /// The paths of the chunk for which it was made.
+    paths: Vec<String>,
+    /// The metric that tells the time.
+    time: usize,
+    /// For each metric whether its column is wanted.
+    wanted: Vec<bool>,
+    /// For each track that is fed: its place, and its columns among the wanted ones.
+    feeds: Vec<(usize, usize, usize)>,
+}
+
+struct Collector<'a> {
+    source_name: String,
+    options: &'a Options,
+    times: &'a Times,
+    limits: &'a Limits,
+    step_us: i64,
+    tracks: Vec<Track>,
+    /// Their places by name.
+    places: HashMap<String, usize>,
+    plan: Option<Plan>,
+    /// The time of the last sample that was taken.
+    last_us: Option<i64>,
+    chunks: u64,
+    repeated: u64,
+    outside: u64,
+    /// Series beyond the limit.
+    too_many: usize,
+    warnings: Vec<String>,
+}
+
+impl<'a> Collector<'a> {
+    fn new(path: &Path, options: &'a Options, times: &'a Times, limits: &'a Limits) -> Self {
+        Self {
+            source_name: path.display().to_string(),
+            step_us: i64::from(options.step_s.min(STEP_S_MAX)) * 1_000_000,
+            options,
+            times,
+            limits,
+            tracks: Vec::new(),
+            places: HashMap::new(),
+            plan: None,
+            last_us: None,
+            chunks: 0,
+            repeated: 0,
+            outside: 0,
+            too_many: 0,
+            warnings: Vec::new(),
+        }
+    }
+
+    fn read_file(&mut self, path: &Path) -> Result<(), SourceError> {
+        let name = path.display().to_string();
+        let file = File::open(path).map_err(|error| SourceError::File {
+            path: name.clone(),
+            error,
+        })?;
+        match self.read_from(BufReader::new(file), &name) {
+            // The server may have been writing it; it holds minutes at most.
+            Err(SourceError::Input(error)) if is_interim(path) => {
+                self.warnings.push(format!("not read: {error}"));
+                Ok(())
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn read_from(&mut self, mut input: impl Read, name: &str) -> Result<(), SourceError> {
+        let mut offset = 0_u64;
+        let mut document = Vec::new();
+        loop {
+            document.clear();
+            let mut take = |document: &mut Vec<u8>, bytes: usize| {
+                let have = document.len();
+                match (&mut input).take(bytes as u64).read_to_end(document) {
+                    Ok(_) => Ok(document.len() - have == bytes),
+                    Err(error) => Err(SourceError::File {
+                        path: name.to_owned(),
+                        error,
+                    }),
+                }
+            };
+            let has_length = take(&mut document, 4)?;
+            if document.is_empty() {
+                return Ok(());
+            }
+            let mut whole = has_length;
+            if let Some(length) = bson::u32_at(&document, 0) {
+                let length = length as usize;
+                if !(bson::DOCUMENT_BYTES_MIN..=DOCUMENT_BYTES_MAX).contains(&length) {
+                    let found = format!("a length of {length} bytes");
+                    let expected = "a BSON document of 5 to 16777216 bytes";
+                    return Err(damaged(name, offset, expected, &found).into());
+                }
+                whole = take(&mut document, length - 4)?;
+            }
+            if !whole {
+                self.warnings.push(format!(
+                    "{name}: the last document, at byte {offset}, is cut off after {} bytes: it was \
+                     being written",
+                    document.len()
+                ));
+                return Ok(());
+            }
+            self.take_document(&document, name, offset)?;
+            offset += document.len() as u64;
+        }
+    }
+
+    fn take_document(&mut self, bytes: &[u8], name: &str, offset: u64) -> Result<(), SourceError> {
+        let fault = |(at, expected): Fault, what: &str| {
+            damaged(name, offset, expected, &format!("{what}, at its byte {at}"))
+        };
+        let document =
+            bson::document(bytes).map_err(|found| fault(found, "damage in a document"))?;
+        let (mut kind, mut data) = (None, None);
+        for element in Elements::of(document) {
+            let (_, element) = element.map_err(|found| fault(found, "damage in a document"))?;
+            match (element.name, element.value) {
+                ("type", Value::Int(number)) => kind = Some(number),
+                ("data", Value::Binary(bytes)) => data = Some(bytes),
+                _ => {}
+            }
+        }
+        match (kind, data) {
+            (Some(1), Some(data)) => {
+                let chunk = Chunk::read(data).map_err(|found| fault(found, "damage in a chunk"))?;
+                self.take_chunk(&chunk, &|found| fault(found, "damage in a chunk"))
+            }
+            (Some(0 | 2), _) => Ok(()),
+            _ => Err(damaged(
+                name,
+                offset,
+                "a document of FTDC with a type from 0 to 2, and data for type 1",
+                "another document",
+            )
+            .into()),
+        }
+    }
+
+    fn take_chunk(
+        &mut self,
+        chunk: &Chunk,
+        fault: &dyn Fn(Fault) -> InputError,
+    ) -> Result<(), SourceError> {
+        self.chunks += 1;
+        let same = self.plan.as_ref().is_some_and(|plan| {
+            let paths = chunk.metrics.iter().map(|metric| metric.path.as_str());
+            plan.paths.iter().map(String::as_str).eq(paths)
+        });
+        if !same {
+            let plan = self.make_plan(chunk).map_err(fault)?;
+            self.plan = Some(plan);
+        }
+        let Some(plan) = &self.plan else {
+            return Ok(());
+        };
+        let kept = plan.wanted.iter().filter(|wanted| **wanted).count() + 1;
+        if kept.saturating_mul(chunk.samples) > CHUNK_NUMBERS_MAX {
+            return Err(self.too_much("a chunk holds too many numbers of what is selected"));
+        }
+        let time = chunk
+            .columns(|index| index == plan.time)
+            .map_err(fault)?
+            .swap_remove(0);
+        let columns = chunk.columns(|index| plan.wanted[index]).map_err(fault)?;
+        let bound = |moment: Option<jiff::Timestamp>, otherwise| {
+            moment.map_or(otherwise, jiff::Timestamp::as_microsecond)
+        };
+        let (since_us, until_us) = (
+            bound(self.times.since, i64::MIN),
+            bound(self.times.until, i64::MAX),
+        );
+        for (sample, time_ms) in time.iter().enumerate() {
+            let time_us = time_ms.saturating_mul(1000);
+            if self.last_us.is_some_and(|last_us| time_us <= last_us) {
+                self.repeated += 1;
+                continue;
+            }
+            self.last_us = Some(time_us);
+            if !(since_us..until_us).contains(&time_us) {
+                self.outside += 1;
+                continue;
+            }
+            for (track, first, second) in &plan.feeds {
+                let (first, second) = (columns[*first][sample], columns[*second][sample]);
+                self.tracks[*track].push(time_us, first, second, self.step_us);
+            }
+        }
+        if self.tracks.iter().map(Track::len).sum::<usize>() > self.limits.samples_max {
+            return Err(self.too_much("too many samples"));
+        }
+        Ok(())
+    }
+
+    fn too_much(&self, what: &str) -> SourceError {
+        SourceError::TooMuch {
+            source_name: self.source_name.clone(),
+            reason: format!("{what}: select fewer series, a longer step, or less time"),
+        }
+    }
+
+    /// Where the columns of a chunk go; tracks are made for those that are new.
+    fn make_plan(&mut self, chunk: &Chunk) -> Result<Plan, Fault> {
+        let paths: Vec<String> = chunk
+            .metrics
+            .iter()
+            .map(|metric| metric.path.clone())
+            .collect();
+        let time = paths
+            .iter()
+            .position(|path| path == "start")
+            .ok_or((4, "a chunk whose samples have a start"))?;
+        let selected: Vec<bool> = paths.iter().map(|path| self.is_selected(path)).collect();
+        let index: HashMap<&str, usize> = paths
+            .iter()
+            .enumerate()
+            .map(|(at, path)| (path.as_str(), at))
+            .collect();
+        let mut wanted = vec![false; paths.len()];
+        // Tracks with their metrics; only then is known which columns there are.
+        let mut fed = Vec::new();
+        for (at, path) in paths.iter().enumerate().filter(|(at, _)| selected[*at]) {
+            if let Some((mean, parent)) = mean_of(path)
+                && let Some(below) = index.get(format!("{parent}.{}", mean.denominator).as_str())
+                && selected[*below]
+                && let Some(track) = self.track(Kind::Mean, &format!("{parent}.{}", mean.name))
+            {
+                self.tracks[track].unit = Some(mean.unit.to_owned());
+                self.tracks[track].better = Some(Better::Lower);
+                self.label(track, path);
+                fed.push((track, at, *below));
+            }
+            let counts = metric::is_counter(path);
+            let kind = if counts { Kind::Rate } else { Kind::Gauge };
+            if let Some(track) = self.track(kind, path) {
+                let unit = metric::unit(path);
+                self.tracks[track].unit = match (counts, unit) {
+                    (true, unit) => Some(format!("{}/s", unit.unwrap_or("1"))),
+                    (false, unit) => unit.map(str::to_owned),
+                };
+                self.label(track, path);
+                fed.push((track, at, at));
+            }
+        }
+        for (_, first, second) in &fed {
+            wanted[*first] = true;
+            wanted[*second] = true;
+        }
+        let mut columns = vec![0; paths.len()];
+        let mut next = 0;
+        for (at, is_wanted) in wanted.iter().enumerate() {
+            columns[at] = next;
+            next += usize::from(*is_wanted);
+        }
+        let feeds = fed
+            .into_iter()
+            .map(|(track, first, second)| (track, columns[first], columns[second]))
+            .collect();
+        Ok(Plan {
+            paths,
+            time,
+            wanted,
+            feeds,
+        })
+    }
+
+    fn is_selected(&self, path: &str) -> bool {
+        if self.options.select.is_empty() {
+            metric::is_selected(metric::SELECTED, path)
+        } else {
+            metric::is_selected(&self.options.select, path)
+        }
+    }
+
+    /// The track of this name; a new one unless there are too many.
+    fn track(&mut self, kind: Kind, name: &str) -> Option<usize> {
+        if let Some(at) = self.places.get(name) {
+            return Some(*at);
+        }
+        if self.tracks.len() >= self.limits.series_max {
+            self.too_many += 1;
+            return None;
+        }
+        self.tracks.push(Track::new(kind, name.to_owned()));
+        self.places.insert(name.to_owned(), self.tracks.len() - 1);
+        Some(self.tracks.len() - 1)
+    }
+
+    fn label(&mut self, track: usize, path: &str) {
+        let labels = &mut self.tracks[track].labels;
+        labels.insert("metric".to_owned(), path.to_owned());
+        let bare = metric::without_role(path);
+        if let Some(rest) = bare.strip_prefix("systemMetrics.disks.")
+            && let Some((device, _)) = rest.rsplit_once('.')
+        {
+            labels.insert("device".to_owned(), device.to_owned());
+        }
+    }
+
+    fn finish(self) -> Result<Reading, SourceError> {
+        let mut reading = Reading {
+            warnings: self.warnings,
+            ..Reading::default()
+        };
+        let made = self.tracks.len();
+        let name = &self.source_name;
+        let tracks = self.tracks.into_iter();
+        reading.series = tracks.filter_map(|track| track.finish(name)).collect();
+        if reading.series.is_empty() {
+            let reason = match (self.chunks, made) {
+                (0, _) => "no chunk of metrics in it".to_owned(),
+                (_, 0) => "none of the selected metrics are in it: give other patterns".to_owned(),
+                _ if self.outside > 0 => format!(
+                    "nothing but zeros, or nothing, within the times: {} samples lie outside",
+                    self.outside
+                ),
+                _ => "all selected metrics stay at zero: give other patterns".to_owned(),
+            };
+            return Err(SourceError::Empty {
+                source_name: self.source_name,
+                reason,
+            });
+        }
+        let idle = made - reading.series.len();
+        if idle > 0 {
+            let why = "they are zero throughout, or have no value";
+            let what = format!("{idle} series of {name}");
+            reading.skipped.push(Skipped::new(what, why, None));
+        }
+        if self.too_many > 0 {
+            let what = format!("further series of {name}");
+            let why = format!("more than {} are not kept", self.limits.series_max);
+            let needs = Some("a narrower selection");
+            reading.skipped.push(Skipped::new(what, why, needs));
+        }
+        if self.repeated > 0 {
+            reading.warnings.push(format!(
+                "{name}: {} samples are no later than the one before and were left out: repeated in \
+                 the interim file, or the clock was set back",
+                self.repeated
+            ));
+        }
+        Ok(reading)
+    }
+}
+
+/// The mean of which this path is the numerator, and the path's parent.
+fn mean_of(path: &str) -> Option<(&'static metric::Mean, &str)> {
+    let (parent, last) = path.rsplit_once('.')?;
+    let bare = metric::without_role(parent);
+    let mean = metric::MEANS
+        .iter()
+        .find(|mean| mean.numerator == last && metric::matches(mean.parent, bare))?;
+    Some((mean, parent))
+}
+
+fn damaged(name: &str, offset: u64, expected: &str, found: &str) -> InputError {
+    InputError {
+        byte: Some(offset),
+        ..InputError::new(name, expected, found)
+    }
+}

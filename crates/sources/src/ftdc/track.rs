@@ -1,0 +1,166 @@
+//! Samples on their way to a series: counters become rates, and what falls into one step becomes its mean.
+
+use facts::series::{Better, Dating, Series};
+use std::collections::BTreeMap;
+
+/// Over a longer time a counter's growth says nothing about any moment: no rate is formed.
+const RATE_GAP_US: i64 = 600 * 1_000_000;
+
+/// How a series is made of the numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The numbers themselves.
+    Gauge,
+    /// What they grow by a second.
+    Rate,
+    /// What one number grows by for each step of a second one.
+    Mean,
+}
+
+/// What is summed up over one step.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    numerator: f64,
+    denominator: f64,
+    /// Of the samples' distances from the step's first, in microseconds.
+    time_us: f64,
+    samples: u32,
+}
+
+/// A series that grows sample by sample.
+#[derive(Debug)]
+pub(super) struct Track {
+    pub(super) name: String,
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) unit: Option<String>,
+    pub(super) better: Option<Better>,
+    kind: Kind,
+    /// The last sample: time in microseconds, and the numbers.
+    last: Option<(i64, i64, i64)>,
+    /// The step that is summed up, and its first sample's time.
+    step: Option<(i64, i64)>,
+    sums: Sums,
+    times_us: Vec<i64>,
+    values: Vec<f64>,
+    resets: u64,
+    gaps: u64,
+}
+
+impl Track {
+    pub(super) fn new(kind: Kind, name: String) -> Self {
+        Self {
+            name,
+            labels: BTreeMap::new(),
+            unit: None,
+            better: None,
+            kind,
+            last: None,
+            step: None,
+            sums: Sums::default(),
+            times_us: Vec::new(),
+            values: Vec::new(),
+            resets: 0,
+            gaps: 0,
+        }
+    }
+
+    /// Samples that it holds so far.
+    pub(super) fn len(&self) -> usize {
+        self.times_us.len()
+    }
+
+    /// Takes a sample that is later than all before it. `second` is the denominator of a mean.
+    /// `step_us` of 0 keeps each sample.
+    pub(super) fn push(&mut self, time_us: i64, first: i64, second: i64, step_us: i64) {
+        let before = self.last.replace((time_us, first, second));
+        let (numerator, denominator) = if self.kind == Kind::Gauge {
+            (as_float(first), 1.0)
+        } else {
+            let Some((last_us, last_first, last_second)) = before else {
+                return;
+            };
+            let elapsed_us = time_us.saturating_sub(last_us);
+            if elapsed_us > RATE_GAP_US {
+                self.gaps += 1;
+                return;
+            }
+            if first < last_first || (self.kind == Kind::Mean && second < last_second) {
+                self.resets += 1;
+                return;
+            }
+            let grown = as_float(first.saturating_sub(last_first));
+            if self.kind == Kind::Rate {
+                (grown, as_float(elapsed_us) / 1e6)
+            } else if second == last_second {
+                // Nothing was done, so nothing took any time.
+                return;
+            } else {
+                (grown, as_float(second.saturating_sub(last_second)))
+            }
+        };
+        let step = if step_us == 0 {
+            time_us
+        } else {
+            time_us.div_euclid(step_us)
+        };
+        if self.step.is_none_or(|(current, _)| current != step) {
+            self.close();
+            self.step = Some((step, time_us));
+        }
+        let start_us = self.step.map_or(time_us, |(_, start_us)| start_us);
+        self.sums.numerator += numerator;
+        self.sums.denominator += denominator;
+        self.sums.time_us += as_float(time_us.saturating_sub(start_us));
+        self.sums.samples += 1;
+    }
+
+    /// Ends the step that is summed up.
+    fn close(&mut self) {
+        let sums = std::mem::take(&mut self.sums);
+        if let Some((_, start_us)) = self.step.take()
+            && sums.samples > 0
+        {
+            #[allow(clippy::cast_possible_truncation)]
+            let middle_us = (sums.time_us / f64::from(sums.samples)).round() as i64;
+            self.times_us.push(start_us.saturating_add(middle_us));
+            self.values.push(sums.numerator / sums.denominator);
+        }
+    }
+
+    /// The series, unless nothing came or all of it is zero: a disk that is not used, say.
+    pub(super) fn finish(mut self, source: &str) -> Option<Series> {
+        self.close();
+        if self.values.iter().all(|value| *value == 0.0) {
+            return None;
+        }
+        let mut notes = Vec::new();
+        if self.resets > 0 {
+            notes.push(format!(
+                "counters that began anew: {} times; no value there",
+                self.resets
+            ));
+        }
+        if self.gaps > 0 {
+            notes.push(format!(
+                "gaps of more than 10 minutes: {}; no rate over them",
+                self.gaps
+            ));
+        }
+        Some(Series {
+            name: self.name,
+            source: source.to_owned(),
+            labels: self.labels,
+            unit: self.unit,
+            better: self.better,
+            dating: Dating::Absolute,
+            times_us: self.times_us,
+            values: self.values,
+            notes,
+        })
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn as_float(number: i64) -> f64 {
+    number as f64
+}

@@ -1,0 +1,388 @@
+//! Prometheus, and servers with its query interface: `query_range`, in pieces.
+
+mod answer;
+
+#[cfg(test)]
+mod tests;
+
+use crate::samples::mended;
+use crate::{Limits, Reading, SourceError, Times};
+use answer::{Answer, Data};
+use facts::Skipped;
+use facts::series::{Dating, Series};
+use http::{Client, Endpoint, ErrorKind, Response, shown};
+use jiff::{SignedDuration, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// Prometheus gives at most so many points of a series at once ("exceeded maximum resolution of 11,000
+/// points per timeseries").
+const POINTS_MAX: i64 = 11_000;
+/// The longest query, in bytes: it travels in a URL.
+const QUERY_BYTES_MAX: usize = 4096;
+/// The time that is asked for unless it is named.
+const DAYS: i64 = 30;
+/// The most requests for one query.
+const PIECES_MAX: i64 = 100_000;
+/// The most warnings that are passed on.
+const WARNINGS_MAX: usize = 20;
+/// Where a name is cut, in characters.
+const NAME_CHARS_MAX: usize = 120;
+
+/// A question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Query {
+    /// An expression of `PromQL` whose value is a scalar or an instant vector:
+    /// `rate(node_disk_reads_completed_total[5m])`.
+    pub promql: String,
+    /// One point every so many seconds, at least 1.
+    pub step_s: u32,
+}
+
+/// Reads what a query gives over the times; the last 30 days where none are named.
+///
+/// Points lie on whole multiples of the step. It is asked in pieces of 11,000 points; where an answer is
+/// longer than the client takes, or more than the server may load, in smaller ones. Where Prometheus has
+/// no point (a series was stale) there is none.
+///
+/// # Errors
+/// Where no complete answer came, where the server refuses the query (in its own words), where nothing
+/// came back, and where it is more than `limits` allow.
+pub fn read(
+    client: &Client,
+    endpoint: &Endpoint,
+    query: &Query,
+    times: &Times,
+    limits: &Limits,
+) -> Result<Reading, SourceError> {
+    let mut collector = Collector::new(endpoint, query, limits)?;
+    let step_s = i64::from(query.step_s);
+    let until = times.until.unwrap_or_else(Timestamp::now);
+    let since = times.since.unwrap_or_else(|| {
+        let days = SignedDuration::from_hours(24 * DAYS);
+        until.checked_sub(days).unwrap_or(Timestamp::UNIX_EPOCH)
+    });
+    // Whole steps within [since, until).
+    let first = since.as_second().max(0).div_euclid(step_s)
+        + i64::from(since.as_second().max(0) % step_s > 0 || since.subsec_nanosecond() > 0);
+    let end = until.as_second().div_euclid(step_s)
+        + i64::from(until.as_second() % step_s > 0 || until.subsec_nanosecond() > 0);
+    let mut points = POINTS_MAX;
+    let mut next = first;
+    if (end - first) / points > PIECES_MAX {
+        return Err(collector.too_much("too many points"));
+    }
+    while next < end {
+        let last = end.min(next + points) - 1;
+        match collector.ask(client, endpoint, next * step_s, last * step_s) {
+            Ok(()) => next = last + 1,
+            // Fewer points at once may be within its means.
+            Err(Trouble::TooLarge(_)) if points > 1 => points /= 2,
+            Err(Trouble::TooLarge(error) | Trouble::Other(error)) => return Err(error),
+        }
+    }
+    let mut reading = collector.finish()?;
+    if times.since.is_none() {
+        reading.warnings.push(format!(
+            "no beginning was named: the last {DAYS} days were asked for"
+        ));
+    }
+    Ok(reading)
+}
+
+/// Reads one saved answer of `query_range`, as [`read`] does from the server.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_answer(
+    body: &[u8],
+    source_name: &str,
+    limits: &Limits,
+) -> Result<Reading, SourceError> {
+    let answer: Answer = serde_json::from_slice(body).map_err(|error| SourceError::Refused {
+        source_name: source_name.to_owned(),
+        reason: format!("unexpected JSON: {}", shown(error.to_string().as_bytes())),
+    })?;
+    let mut collector = Collector {
+        source_name: source_name.to_owned(),
+        promql: "answer".to_owned(),
+        step_s: 0,
+        limits: *limits,
+        streams: BTreeMap::new(),
+        samples: 0,
+        warnings: BTreeSet::new(),
+        histograms: 0,
+        too_many: BTreeSet::new(),
+    };
+    match collector.take(answer) {
+        Ok(()) => collector.finish(),
+        Err(Trouble::TooLarge(error) | Trouble::Other(error)) => Err(error),
+    }
+}
+
+enum Trouble {
+    /// A shorter time may be answered.
+    TooLarge(SourceError),
+    Other(SourceError),
+}
+
+impl<E: Into<SourceError>> From<E> for Trouble {
+    fn from(error: E) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+struct Collector {
+    source_name: String,
+    promql: String,
+    step_s: u32,
+    limits: Limits,
+    /// By what Prometheus tells a series from others.
+    streams: BTreeMap<BTreeMap<String, String>, Vec<(i64, f64)>>,
+    samples: usize,
+    warnings: BTreeSet<String>,
+    histograms: usize,
+    too_many: BTreeSet<String>,
+}
+
+impl Collector {
+    fn new(endpoint: &Endpoint, query: &Query, limits: &Limits) -> Result<Self, SourceError> {
+        let refused = |reason: &str| SourceError::Refused {
+            source_name: endpoint.to_string(),
+            reason: reason.to_owned(),
+        };
+        if query.step_s == 0 {
+            return Err(refused("the step has to be at least 1 s"));
+        }
+        if query.promql.trim().is_empty() {
+            return Err(refused("there is no query: give one in PromQL, such as up"));
+        }
+        if query.promql.len() > QUERY_BYTES_MAX {
+            return Err(refused("the query is longer than 4096 bytes"));
+        }
+        Ok(Self {
+            source_name: endpoint.to_string(),
+            promql: query.promql.trim().to_owned(),
+            step_s: query.step_s,
+            limits: *limits,
+            streams: BTreeMap::new(),
+            samples: 0,
+            warnings: BTreeSet::new(),
+            histograms: 0,
+            too_many: BTreeSet::new(),
+        })
+    }
+
+    fn ask(
+        &mut self,
+        client: &Client,
+        endpoint: &Endpoint,
+        start_s: i64,
+        end_s: i64,
+    ) -> Result<(), Trouble> {
+        let path = format!(
+            "/api/v1/query_range?query={}&start={start_s}&end={end_s}&step={}",
+            encoded(&self.promql),
+            self.step_s
+        );
+        let response = match client.get(endpoint, &path) {
+            Ok(response) => response,
+            Err(error) if matches!(error.kind, ErrorKind::TooLarge { .. }) => {
+                return Err(Trouble::TooLarge(error.into()));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        // Prometheus explains its refusals (400, 422, 503) in the same form; others do not.
+        if response.status >= 400 {
+            let refusal = response.json::<Answer>();
+            return match refusal {
+                Ok(answer) if answer.status == "error" => self.take(answer),
+                _ => Err(response.success().map(drop).map_or_else(Into::into, |()| {
+                    self.refused("an error without a word").into()
+                })),
+            };
+        }
+        let answer = Response::success(response)?.json()?;
+        self.take(answer)
+    }
+
+    fn take(&mut self, answer: Answer) -> Result<(), Trouble> {
+        for warning in answer.warnings.iter().chain(&answer.infos) {
+            if self.warnings.len() < WARNINGS_MAX {
+                self.warnings.insert(shown(warning.as_bytes()));
+            }
+        }
+        if answer.status != "success" {
+            let kind = shown(answer.error_type.unwrap_or_default().as_bytes());
+            let words = shown(answer.error.unwrap_or_default().as_bytes());
+            let error = self.refused(&format!("the query was refused: {kind}: {words}"));
+            return Err(if words.contains("too many samples") {
+                Trouble::TooLarge(error)
+            } else {
+                Trouble::Other(error)
+            });
+        }
+        let Some(data) = answer.data else {
+            return Err(self.refused("the answer has no data").into());
+        };
+        self.take_data(data)
+    }
+
+    fn take_data(&mut self, data: Data) -> Result<(), Trouble> {
+        if data.result_type != "matrix" {
+            let found = shown(data.result_type.as_bytes());
+            let reason = format!("a matrix was expected, and a {found} came");
+            return Err(self.refused(&reason).into());
+        }
+        for stream in data.result {
+            self.histograms += usize::from(!stream.histograms.is_empty());
+            if stream.values.is_empty() {
+                continue;
+            }
+            if self.streams.len() >= self.limits.series_max
+                && !self.streams.contains_key(&stream.metric)
+            {
+                if self.too_many.len() < WARNINGS_MAX {
+                    self.too_many.insert(written(&stream.metric, |_| true));
+                }
+                continue;
+            }
+            self.samples += stream.values.len();
+            if self.samples > self.limits.samples_max {
+                return Err(self.too_much("too many samples").into());
+            }
+            let samples = self.streams.entry(stream.metric).or_default();
+            for sample in stream.values {
+                let Some(time_us) = answer::time_us(sample.0) else {
+                    return Err(self.refused("a sample's time is no moment").into());
+                };
+                samples.push((time_us, sample.1));
+            }
+        }
+        Ok(())
+    }
+
+    fn refused(&self, reason: &str) -> SourceError {
+        SourceError::Refused {
+            source_name: self.source_name.clone(),
+            reason: reason.to_owned(),
+        }
+    }
+
+    fn too_much(&self, what: &str) -> SourceError {
+        SourceError::TooMuch {
+            source_name: self.source_name.clone(),
+            reason: format!("{what}: ask for fewer series, a longer step, or less time"),
+        }
+    }
+
+    fn finish(self) -> Result<Reading, SourceError> {
+        let mut reading = Reading::default();
+        let varying = varying(self.streams.keys());
+        for (labels, samples) in self.streams {
+            let metric = labels.get("__name__");
+            let base = metric.map_or(self.promql.as_str(), String::as_str);
+            let mended = mended(samples);
+            let apart = written(&labels, |label| varying.contains(label));
+            let series = Series {
+                name: format!("{}{apart}", cut(base)),
+                source: self.source_name.clone(),
+                labels: labels
+                    .into_iter()
+                    .map(|(label, value)| match label.as_str() {
+                        "__name__" => ("metric".to_owned(), value),
+                        _ => (label, value),
+                    })
+                    .collect(),
+                unit: None,
+                better: None,
+                dating: Dating::Absolute,
+                times_us: mended.times_us,
+                values: mended.values,
+                notes: mended.notes,
+            };
+            if series.values.is_empty() {
+                let why = "none of its values is a finite number";
+                reading.skipped.push(Skipped::new(series.name, why, None));
+            } else {
+                reading.series.push(series);
+            }
+        }
+        if self.histograms > 0 {
+            let why = "samples of native histograms have no single value";
+            let needs = Some("histogram_quantile(...) or histogram_avg(...) around it");
+            let what = format!("histograms among the series of {}", cut(&self.promql));
+            reading.skipped.push(Skipped::new(what, why, needs));
+        }
+        for labels in &self.too_many {
+            let why = format!("more than {} series are not kept", self.limits.series_max);
+            let needs = Some("a narrower query");
+            reading
+                .skipped
+                .push(Skipped::new(labels.as_str(), why, needs));
+        }
+        if reading.series.is_empty() {
+            return Err(SourceError::Empty {
+                source_name: self.source_name,
+                reason: format!(
+                    "{} gives nothing within the times: check the names, or the times",
+                    cut(&self.promql)
+                ),
+            });
+        }
+        reading.warnings.extend(self.warnings);
+        Ok(reading)
+    }
+}
+
+/// The labels, but for the metric's name, that do not have one value throughout.
+fn varying<'a>(mut all: impl Iterator<Item = &'a BTreeMap<String, String>>) -> BTreeSet<String> {
+    let Some(first) = all.next() else {
+        return BTreeSet::new();
+    };
+    let mut varying = BTreeSet::new();
+    for labels in all {
+        for label in first.keys().chain(labels.keys()) {
+            if label != "__name__" && first.get(label) != labels.get(label) {
+                varying.insert(label.clone());
+            }
+        }
+    }
+    varying
+}
+
+/// `{a="b",c="d"}` of the labels that are wanted; nothing where none are.
+fn written(labels: &BTreeMap<String, String>, wanted: impl Fn(&str) -> bool) -> String {
+    let parts: Vec<String> = labels
+        .iter()
+        .filter(|(label, _)| wanted(label))
+        .map(|(label, value)| format!("{label}={value:?}"))
+        .collect();
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!("{{{}}}", parts.join(","))
+    }
+}
+
+fn cut(text: &str) -> String {
+    let mut out: String = text.chars().take(NAME_CHARS_MAX).collect();
+    if out.len() < text.len() {
+        out.push('…');
+    }
+    out
+}
+
+/// Percent-encoded for a query (RFC 3986: everything but unreserved characters).
+fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(3 * text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}

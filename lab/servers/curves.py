@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Curves for the tests of real servers: writes them in a server's own format, and compares what was read.
+
+    curves.py openmetrics                       the history for Prometheus
+    curves.py bulk TYPED                        documents for Elasticsearch; TYPED: 1 where types have names (6.8)
+    curves.py rally TYPED                       results of races
+    curves.py compare CASE SAMPLES              SAMPLES: series, microseconds and value, with tabs between
+
+All curves follow from the minute: two hosts, 14 days from 2026-01-05 (a Monday), one sample a minute.
+- load: falls from 1,000 by 1/16 a minute and recovers each Monday; db2 lies 100 higher. Eighths and sixteenths
+  are exact in binary, in 32 bits too.
+- bytes: a counter, that grows by 60 a minute, and by 600 from 02:00 to 02:59; it begins anew with the ninth day.
+- From day 3 12:00 to day 3 14:00 there is nothing.
+"""
+
+import json
+import sys
+
+START_S = 1767571200
+MINUTES = 14 * 1440
+GAP = range(3 * 1440 + 720, 3 * 1440 + 840)
+RESET = 8 * 1440
+HOSTS = ("db1", "db2")
+
+
+def load(host, minute):
+    return 1000 - (minute % 10080) / 16 + 100 * HOSTS.index(host)
+
+
+def counters():
+    total = 0
+    for minute in range(MINUTES):
+        if minute == RESET:
+            total = 0
+        total += 600 if minute % 1440 // 60 == 2 else 60
+        yield total
+
+
+COUNTER = list(counters())
+
+
+def openmetrics():
+    print("# TYPE lab_load gauge")
+    for host in HOSTS:
+        for minute in range(MINUTES):
+            if minute not in GAP:
+                value = "NaN" if minute % 5000 == 4999 else load(host, minute)
+                print(f'lab_load{{host="{host}",job="lab"}} {value} {START_S + 60 * minute}')
+    print("# TYPE lab_bytes counter")
+    for minute in range(MINUTES):
+        if minute not in GAP:
+            print(f'lab_bytes_total{{host="db1",job="lab"}} {COUNTER[minute]} {START_S + 60 * minute}')
+    print("# EOF")
+
+
+def bulk(typed):
+    kind = {"_type": "_doc"} if typed else {}
+    for host in HOSTS:
+        for minute in range(MINUTES):
+            if minute in GAP:
+                continue
+            # Somewhere within the minute.
+            time_ms = (START_S + 60 * minute) * 1000 + minute * 7919 % 60000
+            print(json.dumps({"index": {"_index": f"lab-{minute // 10080}", **kind}}))
+            print(json.dumps({
+                "@timestamp": time_ms, "load": load(host, minute), "bytes": COUNTER[minute],
+                "host": {"name": host}, "text": f"of {host}", "odd": minute % 2 == 1,
+            }))
+
+
+def rally(typed):
+    kind = {"_type": "_doc"} if typed else {}
+    for day in range(60):
+        stamp = f"202601{day + 1:02d}T013000Z" if day < 31 else f"202602{day - 30:02d}T013000Z"
+        if stamp.startswith("202602") and day - 30 > 28:
+            break
+        race = {"race-timestamp": stamp, "race-id": f"r{day}", "track": "geonames", "challenge": "default",
+                "car": "defaults", "environment": "nightly", "active": True}
+        metrics = [
+            ("index", "throughput", {"min": 1, "median": 1000 - 8 * (day % 7), "max": 2000, "unit": "docs/s"}),
+            ("index", "latency", {"50_0": 5 + day % 7, "99_0": 50, "100_0": 80, "mean": 6, "unit": "ms"}),
+            ("force-merge", "service_time", {"100_0": 7000 + day, "mean": 7000 + day, "unit": "ms"}),
+            ("", "merge_time", {"single": 500 + day}),
+        ]
+        for task, name, value in metrics:
+            print(json.dumps({"index": {"_index": f"rally-results-{stamp[:4]}-{stamp[4:6]}", **kind}}))
+            print(json.dumps({**race, **({"task": task} if task else {}), "name": name, "value": value}))
+
+
+def mean_per(step, value):
+    """The mean over steps of minutes, by the step."""
+    out = {}
+    for minute in range(MINUTES):
+        if minute not in GAP:
+            out.setdefault(minute // step, []).append(value(minute))
+    return {at: sum(values) / len(values) for at, values in out.items()}
+
+
+def at_s(seconds):
+    return int((START_S + seconds) * 1_000_000)
+
+
+def rates(step):
+    """What the counter grew by a second, by the end of the step; nothing where it began anew."""
+    largest = {}
+    for minute in range(MINUTES):
+        if minute not in GAP:
+            largest[minute // step] = max(largest.get(minute // step, 0), COUNTER[minute])
+    steps, out = sorted(largest), {}
+    for before, step_at in zip(steps, steps[1:]):
+        if largest[step_at] >= largest[before]:
+            grown = largest[step_at] - largest[before]
+            out[at_s(60 * step * (step_at + 1))] = grown / (60 * step * (step_at - before))
+    return out
+
+
+def races(value):
+    import datetime
+
+    start = datetime.datetime(2026, 1, 1, 1, 30, tzinfo=datetime.timezone.utc)
+    return {
+        int((start + datetime.timedelta(days=day)).timestamp()) * 1_000_000: value(day) for day in range(59)
+    }
+
+
+def expected(case):
+    minutes = [minute for minute in range(MINUTES) if minute not in GAP]
+    if case == "prometheus-load":
+        # A sample counts for the five minutes behind it, unless there is a newer one.
+        last = {minute: minute for minute in minutes}
+        for late in range(GAP.start, GAP.start + 5):
+            last[late] = GAP.start - 1
+        return {
+            f'lab_load{{host="{host}"}}': {
+                at_s(60 * at): float(load(host, of)) for at, of in sorted(last.items()) if of % 5000 != 4999
+            }
+            for host in HOSTS
+        }
+    if case == "prometheus-day":
+        return {
+            f'lab_load{{host="{host}"}}': {
+                at_s(60 * at): float(load(host, at)) for at in range(1440, 2880)
+            }
+            for host in HOSTS
+        }
+    if case == "elastic-mean":
+        values = mean_per(1, lambda minute: (load("db1", minute) + load("db2", minute)) / 2)
+        return {"load mean": {at_s(60 * at + 30): value for at, value in values.items()}}
+    if case == "elastic-split":
+        return {
+            f"load {figure} host.name.keyword={host}": {
+                at_s(3600 * at + 1800): value
+                for at, value in mean_per(60, lambda minute, host=host: load(host, minute)).items()
+            }
+            for host in HOSTS
+            for figure in ("mean",)
+        }
+    if case == "elastic-filter":
+        values = mean_per(60, lambda minute: load("db2", minute))
+        whole = {at: value for at, value in values.items() if 24 <= at < 48}
+        return {"load mean": {at_s(3600 * at + 1800): value for at, value in whole.items()}}
+    if case == "elastic-rate":
+        return {"bytes rate": rates(60)}
+    if case == "rally":
+        return {
+            "force-merge service_time 100% ms": races(lambda day: 7000 + day),
+            "index latency 50% ms": races(lambda day: 5 + day % 7),
+            "index latency 99% ms": races(lambda day: 50),
+            "index throughput median docs/s": races(lambda day: 1000 - 8 * (day % 7)),
+            "merge_time": races(lambda day: 500 + day),
+        }
+    sys.exit(f"no case {case}")
+
+
+def compare(case, path):
+    found = {}
+    for line in open(path):
+        name, time_us, value = line.rstrip("\n").split("\t")
+        found.setdefault(name, {})[int(time_us)] = float(value)
+    wanted = expected(case)
+    if found.keys() != wanted.keys():
+        sys.exit(f"{case}: series {sorted(found)}, expected {sorted(wanted)}")
+    count = 0
+    for name, samples in wanted.items():
+        if found[name].keys() != samples.keys():
+            odd = sorted(found[name].keys() ^ samples.keys())
+            sys.exit(f"{case}: {name}: {len(odd)} times differ, such as {odd[:3]}")
+        for at, value in samples.items():
+            if abs(found[name][at] - value) > 1e-9 * max(1, abs(value)):
+                sys.exit(f"{case}: {name} at {at}: {found[name][at]}, expected {value}")
+        count += len(samples)
+    print(f"{case}: {count} values of {len(wanted)} series agree")
+
+
+if __name__ == "__main__":
+    what, *rest = sys.argv[1:]
+    if what == "compare":
+        compare(*rest)
+    elif what == "openmetrics":
+        openmetrics()
+    else:
+        {"bulk": bulk, "rally": rally}[what](rest[0] == "1")

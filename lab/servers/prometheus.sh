@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# A real Prometheus with a past: fetched, filled, started, stopped.
+#
+#   lab/servers/prometheus.sh fetch               prints the directory with prometheus and promtool
+#   lab/servers/prometheus.sh start RUN [FILE]    prints the URL; FILE is a history in OpenMetrics' format
+#   lab/servers/prometheus.sh stop RUN            ends it and removes RUN
+#
+# Debian's package is taken, downloaded and unpacked, not installed: an installed one starts a server that
+# everybody in the network can ask. It is kept in ${TRIMTAB_CACHE:-~/.cache/trimtab}/servers. RUN is a new
+# directory. It listens on loopback alone, and scrapes nothing. Exit 77: it cannot be had here, and the last
+# line says why.
+set -euo pipefail
+PATIENCE_S=120
+
+die() {
+    echo "prometheus.sh: $*" >&2
+    exit 2
+}
+skip() {
+    echo "$*" >&2
+    exit 77
+}
+
+fetch() {
+    local cache=${TRIMTAB_CACHE:-$HOME/.cache/trimtab}/servers version work
+    command -v curl >/dev/null || skip "curl is missing"
+    command -v python3 >/dev/null || skip "python3 is missing"
+    if command -v prometheus >/dev/null && command -v promtool >/dev/null; then
+        dirname "$(command -v prometheus)"
+        return
+    fi
+    mkdir -p "$cache"
+    exec 9>"$cache/.lock"
+    flock 9
+    # Any version that was fetched before.
+    for work in "$cache"/prometheus-*/usr/bin; do
+        if [ -x "$work/prometheus" ]; then
+            echo "$work"
+            return
+        fi
+    done
+    { command -v apt-get && command -v dpkg-deb; } >/dev/null || skip "prometheus is missing, and so is apt-get"
+    version=$(apt-cache policy prometheus | awk '/Candidate:/ { print $2 }')
+    [[ ${version:-(none)} != "(none)" ]] || skip "no package prometheus is known here: run 'apt-get update'"
+    work=$(mktemp -d "$cache/.fetch.XXXXXX")
+    # shellcheck disable=SC2064
+    trap "rm -rf '$work'" EXIT
+    echo "== fetching Debian's prometheus $version" >&2
+    (cd "$work" && apt-get download -qq -o APT::Sandbox::User=root "prometheus=$version" >&2 &&
+        dpkg-deb -x ./*.deb root) || skip "apt-get cannot download prometheus"
+    mv "$work/root" "$cache/prometheus-$version"
+    rm -rf "$work"
+    trap - EXIT
+    echo "$cache/prometheus-$version/usr/bin"
+}
+
+is_running() { # RUN
+    local pid
+    pid=$(cat "$1/pid" 2>/dev/null) && grep -qzF -- "$1/" "/proc/$pid/cmdline" 2>/dev/null
+}
+
+start() { # RUN [FILE]
+    local bin run port pid give_up
+    bin=$(fetch)
+    mkdir "$1" || die "$1 must be a new directory"
+    run=$(realpath "$1")
+    mkdir "$run/data"
+    echo "global: {scrape_interval: 1h}" >"$run/prometheus.yml"
+    if [ $# = 2 ]; then
+        "$bin/promtool" tsdb create-blocks-from openmetrics --quiet "$2" "$run/data" >"$run/promtool.log" 2>&1 || {
+            tail -n 5 "$run/promtool.log" >&2
+            die "promtool does not take $2"
+        }
+    fi
+    # It does not tell which port the kernel picks for it.
+    port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    setsid "$bin/prometheus" --config.file="$run/prometheus.yml" --storage.tsdb.path="$run/data" \
+        --storage.tsdb.retention.time=100y --web.listen-address="127.0.0.1:$port" \
+        </dev/null >"$run/out" 2>&1 &
+    pid=$!
+    echo "$pid" >"$run/pid"
+    give_up=$((SECONDS + PATIENCE_S))
+    until curl -fsS -m 5 -o /dev/null "http://127.0.0.1:$port/-/ready" 2>/dev/null; do
+        if ! kill -0 "$pid" 2>/dev/null || [ "$SECONDS" -ge "$give_up" ]; then
+            echo "prometheus.sh: it did not start:" >&2
+            tail -n 10 "$run/out" | cut -c1-300 >&2
+            stop "$run"
+            exit 1
+        fi
+        sleep 0.2
+    done
+    echo "http://127.0.0.1:$port"
+}
+
+stop() { # RUN
+    local run pid give_up=$((SECONDS + 60))
+    run=$(realpath "$1")
+    if is_running "$run"; then
+        pid=$(cat "$run/pid")
+        kill "$pid"
+        while is_running "$run"; do
+            [ "$SECONDS" -lt "$give_up" ] || kill -KILL "$pid" 2>/dev/null || true
+            sleep 0.1
+        done
+    fi
+    [ ! -e "$run/pid" ] || rm -rf "$run"
+}
+
+case "${1:-} $#" in
+"fetch 1") fetch ;;
+"start 2" | "start 3") start "${@:2}" ;;
+"stop 2") stop "$2" ;;
+*) die "usage: prometheus.sh fetch | start RUN [FILE] | stop RUN" ;;
+esac

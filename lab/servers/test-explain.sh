@@ -1,0 +1,226 @@
+#!/usr/bin/env bash
+# Histories out of real servers: what the crate `sources` reads is what was put in.
+#
+#   lab/servers/test-explain.sh [SERVER...]      without a word: prometheus, 6.8.23 and 7.17.28 of
+#                                                Elasticsearch, 2.19.1 of OpenSearch
+#
+#   REQUIRE_SERVERS  1: what cannot be run is a failure, not SKIPPED
+#   FTDC             a directory of MongoDB's diagnostic data: read as well, and compared with a second
+#                    decoder (ftdc.py). None is kept here: MongoDB's servers write them.
+#
+# Each server gets the curves of curves.py: a sawtooth of two hosts, one sample a minute over 14 days with a
+# gap of two hours, and a counter that begins anew. What must be shown follows from them:
+# - every value, at its time, and none in the gap; 20,160 points come in several pieces, since Prometheus
+#   gives 11,000 at once and Elasticsearch 6.8 and 7.17 make 10,000 buckets at once;
+# - of two hosts two series; of a filter, or of a shorter time, the part that fits;
+# - a counter's rates, and none where it began anew;
+# - of Rally's results one series for each metric of each task, one point for each race;
+# - what is refused, in the server's own words or with the names that are there.
+# No time is judged. Servers are started one after the other, on loopback.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit 2
+# shellcheck source=lab/needs.sh
+. lab/needs.sh
+node=lab/servers/node.sh prometheus=lab/servers/prometheus.sh curves=lab/servers/curves.py
+# How long a hang is watched.
+PATIENCE_S=120
+
+skip_servers() { # REASON
+    if [ "${REQUIRE_SERVERS:-}" = 1 ]; then
+        echo "FAILED: histories of servers could not be read: $*"
+        exit 1
+    fi
+    skip "histories out of real servers: $*"
+}
+for tool in python3 curl; do
+    command -v "$tool" >/dev/null || skip_servers "$tool is missing"
+done
+[ $# -gt 0 ] || set -- prometheus elasticsearch-6.8.23 elasticsearch-7.17.28 opensearch-2.19.1
+for server in "$@"; do
+    # All of them first: a download that fails late would waste what was tested.
+    case $server in
+    prometheus) why=$($prometheus fetch 2>&1 >/dev/null) ;;
+    *) why=$($node fetch "$server" 2>&1 >/dev/null) ;;
+    esac
+    case $? in
+    0) ;;
+    77) skip_servers "$server: ${why##*$'\n'}" ;;
+    *)
+        echo "FAILED: $server: $why"
+        exit 2
+        ;;
+    esac
+done
+cargo build --locked -q -p sources --example read || exit 2
+unset TRIMTAB_USER TRIMTAB_PASSWORD TRIMTAB_API_KEY TRIMTAB_BEARER_TOKEN TRIMTAB_CREDENTIALS_FILE
+
+top=$(mktemp -d "${TMPDIR:-/var/tmp}/trimtab-explain.XXXXXX")
+# The server's user has to get through it.
+chmod 755 "$top"
+# A copy, out of the way of clean: a build beside this test would exchange it.
+reader=$top/.read
+cp "${CARGO_TARGET_DIR:-target}/debug/examples/read" "$reader" || exit 2
+clean() {
+    if [ -e "$top/run" ]; then
+        case $server in
+        prometheus) $prometheus stop "$top/run" ;;
+        *) $node stop "$top/run" ;;
+        esac
+    fi
+    rm -rf --one-file-system "${top:?}"/*
+}
+trap 'clean; rm -f "$reader"; rmdir "$top"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# shellcheck source=lab/servers/expect.sh
+. lab/servers/expect.sh
+read_history() { # ARGUMENT...
+    timeout "$PATIENCE_S" "$reader" "$@" </dev/null >"$top/out" 2>"$top/err"
+}
+# Whether what is read holds a case of curves.py, sample by sample.
+gives() { # CASE ARGUMENT...
+    local case=$1
+    shift
+    read_history "$@" || return 1
+    # What differs is shown with the rest.
+    python3 $curves compare "$case" "$top/out" >"$top/compared" 2>>"$top/err" || return 1
+    sed "s/^/   $server: /" "$top/compared"
+}
+says() { # TEXT: in an error
+    grep -qF -- "$1" "$top/err"
+}
+refused() { # TEXT ARGUMENT...
+    local text=$1
+    shift
+    ! read_history "$@" && [ ! -s "$top/out" ] && says "$text"
+}
+told() { # TEXT: as the answer
+    grep -qxF -- "$1" "$top/out"
+}
+
+day1=2026-01-06T00:00:00Z day2=2026-01-07T00:00:00Z
+begin=2026-01-05T00:00:00Z end=2026-01-19T00:00:00Z
+
+test_prometheus() {
+    local url
+    python3 $curves openmetrics >"$top/history"
+    url=$($prometheus start "$top/run" "$top/history") || {
+        expect "it starts" false
+        return
+    }
+    read_history identify "$url"
+    expect "it is recognised" grep -qE '^Prometheus [0-9]+\.[0-9.]+' "$top/out"
+    expect "14 days of two hosts, minute by minute" \
+        gives prometheus-load prometheus "$url" "$begin" "$end" 60 lab_load
+    expect "values that are no numbers are told" says "no finite numbers"
+    expect "one day of it" gives prometheus-day prometheus "$url" "$day1" "$day2" 60 lab_load
+    read_history prometheus "$url" "$begin" "$end" 60 'rate(lab_bytes_total{host=~"db.+"}[5m])'
+    expect "Prometheus' own rates" python3 -c '
+import sys
+rates = [float(line.split("\t")[2]) for line in open(sys.argv[1])]
+assert len(rates) > 19000 and {1.0, 10.0} <= {round(rate, 6) for rate in rates} and max(rates) < 11, len(rates)
+' "$top/out"
+    expect "a query that is wrong is refused in its words" refused "parse error" \
+        prometheus "$url" "$begin" "$end" 60 'rate(lab_load[5m]'
+    expect "a query for nothing is told" refused "gives nothing within the times" \
+        prometheus "$url" "$begin" "$end" 60 no_such_metric
+    expect "it is no Elasticsearch" refused "neither Elasticsearch nor OpenSearch" \
+        elastic "$url" - - 60 lab load mean
+    $prometheus stop "$top/run"
+}
+
+ask() { # METHOD PATH [CURL OPTION...]
+    local method=$1 path=$2
+    shift 2
+    curl -fsS -m 120 -o /dev/null -X "$method" -H 'Content-Type: application/json' "$@" "$url$path"
+}
+load() { # CASE
+    python3 $curves "$1" "$typed" | split -l 20000 - "$top/bulk."
+    for part in "$top"/bulk.*; do
+        curl -fsS -m 120 -H 'Content-Type: application/x-ndjson' --data-binary "@$part" "$url/_bulk" |
+            grep -q '"errors":false' || return 1
+        rm "$part"
+    done
+    ask POST "/_refresh"
+}
+
+test_elastic() {
+    local url typed=0 mapping
+    url=$(HEAP=512m $node start "$server" "$top/data" "$top/run") || {
+        expect "it starts" false
+        return
+    }
+    read_history identify "$url"
+    case $server in
+    opensearch-*) expect "it is recognised" told "OpenSearch ${server#*-}" ;;
+    *) expect "it is recognised" told "Elasticsearch ${server#*-}" ;;
+    esac
+    # Rally's own template says the same of these.
+    mapping='{"properties": {"race-timestamp": {"type": "date", "format": "basic_date_time_no_millis"}}}'
+    # Numbers would become neither a date nor a date's milliseconds by themselves.
+    local documents='{"properties": {"@timestamp": {"type": "date"}}}'
+    case $server in
+    elasticsearch-6.*) typed=1 mapping="{\"_doc\": $mapping}" documents="{\"_doc\": $documents}" ;;
+    esac
+    for month in 01 02; do
+        ask PUT "/rally-results-2026-$month" -d "{\"mappings\": $mapping}"
+    done
+    for week in 0 1; do
+        ask PUT "/lab-$week" -d "{\"mappings\": $documents}"
+    done
+    expect "documents are taken" load bulk
+    expect "races are taken" load rally
+    expect "14 days, minute by minute" gives elastic-mean elastic "$url" - - 60 'lab-*' load mean
+    expect "one series for each host" \
+        gives elastic-split elastic "$url" - - 3600 'lab-*' load mean split=host.name.keyword
+    expect "one day of one host" gives elastic-filter elastic "$url" "$day1" "$day2" 3600 'lab-*' load mean \
+        filter=host.name:db2
+    expect "a counter's rates" gives elastic-rate elastic "$url" - - 3600 'lab-*' bytes rate
+    expect "its new beginning is told" says "began anew: 1 times"
+    read_history elastic "$url" "$begin" "$day1" 86400 'lab-*' load 50 split=odd time=@timestamp
+    expect "a percentile, split by a yes and no" python3 -c '
+import sys
+found = {line.split("\t")[0]: float(line.split("\t")[2]) for line in open(sys.argv[1])}
+assert set(found) == {"load p50 odd=true", "load p50 odd=false"}, found
+# Of both hosts from 1,000 down to 910 and 1,100 down to 1,010: between 1,010 and 1,000.
+assert all(abs(value - 1005) < 10 for value in found.values()), found
+' "$top/out"
+    read_history elastic "$url" - - 86400 'lab-*' load max split=host.name.keyword most=1
+    expect "a split is bounded, and says so" python3 -c '
+import sys
+assert len({line.split("\t")[0] for line in open(sys.argv[1])}) == 1
+assert "more than the 1 with the most documents" in open(sys.argv[2]).read()
+' "$top/out" "$top/err"
+    expect "a field that is not there, and similar ones" refused "similar: load" \
+        elastic "$url" - - 60 'lab-*' host.load mean
+    expect "a field that is no number" refused "no number, but text" elastic "$url" - - 60 'lab-*' text mean
+    expect "a time that is none" refused "no date, but" elastic "$url" - - 60 'lab-*' load mean time=bytes
+    expect "an index that is not there" refused "no index fits the pattern" \
+        elastic "$url" - - 60 'nowhere-*' load mean
+    expect "a filter that is wrong is refused in its words" refused "Failed to parse query" \
+        elastic "$url" - - 60 'lab-*' load mean 'filter=host:('
+    expect "times with nothing" refused "within the times" \
+        elastic "$url" 2020-01-01T00:00:00Z 2020-02-01T00:00:00Z 60 'lab-*' load mean
+    expect "Rally's results" gives rally rally "$url"
+    expect "it is no Prometheus" refused "status" prometheus "$url" "$begin" "$end" 60 up
+    $node stop "$top/run"
+}
+
+if [ -n "${FTDC:-}" ]; then
+    server="diagnostic data"
+    for path in "$FTDC"/metrics.*; do
+        expect "$path is read" read_history ftdc "$path" 0
+        expect "$path: another decoder agrees" python3 lab/servers/ftdc.py "$top/out" "$path"
+    done
+    clean
+fi
+for server in "$@"; do
+    case $server in
+    prometheus) test_prometheus ;;
+    *) test_elastic ;;
+    esac
+    clean
+done
+echo "histories out of real servers: $passed expectations met, $failed not ($*)"
+[ "$failed" = 0 ]
