@@ -3,6 +3,7 @@
 //! the same.
 
 mod cluster;
+mod runs;
 mod trace;
 
 use host::source::{Limits, read_bytes};
@@ -156,6 +157,21 @@ pub const TARGETS: &[Target] = &[
             "*-02~1..3 1..4/2:00,30:05.5 Europe/Berlin",
             "2026-11-21 12:00",
         ],
+    },
+    Target {
+        name: "events",
+        run: runs::events,
+        seeds: runs::EVENTS,
+    },
+    Target {
+        name: "syslog",
+        run: runs::log,
+        seeds: runs::SYSLOGS,
+    },
+    Target {
+        name: "journal",
+        run: runs::log,
+        seeds: runs::JOURNALS,
     },
     Target {
         name: "endpoint",
@@ -331,6 +347,7 @@ fn crontab(bytes: &[u8]) {
     for kind in [jobs::crontab::Kind::System, jobs::crontab::Kind::User] {
         let _ = jobs::crontab::parse("etc/crontab", &text(bytes), kind);
     }
+    let _ = jobs::from_crontab("crontab", &text(bytes));
     keep("etc/crontab", bytes);
 }
 
@@ -555,6 +572,9 @@ mod tests {
                     counts.is_ok_and(|counts| counts.host_bytes.is_ok() || counts.media.is_ok())
                 })
             }),
+            ("events", runs::reaches_events),
+            ("syslog", runs::reaches_log),
+            ("journal", runs::reaches_log),
             ("trace", trace::reaches),
             ("trace-replay", trace::reaches),
             ("cluster-state", cluster::reaches),
