@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo test deps lint unit fuzz-smoke guest lab docs bench bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases
+.PHONY: demo test deps lint unit fuzz-smoke guest lab docs bench bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases test-schedules
 
 demo: release
 	@./lab/demo.sh
@@ -65,6 +65,12 @@ crash:
 # The drive's write amplification against closed forms, on drives of millions of pages: minutes.
 test-ssd:
 	cargo test --locked -p flash --test it -- --ignored
+
+# 10,000 random calendar events, or COUNT, against the real systemd-analyze in 16 time zones: a minute.
+# Others: SEED=2.
+test-schedules:
+	@COUNT=$(if $(filter file,$(origin COUNT)),10000,$(COUNT)) SEED=$(SEED) cargo test --locked -q -p schedule \
+	    --test systemd -- --ignored --nocapture
 
 # Below and of real servers: Elasticsearch 6.8, 7.4 (check --cluster alone) and 7.17, OpenSearch 2.19. They
 # come through Maven.

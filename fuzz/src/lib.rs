@@ -4,6 +4,7 @@
 
 mod cluster;
 mod history;
+mod runs;
 mod servers;
 mod trace;
 
@@ -165,6 +166,21 @@ pub const TARGETS: &[Target] = &[
             "*-02~1..3 1..4/2:00,30:05.5 Europe/Berlin",
             "2026-11-21 12:00",
         ],
+    },
+    Target {
+        name: "events",
+        run: runs::events,
+        seeds: runs::EVENTS,
+    },
+    Target {
+        name: "syslog",
+        run: runs::log,
+        seeds: runs::SYSLOGS,
+    },
+    Target {
+        name: "journal",
+        run: runs::log,
+        seeds: runs::JOURNALS,
     },
     Target {
         name: "endpoint",
@@ -395,6 +411,7 @@ fn crontab(bytes: &[u8]) {
     for kind in [jobs::crontab::Kind::System, jobs::crontab::Kind::User] {
         let _ = jobs::crontab::parse("etc/crontab", &text(bytes), kind);
     }
+    let _ = jobs::from_crontab("crontab", &text(bytes));
     keep("etc/crontab", bytes);
 }
 
@@ -619,6 +636,9 @@ mod tests {
                     counts.is_ok_and(|counts| counts.host_bytes.is_ok() || counts.media.is_ok())
                 })
             }),
+            ("events", runs::reaches_events),
+            ("syslog", runs::reaches_log),
+            ("journal", runs::reaches_log),
             ("trace", trace::reaches),
             ("trace-replay", trace::reaches),
             ("csv", history::reaches),

@@ -31,6 +31,7 @@ pub fn timer(unit: &str, on_calendar: &str, line: &str) -> Job {
             expressions: vec![on_calendar.to_owned()],
             accuracy_s: Some(60.0),
             randomized_delay_s: Some(0.0),
+            fixed_random_delay: false,
             persistent: true,
             source,
         })],

@@ -5,12 +5,14 @@ use facts::host::{Calendars, Job, Trigger};
 use facts::{Evidence, Host, InputError};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
-use schedule::{Calendar, Forecast};
+use schedule::{Calendar, Conditions, CronSense, Forecast};
 
 /// The wall clock of the host.
 pub(crate) struct HostClock {
     zone: TimeZone,
     label: String,
+    /// How its cron takes changes of the clock.
+    cron: CronSense,
 }
 
 /// A start that is known to this is one moment.
@@ -23,14 +25,17 @@ impl HostClock {
     /// The clock of a host; UTC, and the label says so, where its zone is unknown.
     pub fn of(host: &Host) -> Self {
         let named = host.time_zone.as_deref();
+        let (cron, _) = CronSense::of_host(host);
         match named.and_then(|name| schedule::parse_zone(name).ok()) {
             Some(zone) => Self {
                 zone,
                 label: shell::printable(named.unwrap_or("UTC")),
+                cron,
             },
             None => Self {
                 zone: TimeZone::UTC,
                 label: "UTC; the host's time zone is not known".to_owned(),
+                cron,
             },
         }
     }
@@ -50,7 +55,11 @@ impl HostClock {
         from: Timestamp,
         until: Timestamp,
     ) -> Result<Forecast, InputError> {
-        schedule::runs(job, from, until, &self.zone)
+        let conditions = Conditions {
+            cron: self.cron,
+            ..Conditions::in_zone(&self.zone)
+        };
+        schedule::runs(job, from, until, &conditions)
     }
 
     /// The next runs in words; empty where they cannot be told.
@@ -192,6 +201,7 @@ pub(crate) fn trigger_evidence(job: &Job) -> Vec<Evidence> {
                 base,
                 span_s,
                 source,
+                ..
             } => Evidence::new(source, format!("{base}={span_s}s")),
             Trigger::Boot { source } => Evidence::new(source, "@reboot"),
         })

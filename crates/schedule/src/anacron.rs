@@ -11,7 +11,8 @@
 //! An anacrontab with `START_HOURS_RANGE` is taken as cronie's, one without as Debian's.
 
 use crate::civil::{DAY_S, date_of_days, days_of_date, month_len};
-use crate::run::Window;
+use crate::conditions::Uptimes;
+use crate::run::{STARTUP_US, Window};
 use crate::zone::Clock;
 use facts::InputError;
 use jiff::Timestamp;
@@ -106,6 +107,7 @@ impl Line<'_> {
         last_run: Option<Timestamp>,
         from_us: i64,
         zone: &TimeZone,
+        uptimes: &Uptimes,
     ) -> Result<Result<impl Iterator<Item = Window> + use<>, String>, InputError> {
         let period = Period::parse(self.period).ok_or_else(|| {
             InputError::new(
@@ -127,14 +129,16 @@ impl Line<'_> {
             return unknown("its delay and the hours allowed leave no time on any day");
         };
         let mut clock = Clock::new(zone.clone());
-        let day_of = |clock: &mut Clock, at_us: i64| {
-            let at_s = at_us.div_euclid(SECOND_US);
-            (at_s + clock.offset_at(at_s)).div_euclid(DAY_S)
-        };
         let last_day = last_run.map(|at| day_of(&mut clock, at.as_microsecond()));
-        // A job that is delayed past midnight belongs to the day before.
-        let from_day = day_of(&mut clock, from_us) - 1 - last_min / DAY_MIN;
-        let mut day = match (period, last_day) {
+        // A job that is delayed past midnight belongs to the day before, one that was missed to the
+        // day on which the host went down.
+        let first_us = if uptimes.is_known() {
+            uptimes.down_since(from_us)
+        } else {
+            from_us
+        };
+        let from_day = day_of(&mut clock, first_us) - 1 - last_min / DAY_MIN;
+        let day = match (period, last_day) {
             (Period::Days(1), _) => from_day,
             (_, None) => return unknown("its last run is not known"),
             (Period::Days(days), Some(last)) => {
@@ -151,20 +155,17 @@ impl Line<'_> {
                 day
             }
         };
-        Ok(Ok(std::iter::from_fn(move || {
-            let due = day;
-            day = next_due_day(period, day);
-            let mut at_us = |minute: i64| {
-                clock
-                    .instant_of(due.checked_mul(DAY_S)?.checked_add(minute * 60)?)
-                    .checked_mul(SECOND_US)
-            };
-            let earliest_us = at_us(first_min)?;
-            Some(Window {
-                earliest_us,
-                latest_us: at_us(last_min)?.max(earliest_us),
-            })
-        })))
+        let mut days = DueDays {
+            period,
+            delay_min: i64::from(self.delay_min),
+            delay_max_min: i64::from(self.delay_min) + i64::from(self.random_delay_min),
+            start_hours: self.start_hours,
+            minutes: (first_min, last_min),
+            day,
+            clock,
+            uptimes: uptimes.clone(),
+        };
+        Ok(Ok(std::iter::from_fn(move || days.next_window())))
     }
 
     /// The first and the last minute of the due day at which the job starts on a host that is up
@@ -191,6 +192,109 @@ impl Line<'_> {
         let first = (may + delay).max(open);
         let last = (must + delay_max).min(close - 1);
         (first <= last).then_some((first, last))
+    }
+}
+
+/// The local day of a moment.
+fn day_of(clock: &mut Clock, at_us: i64) -> i64 {
+    let second = at_us.div_euclid(SECOND_US);
+    (second + clock.offset_at(second)).div_euclid(DAY_S)
+}
+
+/// The days on which a job is due, one after the other.
+struct DueDays {
+    period: Period,
+    delay_min: i64,
+    delay_max_min: i64,
+    start_hours: Option<(u8, u8)>,
+    /// First and last minute of a due day at which it starts on a host that is up.
+    minutes: (i64, i64),
+    /// The day on which it is due next.
+    day: i64,
+    clock: Clock,
+    uptimes: Uptimes,
+}
+
+impl DueDays {
+    fn next_window(&mut self) -> Option<Window> {
+        let due = self.day;
+        let earliest_us = self.instant_us(due, self.minutes.0)?;
+        let window = Window {
+            earliest_us,
+            latest_us: self.instant_us(due, self.minutes.1)?.max(earliest_us),
+        };
+        let window = if self.uptimes.is_known() {
+            self.while_up(due, window)?
+        } else {
+            self.day = next_due_day(self.period, due);
+            return Some(window);
+        };
+        let ran = day_of(&mut self.clock, window.earliest_us).max(due);
+        self.day = next_due_day(self.period, ran);
+        Some(window)
+    }
+
+    fn instant_us(&mut self, day: i64, minute: i64) -> Option<i64> {
+        let wall_s = day.checked_mul(DAY_S)?.checked_add(minute * 60)?;
+        self.clock.instant_of(wall_s).checked_mul(SECOND_US)
+    }
+
+    /// The window of a due day, or where the host is down then, the one after its next start; on
+    /// Debian a start on the due day before anacron's hour counts as well.
+    fn while_up(&mut self, due: i64, window: Window) -> Option<Window> {
+        let midnight_us = self.instant_us(due, 0)?;
+        let mut start = match self.uptimes.start_after(midnight_us.saturating_sub(1)) {
+            Some(up) if self.start_hours.is_none() && up.from_us < window.earliest_us => up,
+            _ => match self.uptimes.at(window.earliest_us) {
+                Some(up) if window.latest_us < up.until_us => return Some(window),
+                Some(up) => self.uptimes.start_after(up.until_us - 1)?,
+                None => self.uptimes.start_after(window.earliest_us)?,
+            },
+        };
+        loop {
+            let window = self.after_start(start.from_us)?;
+            if window.earliest_us < start.until_us {
+                return Some(window);
+            }
+            // It went down again before.
+            start = self.uptimes.start_after(start.from_us)?;
+        }
+    }
+
+    /// When a job that is due runs after a start of the host.
+    fn after_start(&mut self, start_us: i64) -> Option<Window> {
+        const MINUTE_US: i64 = 60 * SECOND_US;
+        let Some((from, to)) = self.start_hours else {
+            // anacron is started at boot.
+            return Some(Window {
+                earliest_us: start_us.checked_add(self.delay_min * MINUTE_US)?,
+                latest_us: start_us
+                    .checked_add(STARTUP_US)?
+                    .checked_add((self.delay_max_min + DEBIAN_LATE_MIN) * MINUTE_US)?,
+            });
+        };
+        // cronie's crond starts it at the next minute past an hour, within the hours allowed.
+        let (open, close) = (i64::from(from) * 60, i64::from(to) * 60);
+        let today = day_of(&mut self.clock, start_us);
+        for day in today..=today + 2 {
+            for hour in 0..24 {
+                let minute = hour * 60 + CRONIE_MINUTE;
+                let at_us = self.instant_us(day, minute)?;
+                let is_allowed =
+                    minute + self.delay_max_min >= open && minute + self.delay_min < close;
+                if at_us < start_us || !is_allowed {
+                    continue;
+                }
+                // Each of the two, the start and the draw of the delay, may miss the first hour.
+                let first = (minute + self.delay_min).max(open);
+                let last = (minute + 60 + self.delay_max_min).min(close - 1).max(first);
+                return Some(Window {
+                    earliest_us: self.instant_us(day, first)?,
+                    latest_us: self.instant_us(day, last)?,
+                });
+            }
+        }
+        None
     }
 }
 
@@ -241,24 +345,29 @@ mod tests {
     fn windows(line: &Line<'_>, last_run: Option<&str>, from: &str, count: usize) -> Vec<String> {
         let zone = parse_zone("Europe/Berlin").expect("known");
         let at = |text: &str| text.parse::<Timestamp>().expect("a timestamp");
-        line.windows(last_run.map(at), at(from).as_microsecond(), &zone)
-            .expect("readable")
-            .expect("known")
-            .filter(|window| window.latest_us >= at(from).as_microsecond())
-            .take(count)
-            .map(|window| {
-                let text = |us| {
-                    Timestamp::from_microsecond(us)
-                        .expect("in range")
-                        .to_zoned(zone.clone())
-                };
-                format!(
-                    "{} {}",
-                    text(window.earliest_us).strftime("%a %F %H:%M"),
-                    text(window.latest_us).strftime("%H:%M")
-                )
-            })
-            .collect()
+        line.windows(
+            last_run.map(at),
+            at(from).as_microsecond(),
+            &zone,
+            &Uptimes::default(),
+        )
+        .expect("readable")
+        .expect("known")
+        .filter(|window| window.latest_us >= at(from).as_microsecond())
+        .take(count)
+        .map(|window| {
+            let text = |us| {
+                Timestamp::from_microsecond(us)
+                    .expect("in range")
+                    .to_zoned(zone.clone())
+            };
+            format!(
+                "{} {}",
+                text(window.earliest_us).strftime("%a %F %H:%M"),
+                text(window.latest_us).strftime("%H:%M")
+            )
+        })
+        .collect()
     }
 
     #[test]
@@ -324,12 +433,12 @@ mod tests {
         );
         let zone = parse_zone("UTC").expect("known");
         let reason = line("7", None)
-            .windows(None, 0, &zone)
+            .windows(None, 0, &zone, &Uptimes::default())
             .expect("readable")
             .err();
         assert!(reason.expect("unknown").contains("last run is not known"));
         let reason = line("0", None)
-            .windows(None, 0, &zone)
+            .windows(None, 0, &zone, &Uptimes::default())
             .expect("readable")
             .err();
         assert!(
@@ -396,7 +505,7 @@ mod tests {
             assert_eq!(period_text_s(text), None, "{text}");
         }
         let zone = parse_zone("UTC").expect("known");
-        let Err(error) = line("weekly", None).windows(None, 0, &zone) else {
+        let Err(error) = line("weekly", None).windows(None, 0, &zone, &Uptimes::default()) else {
             panic!("`weekly` without @ is no period");
         };
         assert!(

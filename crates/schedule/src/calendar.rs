@@ -3,6 +3,7 @@
 mod next;
 mod parse;
 
+use crate::cron::CronSpec;
 use jiff::tz::TimeZone;
 use std::fmt;
 
@@ -45,6 +46,46 @@ const SECOND_US: i64 = 1_000_000;
 const WEEKDAY_NAMES: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 impl Calendar {
+    /// The events of a crontab line: one, or two where either the day or the weekday has to match.
+    pub(crate) fn of_crontab(spec: &CronSpec) -> Vec<Self> {
+        let [minutes, hours, days, months, weekdays] = spec.bits();
+        let list = |bits: u64, unit: i64| {
+            (0..64)
+                .filter(|bit| bits & (1 << bit) != 0)
+                .map(|value: i64| Part {
+                    start: value * unit,
+                    stop: None,
+                    repeat: 0,
+                })
+                .collect::<Vec<Part>>()
+        };
+        // Sunday comes last here; all seven days are every day.
+        let from_monday = u8::try_from((weekdays & 0x7f) >> 1 | (weekdays & 1) << 6).unwrap_or(0);
+        let both = Self {
+            weekdays: if from_monday == 0x7f { 0 } else { from_monday },
+            year: Vec::new(),
+            month: list(months, 1),
+            day: list(days, 1),
+            from_month_end: false,
+            hour: list(hours, 1),
+            minute: list(minutes, 1),
+            second: list(1, SECOND_US),
+            zone: None,
+        };
+        if !spec.is_either_day() {
+            return vec![both];
+        }
+        let by_day = Self {
+            weekdays: 0,
+            ..both.clone()
+        };
+        let by_weekday = Self {
+            day: Vec::new(),
+            ..both
+        };
+        vec![by_day, by_weekday]
+    }
+
     /// The time zone that the expression names itself.
     pub fn zone(&self) -> Option<&TimeZone> {
         self.zone.as_ref()

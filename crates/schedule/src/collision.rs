@@ -227,7 +227,7 @@ impl Sweep<'_> {
 mod tests {
     use super::*;
     use crate::run::tests::{cron_job, timer_job};
-    use crate::{parse_zone, runs};
+    use crate::{Conditions, Seen, parse_zone, runs};
     use proptest::prelude::*;
 
     fn at(text: &str) -> Timestamp {
@@ -240,6 +240,7 @@ mod tests {
             earliest: Timestamp::from_second(earliest_s).expect("in range"),
             latest: Timestamp::from_second(earliest_s + wide_s).expect("in range"),
             len_s: None,
+            seen: Seen::Computed,
             evidence: String::new(),
         }
     }
@@ -248,7 +249,13 @@ mod tests {
         let zone = parse_zone("Europe/Berlin").expect("known");
         let (from, until) = (at("2024-06-01T00:00:00Z"), at("2024-07-06T00:00:00Z"));
         jobs.iter()
-            .map(|job| (job, runs(job, from, until, &zone).expect("readable").runs))
+            .map(|job| {
+                let conditions = Conditions::in_zone(&zone);
+                (
+                    job,
+                    runs(job, from, until, &conditions).expect("readable").runs,
+                )
+            })
             .collect()
     }
 

@@ -3,8 +3,6 @@
 mod next;
 mod parse;
 
-pub(crate) use next::ClockChanges;
-
 use std::fmt;
 
 /// When a crontab line runs: the five fields, or `@weekly` and its kind.
@@ -34,6 +32,22 @@ pub struct CronSpec {
 }
 
 impl CronSpec {
+    /// The bits of the five fields: minutes, hours, days, months, weekdays from Sunday.
+    pub(crate) fn bits(&self) -> [u64; 5] {
+        [
+            self.minutes,
+            self.hours,
+            self.days,
+            self.months,
+            self.weekdays,
+        ]
+    }
+
+    /// Whether a day matches when its number or its weekday does.
+    pub(crate) fn is_either_day(&self) -> bool {
+        self.either_day
+    }
+
     /// Whether the job follows the wall clock through clock changes: the minute or hour starts
     /// with `*`, `@hourly` included. Others ("fixed-time jobs") run once, even when their time is
     /// skipped or repeated.

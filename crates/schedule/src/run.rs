@@ -1,27 +1,38 @@
 //! Runs of jobs: what the triggers of a job come to between two moments.
 
 use crate::anacron;
-use crate::calendar::Calendar;
-use crate::cron::{ClockChanges, CronSpec};
+use crate::conditions::{Conditions, CronSense, Uptimes};
+use crate::cron::CronSpec;
+use crate::timer;
 use crate::zone::{Clock, parse_zone};
 use facts::InputError;
-use facts::host::{Calendars, Job, Trigger};
+use facts::host::{Job, Trigger};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The most runs that one forecast lists.
-pub const RUNS_MAX: usize = 10_000;
-
-/// systemd's default for `AccuracySec=`.
-const ACCURACY_DEFAULT_S: f64 = 60.0;
-
-/// The longest span that is believed, in seconds: ten years.
-const SPAN_MAX_S: f64 = 10.0 * 366.0 * 86_400.0;
-
 /// Microseconds of a second.
-const SECOND_US: i64 = 1_000_000;
+pub(crate) const SECOND_US: i64 = 1_000_000;
+
+/// By when cron, anacron and systemd's timers are at work after a start, in microseconds: ten
+/// minutes, which a large server takes. The kernel counts as started when the clock begins to run.
+pub(crate) const STARTUP_US: i64 = 600 * SECOND_US;
+
+/// How a run is known. The best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Seen {
+    /// systemd's journal tells of it.
+    Journal,
+    /// A line of syslog tells of it.
+    Syslog,
+    /// A stamp: what anacron or systemd noted of the last run.
+    Stamp,
+    /// Somebody lists it, among deployments for example.
+    Given,
+    /// It follows from the schedule. Nobody has seen it.
+    Computed,
+}
 
 /// One execution of a job. When it starts is known to lie between two moments, which are the same
 /// where nothing is left to chance.
@@ -33,9 +44,10 @@ pub struct Run {
     pub earliest: Timestamp,
     /// It starts no later: random delay, systemd's accuracy, what anacron leaves open.
     pub latest: Timestamp,
-    /// How long it takes in seconds, where known. A schedule does not tell; whoever has measured
-    /// it may fill it in.
+    /// How long it takes in seconds, where known. A schedule does not tell; a log may.
     pub len_s: Option<f64>,
+    /// How it is known.
+    pub seen: Seen,
     /// Where that is written and how it was read: `etc/crontab:18: 47 6 * * 7`.
     pub evidence: String,
 }
@@ -47,7 +59,8 @@ pub struct Forecast {
     pub runs: Vec<Run>,
     /// Triggers whose runs cannot be told, each with its reason, in plain words.
     pub unknown: Vec<String>,
-    /// The list is complete up to here only: it would have been longer than [`RUNS_MAX`].
+    /// The list is complete up to here only: it would have been longer than
+    /// [`Conditions::runs_max`].
     pub truncated_at: Option<Timestamp>,
 }
 
@@ -59,23 +72,28 @@ pub(crate) struct Window {
 }
 
 /// Windows one after the other, in the order of their earliest start.
-type Windows = Box<dyn Iterator<Item = Window>>;
+pub(crate) type Windows = Box<dyn Iterator<Item = Window>>;
 
 /// A source of runs.
-struct Source {
-    windows: Windows,
-    evidence: String,
+pub(crate) struct Source {
+    pub windows: Windows,
+    pub evidence: String,
     /// For timers, by how much systemd may be late after the moment it has set itself.
-    accuracy_us: Option<i64>,
+    pub accuracy_us: Option<i64>,
+    /// For anacron, when it ran last, by its stamp.
+    pub stamp_us: Option<i64>,
 }
 
-/// The runs of a job that start, or may start, from `from` until before `until`, on a host in
-/// `zone`.
+/// A window, the source it came from, and how it is known.
+type Planned = (Window, usize, Seen);
+
+/// The runs of a job that start, or may start, from `from` until before `until`.
 ///
-/// All triggers are looked at as if they were in force and the host had been, and stayed, up:
-/// whether the job is active is for the caller ([`Job::is_active`]). What is known of timers
-/// narrows their runs: the last run is exact, and the next one is when systemd says. Randomised
-/// delays longer than the period drop runs in fact; the forecast has them all.
+/// All triggers are looked at as if they were in force: whether the job is active is for the caller
+/// ([`Job::is_active`]). Where it is known when the host was up, a schedule that came while it was
+/// down is left out, or made up for afterwards where anacron or `Persistent=` do so. What is known
+/// of timers narrows their runs: the last run is exact, and the next one is when systemd says.
+/// Randomised delays longer than the period drop runs in fact; the forecast has them all.
 ///
 /// # Errors
 /// When a trigger cannot be understood; the error names its source.
@@ -83,7 +101,7 @@ pub fn runs(
     job: &Job,
     from: Timestamp,
     until: Timestamp,
-    zone: &TimeZone,
+    conditions: &Conditions,
 ) -> Result<Forecast, InputError> {
     let mut forecast = Forecast::default();
     if from >= until {
@@ -96,26 +114,32 @@ pub fn runs(
             trigger,
             job,
             from_us,
-            zone,
+            conditions,
             &mut forecast.unknown,
         )?);
     }
-    let mut windows = merge(&mut sources, from_us, until_us);
-    if windows.len() > RUNS_MAX {
-        let cut = windows[RUNS_MAX].0.earliest_us;
-        windows.retain(|(window, _)| window.earliest_us < cut);
+    let runs_max = conditions.runs_max;
+    let mut planned = merge(&mut sources, from_us, until_us, runs_max);
+    if planned.len() > runs_max {
+        let cut = planned[runs_max].0.earliest_us;
+        planned.retain(|(window, ..)| window.earliest_us < cut);
         forecast.truncated_at = Timestamp::from_microsecond(cut).ok();
     }
-    narrow_to_known(&mut windows, &sources, job, from_us, until_us);
-    forecast.runs = windows
+    narrow_to_known(&mut planned, &sources, job, from_us, until_us);
+    forecast.runs = planned
         .into_iter()
-        .filter_map(|(window, source)| {
+        .filter_map(|(window, source, seen)| {
+            let written = &sources[source].evidence;
             Some(Run {
                 job: job.name.clone(),
                 earliest: Timestamp::from_microsecond(window.earliest_us).ok()?,
                 latest: Timestamp::from_microsecond(window.latest_us).ok()?,
                 len_s: None,
-                evidence: sources[source].evidence.clone(),
+                seen,
+                evidence: match seen {
+                    Seen::Stamp => format!("{written}; the last run, as its stamp says"),
+                    _ => written.clone(),
+                },
             })
         })
         .collect();
@@ -134,20 +158,25 @@ pub fn period_s(trigger: &Trigger, near: Timestamp, zone: &TimeZone) -> Option<f
         Trigger::Anacron { period, .. } => return anacron::period_text_s(period),
         Trigger::Boot { .. } => return None,
         Trigger::Monotonic { base, span_s, .. } => {
-            let repeats = is_repeating(base) && span_s.is_finite() && *span_s > 0.0;
+            let repeats = timer::is_repeating(base) && span_s.is_finite() && *span_s > 0.0;
             return repeats.then_some(*span_s);
         }
         Trigger::Cron {
             spec,
             time_zone,
             source,
-        } => cron_windows(spec, time_zone.as_deref(), source, near_us, zone)
-            .ok()?
-            .map(|window| window.earliest_us)
-            .take(DISTANCES + 1)
-            .collect(),
+        } => cron_moments(
+            spec,
+            time_zone.as_deref(),
+            source,
+            near_us,
+            &Conditions::in_zone(zone),
+        )
+        .ok()?
+        .take(DISTANCES + 1)
+        .collect(),
         Trigger::Calendar(calendars) => {
-            let mut sources = calendar_sources(calendars, near_us, 0, zone).ok()?;
+            let mut sources = timer::calendar_moments(calendars, near_us, zone).ok()?;
             let mut merged = Merge::new(&mut sources);
             let mut starts: Vec<i64> = Vec::new();
             while starts.len() <= DISTANCES {
@@ -186,7 +215,7 @@ fn trigger_sources(
     trigger: &Trigger,
     job: &Job,
     from_us: i64,
-    zone: &TimeZone,
+    conditions: &Conditions,
     unknown: &mut Vec<String>,
 ) -> Result<Vec<Source>, InputError> {
     match trigger {
@@ -198,24 +227,17 @@ fn trigger_sources(
             let named = time_zone
                 .as_ref()
                 .map_or(String::new(), |name| format!(" in {name}"));
+            let moments =
+                cron_moments(spec, time_zone.as_deref(), source, from_us - 1, conditions)?;
             Ok(vec![Source {
-                windows: Box::new(cron_windows(
-                    spec,
-                    time_zone.as_deref(),
-                    source,
-                    from_us,
-                    zone,
-                )?),
+                windows: Box::new(while_up(moments, conditions.uptimes.clone())),
                 evidence: format!("{source}: {spec}{named}"),
                 accuracy_us: None,
+                stamp_us: None,
             }])
         }
         Trigger::Calendar(calendars) => {
-            let late_us = span_us(
-                calendars.randomized_delay_s.unwrap_or(0.0),
-                &calendars.source,
-            )? + accuracy_us(calendars)?;
-            calendar_sources(calendars, from_us, late_us, zone)
+            timer::calendar_sources(calendars, job, from_us, conditions)
         }
         Trigger::Anacron {
             period,
@@ -233,11 +255,12 @@ fn trigger_sources(
                 identifier,
                 source,
             };
-            match due.windows(job.last_run, from_us, zone)? {
+            match due.windows(job.last_run, from_us, &conditions.zone, &conditions.uptimes)? {
                 Ok(windows) => Ok(vec![Source {
                     windows: Box::new(windows),
                     evidence: due.evidence(),
                     accuracy_us: None,
+                    stamp_us: job.last_run.map(Timestamp::as_microsecond),
                 }]),
                 Err(reason) => {
                     unknown.push(reason);
@@ -245,223 +268,69 @@ fn trigger_sources(
                 }
             }
         }
-        Trigger::Monotonic {
-            base,
-            span_s,
-            source,
-        } => Ok(
-            monotonic_source(base, *span_s, source, job, from_us, unknown)?
-                .into_iter()
-                .collect(),
-        ),
+        Trigger::Monotonic { .. } => {
+            timer::monotonic_sources(trigger, job, from_us, conditions, unknown)
+        }
         Trigger::Boot { source } => {
-            unknown.push(format!("{source}: @reboot, when cron starts"));
-            Ok(Vec::new())
+            if !conditions.uptimes.is_known() {
+                unknown.push(format!("{source}: @reboot, when cron starts"));
+                return Ok(Vec::new());
+            }
+            let starts: Vec<Window> = conditions
+                .uptimes
+                .starts()
+                .map(|up| Window {
+                    earliest_us: up.from_us,
+                    latest_us: up.from_us.saturating_add(STARTUP_US),
+                })
+                .collect();
+            Ok(vec![Source {
+                windows: Box::new(starts.into_iter()),
+                evidence: format!("{source}: @reboot, when cron starts"),
+                accuracy_us: None,
+                stamp_us: None,
+            }])
         }
     }
 }
 
-fn cron_windows(
+/// The moments of a crontab line after `after_us`.
+fn cron_moments(
     spec: &str,
     time_zone: Option<&str>,
     source: &str,
-    from_us: i64,
-    zone: &TimeZone,
-) -> Result<impl Iterator<Item = Window> + use<>, InputError> {
+    after_us: i64,
+    conditions: &Conditions,
+) -> Result<Box<dyn Iterator<Item = i64>>, InputError> {
     let spec = CronSpec::parse(source, spec)?;
-    let (mut clock, changes) = match time_zone {
+    let (zone, sense) = match time_zone {
         Some(name) => {
             let named = parse_zone(name).map_err(|error| InputError {
                 source_name: source.to_owned(),
                 ..error
             })?;
-            let changes = if named == *zone {
-                ClockChanges::MadeUpFor
-            } else {
-                ClockChanges::Followed
+            // cronie alone reads CRON_TZ, and does not watch that zone's changes.
+            let sense = match conditions.cron {
+                CronSense::Systemd => CronSense::Systemd,
+                sense if named == conditions.zone => sense,
+                _ => CronSense::WallClock,
             };
-            (Clock::new(named), changes)
+            (named, sense)
         }
-        None => (Clock::new(zone.clone()), ClockChanges::MadeUpFor),
+        None => (conditions.zone.clone(), conditions.cron),
     };
-    // The last second before `from`.
-    let mut second = (from_us - 1).div_euclid(SECOND_US);
-    Ok(std::iter::from_fn(move || {
-        second = spec.next_after_s(second, &mut clock, changes)?;
-        let at_us = second.checked_mul(SECOND_US)?;
-        Some(Window {
+    Ok(spec.moments_us(after_us, Clock::new(zone), sense))
+}
+
+/// The moments at which the host is up. Jumps over the time for which it is down do not matter:
+/// cron's moments are a minute apart at least.
+fn while_up(moments: impl Iterator<Item = i64>, uptimes: Uptimes) -> impl Iterator<Item = Window> {
+    moments
+        .filter(move |&at_us| uptimes.at(at_us).is_some())
+        .map(|at_us| Window {
             earliest_us: at_us,
             latest_us: at_us,
         })
-    }))
-}
-
-/// One source for each expression; runs that may be late by `late_us` are looked for from as much
-/// earlier.
-fn calendar_sources(
-    calendars: &Calendars,
-    from_us: i64,
-    late_us: i64,
-    zone: &TimeZone,
-) -> Result<Vec<Source>, InputError> {
-    let accuracy_us = accuracy_us(calendars)?;
-    calendars
-        .expressions
-        .iter()
-        .map(|text| {
-            let calendar = Calendar::parse(&calendars.source, text)?;
-            let mut clock = calendar.clock(zone);
-            let mut at_us = from_us.saturating_sub(late_us).saturating_sub(1);
-            let late = if late_us > 0 {
-                format!(", up to {} later", span_text(late_us))
-            } else {
-                String::new()
-            };
-            Ok(Source {
-                evidence: format!("{}: OnCalendar={text}{late}", calendars.source),
-                accuracy_us: Some(accuracy_us),
-                windows: Box::new(std::iter::from_fn(move || {
-                    // Strictly ahead, so that whoever takes all of them comes to an end.
-                    at_us = calendar
-                        .next_after_us(at_us, &mut clock)
-                        .filter(|&next| next > at_us)?;
-                    Some(Window {
-                        earliest_us: at_us,
-                        latest_us: at_us.checked_add(late_us)?,
-                    })
-                })),
-            })
-        })
-        .collect()
-}
-
-fn accuracy_us(calendars: &Calendars) -> Result<i64, InputError> {
-    span_us(
-        calendars.accuracy_s.unwrap_or(ACCURACY_DEFAULT_S),
-        &calendars.source,
-    )
-}
-
-/// A span of a unit file in microseconds; longer ones than ten years are cut to that.
-fn span_us(span_s: f64, source: &str) -> Result<i64, InputError> {
-    if span_s.is_nan() || span_s < 0.0 {
-        return Err(InputError::new(
-            source,
-            "a span of 0 seconds or more",
-            &span_s.to_string(),
-        ));
-    }
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "cut to ten years, which fit; a fraction of a microsecond does not matter"
-    )]
-    let micros = (span_s.min(SPAN_MAX_S) * 1e6) as i64;
-    Ok(micros)
-}
-
-/// `1h 40min`, `90s`.
-fn span_text(span_us: i64) -> String {
-    let (days, hours) = (
-        span_us / SECOND_US / 86_400,
-        span_us / SECOND_US / 3_600 % 24,
-    );
-    let (minutes, seconds) = (span_us / SECOND_US / 60 % 60, span_us / SECOND_US % 60);
-    let parts: Vec<String> = [(days, "d"), (hours, "h"), (minutes, "min"), (seconds, "s")]
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, unit)| format!("{count}{unit}"))
-        .collect();
-    if parts.is_empty() {
-        "under 1s".to_owned()
-    } else {
-        parts.join(" ")
-    }
-}
-
-/// Whether a monotonic timer fires again and again, counted from the unit that it starts.
-fn is_repeating(base: &str) -> bool {
-    matches!(base, "OnUnitActiveSec" | "OnUnitInactiveSec")
-}
-
-/// What can be told of a timer that counts from an event: from the last run on, `OnUnitActiveSec=`
-/// repeats, later each time by no more than the accuracy.
-fn monotonic_source(
-    base: &str,
-    span_s: f64,
-    source: &str,
-    job: &Job,
-    from_us: i64,
-    unknown: &mut Vec<String>,
-) -> Result<Option<Source>, InputError> {
-    let base = base.trim_end_matches('=');
-    let step_us = span_us(span_s, source)?;
-    let calendars = job.triggers.iter().find_map(|trigger| match trigger {
-        Trigger::Calendar(calendars) => Some(calendars),
-        _ => None,
-    });
-    let accuracy_us = match calendars {
-        Some(calendars) => accuracy_us(calendars)?,
-        None => span_us(ACCURACY_DEFAULT_S, source)?,
-    };
-    let evidence = format!("{source}: {base}={}", span_text(step_us));
-    // With a calendar in the same timer, the next run may be that one's.
-    let next_us = job
-        .next_run
-        .filter(|_| calendars.is_none())
-        .map(Timestamp::as_microsecond);
-    let repeats = base == "OnUnitActiveSec" && step_us > 0;
-    let first_us = match (next_us, job.last_run) {
-        (Some(next_us), _) => next_us,
-        (None, Some(last)) if repeats => last.as_microsecond().saturating_add(step_us),
-        _ => {
-            unknown.push(format!(
-                "{evidence}, counted from an event whose time is not known"
-            ));
-            return Ok(None);
-        }
-    };
-    if !repeats {
-        if is_repeating(base) {
-            unknown.push(format!(
-                "{evidence} after the next run ends: how long that takes is not known"
-            ));
-        }
-        let only = Window {
-            earliest_us: first_us,
-            latest_us: first_us.saturating_add(accuracy_us),
-        };
-        return Ok(Some(Source {
-            windows: Box::new(std::iter::once(only)),
-            evidence,
-            accuracy_us: Some(accuracy_us),
-        }));
-    }
-    // Each run may be late once more; when that adds up to the period, nothing is known any more.
-    let count = step_us / accuracy_us.max(1);
-    let end_us = first_us.saturating_add(step_us.saturating_mul(count));
-    if count < i64::try_from(RUNS_MAX).unwrap_or(i64::MAX)
-        && let Ok(end) = Timestamp::from_microsecond(end_us)
-    {
-        unknown.push(format!(
-            "{evidence} after {end}: by then it may have drifted by a whole period"
-        ));
-    }
-    // Runs that are over by `from_us` need not be gone through.
-    let behind_us = from_us.saturating_sub(first_us).saturating_sub(accuracy_us);
-    let start = behind_us.max(0) / step_us.saturating_add(accuracy_us);
-    let windows = (start..count).map_while(move |index| {
-        let earliest_us = first_us.checked_add(step_us.checked_mul(index)?)?;
-        let latest_us = earliest_us.checked_add(accuracy_us.checked_mul(index + 1)?)?;
-        Some(Window {
-            earliest_us,
-            latest_us,
-        })
-    });
-    Ok(Some(Source {
-        windows: Box::new(windows),
-        evidence,
-        accuracy_us: Some(accuracy_us),
-    }))
 }
 
 /// Takes windows from several sources in the order of their earliest start.
@@ -489,40 +358,51 @@ impl Merge {
 }
 
 /// The windows that touch the time from `from_us` until before `until_us`, each once, one more than
-/// [`RUNS_MAX`] at most.
-fn merge(sources: &mut [Source], from_us: i64, until_us: i64) -> Vec<(Window, usize)> {
+/// `runs_max` at most.
+fn merge(sources: &mut [Source], from_us: i64, until_us: i64, runs_max: usize) -> Vec<Planned> {
     let mut merged = Merge::new(sources);
-    let mut windows: Vec<(Window, usize)> = Vec::new();
-    while windows.len() <= RUNS_MAX {
+    let mut planned: Vec<Planned> = Vec::new();
+    while planned.len() <= runs_max {
         let Some((window, index)) = merged.next(sources) else {
             break;
         };
         if window.earliest_us >= until_us {
             break;
         }
-        let is_new = windows.last().is_none_or(|(last, _)| *last != window);
+        let is_new = planned.last().is_none_or(|(last, ..)| *last != window);
         if window.latest_us >= from_us && is_new {
-            windows.push((window, index));
+            planned.push((window, index, Seen::Computed));
         }
     }
-    windows
+    planned
 }
 
-/// Takes in what systemd has told of a timer: when it ran last, and when it will run next.
+/// Takes in what systemd has told of a timer, when it ran last and when it will run next, and what
+/// anacron's stamp tells.
 fn narrow_to_known(
-    windows: &mut Vec<(Window, usize)>,
+    planned: &mut Vec<Planned>,
     sources: &[Source],
     job: &Job,
     from_us: i64,
     until_us: i64,
 ) {
+    // The stamp was written when the job had ended, on the day on which it was due.
+    for (window, source, seen) in planned.iter_mut() {
+        if let Some(ended_us) = sources[*source].stamp_us
+            && window.earliest_us <= ended_us
+            && ended_us - window.earliest_us < 18 * 3_600 * SECOND_US
+        {
+            window.latest_us = ended_us;
+            *seen = Seen::Stamp;
+        }
+    }
     let Some(timer) = sources
         .iter()
         .position(|source| source.accuracy_us.is_some())
     else {
         return;
     };
-    let mut take_in = |at: Option<Timestamp>, late_us: i64| {
+    let mut take_in = |at: Option<Timestamp>, late_us: i64, seen: Seen| {
         let Some(at_us) = at.map(Timestamp::as_microsecond) else {
             return;
         };
@@ -534,19 +414,26 @@ fn narrow_to_known(
             latest_us: at_us.saturating_add(late_us),
         };
         // The latest one that it can belong to.
-        let of_timer = windows.iter().rposition(|(window, source)| {
+        let of_timer = planned.iter().rposition(|(window, source, _)| {
             sources[*source].accuracy_us.is_some()
                 && window.earliest_us <= at_us
                 && at_us <= window.latest_us
         });
         match of_timer {
-            Some(index) => windows[index].0 = known,
-            None => windows.push((known, timer)),
+            Some(index) => {
+                planned[index].0 = known;
+                planned[index].2 = seen;
+            }
+            None => planned.push((known, timer, seen)),
         }
     };
-    take_in(job.last_run, 0);
-    take_in(job.next_run, sources[timer].accuracy_us.unwrap_or(0));
-    windows.sort_unstable();
+    take_in(job.last_run, 0, Seen::Stamp);
+    take_in(
+        job.next_run,
+        sources[timer].accuracy_us.unwrap_or(0),
+        Seen::Computed,
+    );
+    planned.sort_unstable();
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 use super::*;
+use crate::conditions::RUNS_MAX;
 use crate::parse_zone;
+use facts::host::Calendars;
 
 fn at(text: &str) -> Timestamp {
     text.parse().expect("a timestamp")
@@ -32,6 +34,7 @@ fn calendars(expressions: &[&str], randomized_delay_s: f64) -> Trigger {
         expressions: expressions.iter().map(ToString::to_string).collect(),
         accuracy_s: None,
         randomized_delay_s: Some(randomized_delay_s),
+        fixed_random_delay: false,
         persistent: true,
         source: "lib/systemd/system/fstrim.timer".to_owned(),
     })
@@ -41,6 +44,8 @@ fn monotonic(base: &str, span_s: f64) -> Trigger {
     Trigger::Monotonic {
         base: base.to_owned(),
         span_s,
+        accuracy_s: None,
+        randomized_delay_s: None,
         source: "lib/systemd/system/systemd-tmpfiles-clean.timer".to_owned(),
     }
 }
@@ -65,7 +70,8 @@ pub(crate) fn timer_job(name: &str, expression: &str, randomized_delay_s: f64) -
 }
 
 fn forecast(job: &Job, from: &str, until: &str, zone: &str) -> Forecast {
-    runs(job, at(from), at(until), &parse_zone(zone).expect(zone)).expect("readable")
+    let conditions = Conditions::in_zone(&parse_zone(zone).expect(zone));
+    runs(job, at(from), at(until), &conditions).expect("readable")
 }
 
 /// Earliest and latest start.
@@ -312,7 +318,7 @@ fn errors_name_the_trigger() {
             &job,
             at("2024-06-01T00:00:00Z"),
             at("2024-06-02T00:00:00Z"),
-            &zone,
+            &Conditions::in_zone(&zone),
         )
         .expect_err("malformed")
         .to_string()
@@ -354,7 +360,7 @@ fn hostile_spans_and_times_end() {
             (Timestamp::UNIX_EPOCH, Timestamp::MAX),
             (Timestamp::MIN, Timestamp::UNIX_EPOCH),
         ] {
-            let found = runs(&all, from, until, &zone).expect("readable");
+            let found = runs(&all, from, until, &Conditions::in_zone(&zone)).expect("readable");
             assert!(found.runs.len() <= RUNS_MAX + 2);
         }
     }

@@ -37,6 +37,23 @@ pub fn parse_zone(name: &str) -> Result<TimeZone, InputError> {
     }
 }
 
+/// The moments at which a wall clock shows a time: the same twice as a rule, the first and the
+/// second where it is repeated, `None` where it is skipped.
+pub(crate) fn wall_moments(wall: DateTime, zone: &TimeZone) -> Option<(Timestamp, Timestamp)> {
+    let moments = zone.to_ambiguous_timestamp(wall);
+    match moments.offset() {
+        AmbiguousOffset::Gap { .. } => None,
+        AmbiguousOffset::Unambiguous { offset } => {
+            let at = offset.to_timestamp(wall).ok()?;
+            Some((at, at))
+        }
+        AmbiguousOffset::Fold { before, after } => Some((
+            before.to_timestamp(wall).ok()?,
+            after.to_timestamp(wall).ok()?,
+        )),
+    }
+}
+
 /// A stretch of time during which the zone's offset from UTC does not change.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_field_names, reason = "the postfix is the unit")]

@@ -76,6 +76,12 @@ pub enum Trigger {
         base: String,
         /// Span in seconds.
         span_s: f64,
+        /// `AccuracySec=` in seconds; systemd's default is 60.
+        #[serde(default)]
+        accuracy_s: Option<f64>,
+        /// `RandomizedDelaySec=` in seconds; 0 by default.
+        #[serde(default)]
+        randomized_delay_s: Option<f64>,
         /// The timer unit.
         source: String,
     },
@@ -95,6 +101,9 @@ pub struct Calendars {
     pub accuracy_s: Option<f64>,
     /// `RandomizedDelaySec=` in seconds; 0 by default.
     pub randomized_delay_s: Option<f64>,
+    /// `FixedRandomDelay=`: the random delay is drawn once for this host and timer, not each time.
+    #[serde(default)]
+    pub fixed_random_delay: bool,
     /// `Persistent=`: a run missed while the host was off is made up for.
     pub persistent: bool,
     /// The timer unit.

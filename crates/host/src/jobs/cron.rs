@@ -144,7 +144,7 @@ fn stamp(files: &Files<'_, '_>, identifier: &str, zone: &TimeZone) -> Option<Tim
     Some(written.unwrap_or(midnight))
 }
 
-fn empty_job(name: String, defined_in: String) -> Job {
+pub(super) fn empty_job(name: String, defined_in: String) -> Job {
     Job {
         name,
         defined_in,

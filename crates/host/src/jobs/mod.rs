@@ -8,6 +8,7 @@ mod command;
 mod cron;
 pub mod crontab;
 mod files;
+mod plain;
 mod programs;
 mod run_parts;
 pub mod script;
@@ -24,6 +25,7 @@ mod tests;
 
 pub(crate) use command::{Keep, Scope, breakdown, is_safe_path};
 pub(crate) use files::SCRIPT_BYTES_MAX;
+pub use plain::from_crontab;
 pub(crate) use syntax::{Node, Role, Syntax};
 pub(crate) use words::{Kind, Segment, Word, plain, plain_commands, shell};
 

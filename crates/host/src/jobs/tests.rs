@@ -205,6 +205,7 @@ fn debian_12_with_systemd_and_anacron() {
             expressions: vec!["Mon *-*-* 00:00:00".to_owned()],
             accuracy_s: Some(3600.0),
             randomized_delay_s: Some(6000.0),
+            fixed_random_delay: false,
             persistent: true,
             source: "lib/systemd/system/fstrim.timer".to_owned(),
         })]

@@ -280,11 +280,18 @@ impl Timer<'_, '_, '_> {
             }
         }
         let mut triggers = Vec::new();
+        let accuracy_s = self.span("AccuracyUSec", "AccuracySec");
+        let randomized_delay_s = self.span("RandomizedDelayUSec", "RandomizedDelaySec");
         if !expressions.is_empty() {
             triggers.push(Trigger::Calendar(Calendars {
                 expressions,
-                accuracy_s: self.span("AccuracyUSec", "AccuracySec"),
-                randomized_delay_s: self.span("RandomizedDelayUSec", "RandomizedDelaySec"),
+                accuracy_s,
+                randomized_delay_s,
+                // Not among the properties that systemd is asked for: older ones lack it.
+                fixed_random_delay: self
+                    .file
+                    .and_then(|file| file.boolean("Timer", "FixedRandomDelay"))
+                    .unwrap_or(false),
                 persistent: self
                     .state
                     .and_then(|state| state.get("Persistent").map(is_yes))
@@ -298,6 +305,8 @@ impl Timer<'_, '_, '_> {
                 (Some(span_s), _) if span_s.is_finite() => triggers.push(Trigger::Monotonic {
                     base,
                     span_s,
+                    accuracy_s,
+                    randomized_delay_s,
                     source: fragment.to_owned(),
                 }),
                 // Infinitely long: it never elapses.

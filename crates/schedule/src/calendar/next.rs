@@ -82,17 +82,30 @@ impl Calendar {
         clock.start_at(second);
         let mut wall = Wall::at(second, clock);
         wall.micros = from_us.rem_euclid(SECOND_US);
+        let start = wall;
+        // Where the clock takes the search back to its start (in Dublin, where winter time counts as
+        // daylight saving, out of the gap of spring), systemd goes on an hour later and no longer
+        // leaves open whether daylight saving time is in force.
+        let mut is_stuck = false;
         for _ in 0..TURNS_MAX {
             match self.turn(&mut wall, clock) {
+                Turn::Found if !wall.is_from(&start) => {
+                    is_stuck = true;
+                    wall.parts[Unit::Hour as usize] += 1;
+                }
                 Turn::Found => {
-                    return Some(clock.instant_of(wall.seconds()) * SECOND_US + wall.micros);
+                    let wall_s = wall.seconds();
+                    let instant_s = match wall.dst {
+                        None => clock.instant_of(wall_s),
+                        Some(dst) => clock.instant_of_dst(wall_s, dst),
+                    };
+                    return Some(instant_s * SECOND_US + wall.micros);
                 }
-                Turn::Again => {
-                    wall.show(clock);
-                    wall.dst = None;
-                }
+                Turn::Again => {}
                 Turn::Never => return None,
             }
+            let instant_s = wall.show(clock);
+            wall.dst = is_stuck.then(|| clock.is_dst(instant_s));
         }
         None
     }
@@ -228,6 +241,11 @@ impl Wall {
     fn seconds(&self) -> i64 {
         let [year, month, day, hour, minute, second] = self.parts;
         days_of_date(year, month, day) * DAY_S + hour * 3_600 + minute * 60 + second
+    }
+
+    /// Whether it shows the same as a wall or later.
+    fn is_from(&self, start: &Self) -> bool {
+        (self.parts, self.micros) >= (start.parts, start.micros)
     }
 
     /// A unit's value; that of the second in microseconds.
@@ -431,6 +449,23 @@ mod tests {
         assert_eq!(
             moments_after("*:30", "Europe/Berlin", "2024-10-27T00:00:00Z", 2),
             ["2024-10-27T00:30:00Z", "2024-10-27T02:30:00Z"]
+        );
+    }
+
+    #[test]
+    fn winter_time_that_counts_as_daylight_saving_is_no_trap() {
+        // Dublin's zone as its own files have it: 01:00 in the gap of 2008-03-30 leads back to
+        // 00:00, where the search began.
+        let zone = TimeZone::posix("IST-1GMT0,M10.5.0,M3.5.0/1").expect("valid");
+        let calendar = Calendar::parse("test", "Sat,Sun").expect("valid");
+        let after: Timestamp = "2008-03-30T00:00:00Z".parse().expect("a timestamp");
+        // As systemd-analyze 252 says.
+        assert_eq!(
+            calendar
+                .next_after(after, &zone)
+                .map(|at| at.to_string())
+                .as_deref(),
+            Some("2008-04-04T23:00:00Z")
         );
     }
 

@@ -1,8 +1,10 @@
 //! The next run of a crontab schedule.
 
 use super::CronSpec;
+use crate::calendar::Calendar;
 use crate::civil::{DAY_S, date_of_days, days_of_date, month_len, weekday_from_sunday};
-use crate::zone::Clock;
+use crate::conditions::CronSense;
+use crate::zone::{Clock, Span};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -18,59 +20,88 @@ const SEARCH_MONTHS_MAX: i64 = 12 * 41;
 const SEARCH_SPANS_MAX: usize = 1_000;
 
 /// A wall clock that is put forward by this or more is taken as corrected, and nothing is made up
-/// for: cron.c compares the minutes since it last awoke with 180.
+/// for: cron.c compares the minutes since it last awoke with 180, and one of them has passed anyway.
 const FORWARD_MAX_S: i64 = 180 * 60;
 
-/// The same for a clock that is put back.
-const BACK_MAX_S: i64 = 182 * 60;
+/// The same for a clock that is put back: Debian's cron takes less than 180 for a change of time.
+const BACK_MAX_S: i64 = 181 * 60;
 
-/// What happens to fixed-time jobs when the wall clock is changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ClockChanges {
-    /// Runs that were skipped are made up for, and none is repeated: cron in its own time zone.
-    MadeUpFor,
-    /// They follow the wall clock like any other: cronie's jobs with a `CRON_TZ` of their own,
-    /// whose changes of clock it does not watch.
-    Followed,
+/// cronie takes 180 for one, too.
+const CRONIE_BACK_MAX_S: i64 = 182 * 60;
+
+/// Whether cron makes up for what the change at the beginning of a span skips, and leaves out what
+/// it repeats.
+fn is_made_up_for(span: Span, clock: &Clock, sense: CronSense) -> bool {
+    let forward_s = span.offset_s - span.offset_before_s;
+    let back_max_s = match sense {
+        CronSense::Vixie => BACK_MAX_S,
+        CronSense::Cronie => CRONIE_BACK_MAX_S,
+        CronSense::Systemd | CronSense::WallClock => return false,
+    };
+    let is_noticed = sense == CronSense::Vixie
+        || (span.from_s > i64::MIN && clock.is_dst(span.from_s) != clock.is_dst(span.from_s - 1));
+    forward_s < FORWARD_MAX_S && -forward_s < back_max_s && is_noticed
 }
 
 impl CronSpec {
     /// The first run after a moment, in the time zone that cron runs in; `None` when there is none
-    /// (30 February), or none within 41 years.
-    ///
-    /// Clock changes of less than three hours are treated as cron(8) of Debian describes it under
-    /// NOTES, and as `cron.c` of Debian's cron and of cronie do it: a fixed-time job whose time is
-    /// skipped runs right after the gap, once; one whose time is repeated runs the first time only.
-    /// Wildcard jobs ([`CronSpec::is_wildcard`]) run whenever the wall clock matches. Larger changes
-    /// count as corrections of the clock: every job follows the new time.
-    pub fn next_after(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
-        let mut clock = Clock::new(zone.clone());
-        let after_s = after.as_nanosecond().div_euclid(1_000_000_000);
-        let next_s = self.next_after_s(
-            i64::try_from(after_s).ok()?,
-            &mut clock,
-            ClockChanges::MadeUpFor,
-        )?;
-        Timestamp::from_second(next_s).ok()
+    /// (30 February), or none within 41 years. What changes of the clock do to it, the sense tells.
+    pub fn next_after(
+        &self,
+        after: Timestamp,
+        zone: &TimeZone,
+        sense: CronSense,
+    ) -> Option<Timestamp> {
+        let after_us = i64::try_from(after.as_nanosecond().div_euclid(1_000)).ok()?;
+        let mut moments = self.moments_us(after_us, Clock::new(zone.clone()), sense);
+        Timestamp::from_microsecond(moments.next()?).ok()
     }
 
-    /// The first run after a second, in seconds since the epoch.
-    pub(crate) fn next_after_s(
+    /// All runs after a moment, in microseconds since the epoch, as [`Self::next_after`].
+    pub(crate) fn moments_us(
         &self,
-        after_s: i64,
-        clock: &mut Clock,
-        changes: ClockChanges,
-    ) -> Option<i64> {
-        let make_up = changes == ClockChanges::MadeUpFor && !self.wildcard;
+        after_us: i64,
+        mut clock: Clock,
+        sense: CronSense,
+    ) -> Box<dyn Iterator<Item = i64>> {
+        const SECOND_US: i64 = 1_000_000;
+        if sense == CronSense::Systemd {
+            let calendars = Calendar::of_crontab(self);
+            // Strictly ahead, so that whoever takes all of them comes to an end.
+            return Box::new(std::iter::successors(
+                Self::first_of(&calendars, after_us, &mut clock),
+                move |&at_us| {
+                    Self::first_of(&calendars, at_us, &mut clock).filter(|&next| next > at_us)
+                },
+            ));
+        }
+        let spec = self.clone();
+        let mut second = after_us.div_euclid(SECOND_US);
+        Box::new(std::iter::from_fn(move || {
+            second = spec.next_after_s(second, &mut clock, sense)?;
+            second.checked_mul(SECOND_US)
+        }))
+    }
+
+    fn first_of(calendars: &[Calendar], after_us: i64, clock: &mut Clock) -> Option<i64> {
+        calendars
+            .iter()
+            .filter_map(|calendar| calendar.next_after_us(after_us, clock))
+            .min()
+    }
+
+    /// The first run after a second, in seconds since the epoch, in any sense but systemd's.
+    fn next_after_s(&self, after_s: i64, clock: &mut Clock, sense: CronSense) -> Option<i64> {
         let mut cursor_s = after_s.checked_add(1)?;
         for _ in 0..SEARCH_SPANS_MAX {
             let span = clock.span_at(cursor_s);
             let mut wall_s = cursor_s + span.offset_s;
             let forward_s = span.offset_s - span.offset_before_s;
-            if make_up && forward_s > 0 && forward_s < FORWARD_MAX_S && cursor_s == span.from_s {
+            let made_up_for = !self.wildcard && is_made_up_for(span, clock, sense);
+            if made_up_for && forward_s > 0 && cursor_s == span.from_s {
                 // The gap's wall times are due now.
                 wall_s -= forward_s;
-            } else if make_up && forward_s < 0 && -forward_s < BACK_MAX_S {
+            } else if made_up_for && forward_s < 0 {
                 // What the wall clock repeats has run already.
                 wall_s = wall_s.max(span.from_s + span.offset_before_s);
             }
@@ -163,7 +194,7 @@ mod tests {
         let mut at: Timestamp = after.parse().expect("a timestamp");
         let mut found = Vec::new();
         for _ in 0..count {
-            let Some(next) = spec.next_after(at, &zone) else {
+            let Some(next) = spec.next_after(at, &zone, CronSense::Vixie) else {
                 break;
             };
             assert!(next > at);
@@ -346,20 +377,132 @@ mod tests {
     fn the_ends_of_time_are_no_trouble() {
         let spec = CronSpec::parse("test", "* * * * *").expect("valid");
         for name in ["UTC", "Europe/Berlin", "America/New_York"] {
-            assert_eq!(spec.next_after(Timestamp::MAX, &zone(name)), None);
-            assert!(spec.next_after(Timestamp::MIN, &zone(name)).is_some());
+            for sense in SENSES {
+                assert_eq!(spec.next_after(Timestamp::MAX, &zone(name), sense), None);
+                assert!(
+                    spec.next_after(Timestamp::MIN, &zone(name), sense)
+                        .is_some()
+                );
+            }
         }
     }
 
-    /// The daemon's main loop, minute by minute, as cron.c describes its four kinds of wakeup.
-    fn daemon(spec: &CronSpec, zone: &TimeZone, from_s: i64, until_s: i64) -> Vec<i64> {
-        let offset = |s: i64| {
-            i64::from(
-                zone.to_offset(Timestamp::from_second(s).expect("in range"))
-                    .seconds(),
+    const SENSES: [CronSense; 4] = [
+        CronSense::Vixie,
+        CronSense::Cronie,
+        CronSense::Systemd,
+        CronSense::WallClock,
+    ];
+
+    fn in_sense(sense: CronSense, spec: &str, zone_name: &str, after: &str) -> [String; 2] {
+        let spec = CronSpec::parse("test", spec).expect(spec);
+        let after_us = after
+            .parse::<Timestamp>()
+            .expect("a timestamp")
+            .as_microsecond();
+        let clock = Clock::new(zone(zone_name));
+        let mut moments = spec.moments_us(after_us, clock, sense);
+        [(); 2].map(|()| {
+            let at = Timestamp::from_microsecond(moments.next().expect("one more"));
+            at.expect("in range").to_string()
+        })
+    }
+
+    #[test]
+    fn the_senses_differ_where_the_clock_changes() {
+        // New York: on 2024-03-10 02:00 EST becomes 03:00 EDT at 07:00 UTC; on 2024-11-03 02:00 EDT
+        // becomes 01:00 EST at 06:00 UTC.
+        let (spring, autumn) = ("2024-03-09T12:00:00Z", "2024-11-02T12:00:00Z");
+        let next = |sense, spec, after| in_sense(sense, spec, "America/New_York", after);
+        for sense in [CronSense::Vixie, CronSense::Cronie] {
+            assert_eq!(
+                next(sense, "30 2 * * *", spring),
+                ["2024-03-10T07:00:00Z", "2024-03-11T06:30:00Z"]
+            );
+            assert_eq!(
+                next(sense, "30 1 * * *", autumn),
+                ["2024-11-03T05:30:00Z", "2024-11-04T06:30:00Z"]
+            );
+        }
+        assert_eq!(
+            next(CronSense::Systemd, "30 2 * * *", spring),
+            ["2024-03-11T06:30:00Z", "2024-03-12T06:30:00Z"]
+        );
+        assert_eq!(
+            next(CronSense::Systemd, "30 1 * * *", autumn),
+            ["2024-11-03T05:30:00Z", "2024-11-04T06:30:00Z"]
+        );
+        assert_eq!(
+            next(CronSense::WallClock, "30 2 * * *", spring),
+            ["2024-03-11T06:30:00Z", "2024-03-12T06:30:00Z"]
+        );
+        assert_eq!(
+            next(CronSense::WallClock, "30 1 * * *", autumn),
+            ["2024-11-03T05:30:00Z", "2024-11-03T06:30:00Z"]
+        );
+        // A wildcard: only systemd leaves out the repetition.
+        for sense in [CronSense::Vixie, CronSense::Cronie, CronSense::WallClock] {
+            assert_eq!(
+                next(sense, "*/60 1 * * *", autumn),
+                ["2024-11-03T05:00:00Z", "2024-11-03T06:00:00Z"]
+            );
+        }
+        assert_eq!(
+            next(CronSense::Systemd, "*/60 1 * * *", autumn),
+            ["2024-11-03T05:00:00Z", "2024-11-04T06:00:00Z"]
+        );
+    }
+
+    #[test]
+    fn cronie_notices_a_change_of_zone_only_with_daylight_saving_time() {
+        // Caracas went from -04:30 to -04:00 on 2016-05-01 at 02:30, 07:00 UTC, without any. 02:45
+        // did not exist: Debian's cron makes up for it at once.
+        let next = |sense| {
+            in_sense(
+                sense,
+                "45 2 * * *",
+                "America/Caracas",
+                "2016-04-30T12:00:00Z",
             )
         };
-        let wall = |s: i64| (s + offset(s)).div_euclid(60);
+        assert_eq!(
+            next(CronSense::Vixie),
+            ["2016-05-01T07:00:00Z", "2016-05-02T06:45:00Z"]
+        );
+        assert_eq!(
+            next(CronSense::Cronie),
+            ["2016-05-02T06:45:00Z", "2016-05-03T06:45:00Z"]
+        );
+    }
+
+    #[test]
+    fn systemd_reads_either_day_as_two_events() {
+        // The 13th, a Friday, and Fridays.
+        let spec = CronSpec::parse("test", "0 0 14 * 5").expect("valid");
+        let after_us = Timestamp::from_second(1_725_667_200)
+            .expect("in range")
+            .as_microsecond();
+        let clock = || Clock::new(TimeZone::UTC);
+        let moments =
+            |sense| -> Vec<i64> { spec.moments_us(after_us, clock(), sense).take(40).collect() };
+        assert_eq!(moments(CronSense::Systemd), moments(CronSense::Vixie));
+    }
+
+    /// The daemon's main loop, minute by minute, as cron.c describes its four kinds of wakeup:
+    /// Debian's 3.0pl1-162 and cronie 1.7. For cronie the daemon is started again when the zone
+    /// moves without daylight saving time.
+    fn daemon(
+        spec: &CronSpec,
+        zone: &TimeZone,
+        from_s: i64,
+        until_s: i64,
+        sense: CronSense,
+    ) -> Vec<i64> {
+        let info = |s: i64| {
+            let info = zone.to_offset_info(Timestamp::from_second(s).expect("in range"));
+            (i64::from(info.offset().seconds()), info.dst().is_dst())
+        };
+        let wall = |s: i64| (s + info(s).0).div_euclid(60);
         let mut found = Vec::new();
         let mut run = |at_s: i64, minute: i64, wild: bool, fixed: bool| {
             let (_, month, day) = date_of_days(minute.div_euclid(DAY_MIN));
@@ -374,6 +517,12 @@ mod tests {
         let mut virtual_minute = wall(from_s);
         for at_s in (from_s + 60..until_s).step_by(60) {
             let now = wall(at_s);
+            let (before, after) = (info(at_s - 60), info(at_s));
+            if sense == CronSense::WallClock
+                || (sense == CronSense::Cronie && before.0 != after.0 && before.1 == after.1)
+            {
+                virtual_minute = now - 1;
+            }
             match now - virtual_minute {
                 1 => {
                     virtual_minute = now;
@@ -386,7 +535,8 @@ mod tests {
                         run(at_s, virtual_minute, false, true);
                     }
                 }
-                -180..=0 => run(at_s, now, true, false),
+                -179..=0 => run(at_s, now, true, false),
+                -180 if sense == CronSense::Cronie => run(at_s, now, true, false),
                 _ => {
                     virtual_minute = now;
                     run(at_s, now, true, true);
@@ -397,14 +547,18 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(300))]
+        #![proptest_config(ProptestConfig::with_cases(600))]
         /// Four days around a clock change give the same runs as the daemon's loop.
         #[test]
         fn agrees_with_the_daemon_s_loop(
+            sense in prop::sample::select(vec![
+                CronSense::Vixie, CronSense::Cronie, CronSense::WallClock,
+            ]),
             zone_name in prop::sample::select(vec![
                 "UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe",
                 "America/Sao_Paulo", "Asia/Tokyo", "Pacific/Apia", "Antarctica/Casey",
-                "Africa/Casablanca", "America/St_Johns",
+                "Africa/Casablanca", "America/St_Johns", "Antarctica/Troll", "America/Caracas",
+                "Europe/Istanbul", "Europe/Moscow", "Asia/Pyongyang",
             ]),
             year_s in 946_684_800i64..2_000_000_000,
             minute in prop::sample::select(vec!["*", "0", "*/7", "30", "0-59/13", "5,45", "59"]),
@@ -418,13 +572,44 @@ mod tests {
             let change_s = zone.following(near).next().map_or(year_s, |t| t.timestamp().as_second());
             let from_s = (change_s - 2 * DAY_S).div_euclid(60) * 60;
             let until_s = from_s + 4 * DAY_S;
-            let mut ours = Vec::new();
-            let mut at = Timestamp::from_second(from_s).expect("in range");
-            while let Some(next) = spec.next_after(at, &zone).filter(|t| t.as_second() < until_s) {
-                ours.push(next.as_second());
-                at = next;
+            let ours: Vec<i64> = spec
+                .moments_us(from_s * 1_000_000, Clock::new(zone.clone()), sense)
+                .map(|at_us| at_us / 1_000_000)
+                .take_while(|&at_s| at_s < until_s)
+                .collect();
+            let theirs = daemon(&spec, &zone, from_s, until_s, sense);
+            prop_assert_eq!(ours, theirs, "{} in {}, {:?}", spec, zone_name, sense);
+        }
+
+        /// In systemd's sense a crontab line is the calendar event with the same lists.
+        #[test]
+        fn agrees_with_the_calendar(
+            zone_name in prop::sample::select(vec![
+                "Europe/Berlin", "Australia/Lord_Howe", "Antarctica/Troll", "Pacific/Apia",
+            ]),
+            year_s in 946_684_800i64..2_000_000_000,
+            (minute, hour, day) in (0u8..60, 0u8..24, 1u8..29),
+            weekday in 0usize..8,
+        ) {
+            const NAMES: [&str; 8] = ["", "Mon ", "Tue ", "Wed ", "Thu ", "Fri ", "Sat ", "Sun "];
+            let zone = zone(zone_name);
+            // A star in front, so that both have to match.
+            let of_week = if weekday == 0 { "*".to_owned() } else { weekday.to_string() };
+            let spec = CronSpec::parse("test", &format!("{minute} {hour} */{day} * {of_week}")).expect("valid");
+            // Spelled out: systemd lets an open repetition run over the end of the month.
+            let days: Vec<String> = (1..=31u8).step_by(day.into()).map(|day| day.to_string()).collect();
+            let text = format!("{}*-*-{} {hour}:{minute}", NAMES[weekday], days.join(","));
+            let calendar = Calendar::parse("test", &text).expect("valid");
+            let near = Timestamp::from_second(year_s).expect("in range");
+            let change = zone.following(near).next().map_or(near, |t| t.timestamp());
+            let from = Timestamp::from_second(change.as_second() - 2 * DAY_S).expect("in range");
+            let mut clock = Clock::new(zone.clone());
+            let mut at_us = from.as_microsecond();
+            for ours in spec.moments_us(at_us, Clock::new(zone.clone()), CronSense::Systemd).take(20) {
+                let next = calendar.next_after_us(at_us, &mut clock);
+                prop_assert_eq!(Some(ours), next, "{} in {}", spec, zone_name);
+                at_us = ours;
             }
-            prop_assert_eq!(ours, daemon(&spec, &zone, from_s, until_s), "{} in {}", spec, zone_name);
         }
     }
 }

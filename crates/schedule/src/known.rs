@@ -1,0 +1,219 @@
+//! Runs that were seen, and computed ones where nobody looked.
+
+use crate::conditions::{Conditions, RUNS_OF_MINUTES_MAX, Uptime, Uptimes};
+use crate::observed::{Log, Sighting};
+use crate::run::{Forecast, Run, runs};
+use facts::InputError;
+use facts::host::Job;
+use jiff::{SignedDuration, Timestamp};
+
+/// A run in the journal and in a file of syslog is the same one when the two tell it within this, in
+/// seconds: a forwarded line may come late.
+const SAME_RUN_S: f64 = 5.0;
+
+/// cron notes a command in the minute for which it is scheduled, or a little later under load.
+const CRON_LATE: SignedDuration = SignedDuration::from_secs(120);
+
+/// The runs of a job from `from` until before `until`: those that logs tell of, and computed ones
+/// where no log covers the time. Each run says how it is known.
+///
+/// A log counts as covering the time from its first to its last line if it tells of the job at all:
+/// one that does not may have been filtered, or be of another host. A job whose schedule was changed
+/// while the log was written thus has the runs that it had ([`rhythm_changes`] finds the change),
+/// where computing would know the schedule of today alone. Where cron's lines about two of `jobs`
+/// cannot be told apart by their programs, each goes to the one that was scheduled then.
+///
+/// Without `conditions.run_len_s` the lengths that were seen take its place; what logs tell of the
+/// host's starts is used where `conditions` does not know of any.
+///
+/// [`rhythm_changes`]: crate::rhythm_changes
+///
+/// # Errors
+/// As [`runs`].
+pub fn known_runs(
+    job: &Job,
+    jobs: &[Job],
+    logs: &[Log],
+    from: Timestamp,
+    until: Timestamp,
+    conditions: &Conditions,
+) -> Result<Forecast, InputError> {
+    let mut covered: Vec<(Timestamp, Timestamp)> = Vec::new();
+    let mut seen: Vec<Run> = Vec::new();
+    let mut silent: Vec<&str> = Vec::new();
+    for log in logs {
+        let mut sightings = log.sightings(job);
+        leave_to_rivals(&mut sightings, job, jobs, log, conditions);
+        if sightings.is_empty() {
+            silent.push(&log.source);
+            continue;
+        }
+        covered.push((log.from, log.until));
+        seen.extend(sightings.iter().map(|sighting| sighting.run(&job.name)));
+    }
+    let mut conditions = conditions.clone();
+    if conditions.run_len_s.is_none() {
+        conditions.run_len_s =
+            seen.iter()
+                .filter_map(|run| run.len_s)
+                .fold(None, |known, len_s| match known {
+                    None => Some((len_s, len_s)),
+                    Some((shortest, longest)) => {
+                        Some((f64::min(shortest, len_s), f64::max(longest, len_s)))
+                    }
+                });
+    }
+    if !conditions.uptimes.is_known() {
+        let told: Vec<Uptime> = logs.iter().flat_map(|log| log.uptimes.clone()).collect();
+        conditions.uptimes = Uptimes::new(told);
+    }
+    seen.retain(|run| from <= run.earliest && run.earliest < until);
+    seen.sort_by_key(|run| (run.earliest, run.seen));
+    seen.dedup_by(|later, kept| {
+        let same = later.seen != kept.seen
+            && later.earliest.duration_since(kept.earliest).as_secs_f64() <= SAME_RUN_S;
+        if same {
+            if later.seen < kept.seen {
+                std::mem::swap(later, kept);
+            }
+            kept.len_s = kept.len_s.or(later.len_s);
+        }
+        same
+    });
+    let mut forecast = Forecast::default();
+    if covered.is_empty() && !logs.is_empty() {
+        let logs = silent.join(", ");
+        forecast.unknown.push(format!(
+            "{} is not mentioned in {logs}: its runs are computed",
+            job.name
+        ));
+    }
+    let mut computed: Vec<Run> = Vec::new();
+    for (gap_from, gap_until) in gaps(covered, from, until) {
+        let found = runs(job, gap_from, gap_until, &conditions)?;
+        for reason in found.unknown {
+            if !forecast.unknown.contains(&reason) {
+                forecast.unknown.push(reason);
+            }
+        }
+        forecast.truncated_at = min_of(forecast.truncated_at, found.truncated_at);
+        let last = Timestamp::from_microsecond(gap_until.as_microsecond() - 1).unwrap_or(gap_until);
+        for mut run in found.runs {
+            // It may have started where a log looked: then it is the one that was seen there.
+            let index = seen.partition_point(|seen| seen.earliest < run.earliest);
+            if seen
+                .get(index)
+                .is_some_and(|seen| seen.earliest <= run.latest)
+            {
+                continue;
+            }
+            // Nobody saw it on the other side of the border.
+            if gap_from > from {
+                run.earliest = run.earliest.max(gap_from);
+            }
+            if gap_until < until {
+                run.latest = run.latest.min(last);
+            }
+            computed.push(run);
+        }
+    }
+    seen.extend(computed);
+    seen.sort_by_key(|run| (run.earliest, run.latest));
+    if let Some(first_cut) = seen.get(conditions.runs_max) {
+        forecast.truncated_at = min_of(forecast.truncated_at, Some(first_cut.earliest));
+    }
+    if let Some(cut) = forecast.truncated_at {
+        seen.retain(|run| run.earliest < cut);
+    }
+    forecast.runs = seen;
+    Ok(forecast)
+}
+
+fn min_of(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The times between `from` and `until` that are not covered; a log covers its last line too.
+fn gaps(
+    mut covered: Vec<(Timestamp, Timestamp)>,
+    from: Timestamp,
+    until: Timestamp,
+) -> Vec<(Timestamp, Timestamp)> {
+    covered.sort();
+    let mut gaps = Vec::new();
+    let mut open = from;
+    for (begin, end) in covered {
+        if begin > open {
+            gaps.push((open, begin.min(until)));
+        }
+        let after = Timestamp::from_microsecond(end.as_microsecond() + 1).unwrap_or(end);
+        open = open.max(after);
+        if open >= until {
+            break;
+        }
+    }
+    if open < until {
+        gaps.push((open, until));
+    }
+    gaps.retain(|(begin, end)| begin < end);
+    gaps
+}
+
+/// Takes out what is rather a run of another of the jobs: one that runs the same programs, by cron's
+/// words alone, and was scheduled then, where this one was not.
+fn leave_to_rivals(
+    sightings: &mut Vec<Sighting<'_>>,
+    job: &Job,
+    jobs: &[Job],
+    log: &Log,
+    conditions: &Conditions,
+) {
+    let by_words: Vec<Sighting<'_>> = {
+        let mut told: Vec<Sighting<'_>> = Vec::new();
+        for sighting in sightings.iter().filter(|sighting| sighting.is_by_words()) {
+            if !told.iter().any(|known| known.is_same_subject(sighting)) {
+                told.push(*sighting);
+            }
+        }
+        told
+    };
+    let rivals: Vec<&Job> = jobs
+        .iter()
+        .filter(|other| other.name != job.name)
+        .filter(|other| by_words.iter().any(|sighting| sighting.is_of(other)))
+        .collect();
+    if rivals.is_empty() {
+        return;
+    }
+    let conditions = Conditions {
+        runs_max: RUNS_OF_MINUTES_MAX,
+        ..conditions.clone()
+    };
+    let scheduled = |job: &Job| -> Vec<Timestamp> {
+        let from = log.from.checked_sub(CRON_LATE).unwrap_or(log.from);
+        let until = log.until.checked_add(CRON_LATE).unwrap_or(log.until);
+        let found = runs(job, from, until, &conditions).unwrap_or_default().runs;
+        found.iter().map(|run| run.earliest).collect()
+    };
+    let is_due = |moments: &[Timestamp], at: Timestamp| {
+        let index = moments.partition_point(|moment| *moment <= at);
+        index
+            .checked_sub(1)
+            .is_some_and(|index| at.duration_since(moments[index]) <= CRON_LATE)
+    };
+    let own = scheduled(job);
+    let theirs: Vec<(&Job, Vec<Timestamp>)> = rivals
+        .into_iter()
+        .map(|rival| (rival, scheduled(rival)))
+        .collect();
+    sightings.retain(|sighting| {
+        !sighting.is_by_words()
+            || is_due(&own, sighting.start)
+            || !theirs
+                .iter()
+                .any(|(rival, moments)| is_due(moments, sighting.start) && sighting.is_of(rival))
+    });
+}

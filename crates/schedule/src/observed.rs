@@ -1,0 +1,310 @@
+//! Runs that a log tells of: systemd's journal, or the files of syslog.
+//!
+//! What is read of a log is who started what and when, never the text of a command: it may hold a
+//! password.
+
+mod journal;
+mod message;
+mod pair;
+mod syslog;
+
+use crate::conditions::Uptime;
+use crate::events::Events;
+use crate::run::{Run, Seen};
+use facts::InputError;
+use facts::host::{Job, Trigger};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::collections::HashSet;
+use std::fmt;
+
+/// The most runs that are kept of one log: a year of ten jobs that run every minute.
+pub const OBSERVED_MAX: usize = 5_000_000;
+
+/// The most different things that one log may start.
+const SUBJECTS_MAX: usize = 100_000;
+
+/// What a log tells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Log {
+    /// Its name: a file.
+    pub source: String,
+    /// What kind it is: [`Seen::Journal`] or [`Seen::Syslog`].
+    pub seen: Seen,
+    /// Its first line.
+    pub from: Timestamp,
+    /// Its last line.
+    pub until: Timestamp,
+    /// When the host was up, as far as lines of its kernel tell.
+    pub uptimes: Vec<Uptime>,
+    /// What could not be read, in plain words with counts.
+    pub notes: Vec<String>,
+    subjects: Vec<Subject>,
+    /// In the order of their start.
+    observed: Vec<Observed>,
+}
+
+/// A run as a log tells it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Observed {
+    start: Timestamp,
+    len_s: Option<f64>,
+    /// Index into the subjects.
+    subject: usize,
+    /// 1-based line.
+    line: usize,
+}
+
+/// What was started.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Subject {
+    /// A unit of systemd.
+    Unit(String),
+    /// A command of a crontab: its user and its words. They may be secret.
+    Cron { user: String, words: Vec<String> },
+    /// A job of anacron, by its identifier.
+    Anacron(String),
+    /// A script that run-parts started, without leading slash: `etc/cron.daily/logrotate`.
+    Script(String),
+}
+
+/// Programs that say nothing of what a command is about.
+const SHELL_WORDS: &[&str] = &[
+    "!", "[", "[[", "{", "}", "cd", "command", "exec", "if", "test", "then", "true",
+];
+
+impl Subject {
+    /// Who started what, for evidence; of a command only the program.
+    fn told(&self) -> String {
+        match self {
+            Self::Unit(unit) => format!("systemd started {unit}"),
+            Self::Anacron(identifier) => format!("anacron started {identifier}"),
+            Self::Script(path) => format!("run-parts started {path}"),
+            Self::Cron { user, .. } => format!("cron started {} for {user}", self.name()),
+        }
+    }
+
+    /// A short name.
+    fn name(&self) -> String {
+        match self {
+            Self::Unit(name) | Self::Anacron(name) => name.clone(),
+            Self::Script(path) => path.strip_prefix("etc/").unwrap_or(path).to_owned(),
+            Self::Cron { words, .. } => self
+                .directory()
+                .or_else(|| {
+                    // The first word that is in the place of a program.
+                    let program = words.iter().find(|word| {
+                        !word.contains('=') && !SHELL_WORDS.contains(&word.as_str())
+                    })?;
+                    Some(base_name(program).to_owned())
+                })
+                .unwrap_or_else(|| "a command".to_owned()),
+        }
+    }
+
+    /// The directory whose scripts a command of a crontab starts: `cron.weekly`.
+    fn directory(&self) -> Option<String> {
+        let Self::Cron { words, .. } = self else {
+            return None;
+        };
+        words
+            .iter()
+            .any(|word| base_name(word) == "run-parts")
+            .then(|| {
+                words.iter().find_map(|word| {
+                    let name = word.trim_end_matches('/').strip_prefix("/etc/")?;
+                    name.starts_with("cron.").then(|| name.to_owned())
+                })
+            })
+            .flatten()
+    }
+
+    /// Whether it is a run of a job.
+    fn is_of(&self, job: &Job) -> bool {
+        match self {
+            Self::Unit(unit) => job
+                .timer
+                .as_ref()
+                .is_some_and(|timer| timer.activates == *unit),
+            Self::Script(path) => job.defined_in == *path,
+            Self::Anacron(known) => job.triggers.iter().any(|trigger| {
+                matches!(trigger, Trigger::Anacron { identifier, .. } if identifier == known)
+            }),
+            Self::Cron { user, words } => {
+                // A line that only looks for anacron starts nothing; its trigger is not in force.
+                let by_cron = job
+                    .triggers
+                    .iter()
+                    .any(|trigger| matches!(trigger, Trigger::Cron { .. } | Trigger::Boot { .. }));
+                if !by_cron || job.user.as_ref().is_some_and(|known| known != user) {
+                    return false;
+                }
+                if let Some(directory) = self.directory() {
+                    let of_script = job.defined_in.strip_prefix("etc/");
+                    let of_script = of_script.and_then(|path| path.rsplit_once('/'));
+                    return of_script.is_some_and(|(of_job, _)| of_job == directory)
+                        || starts_directory(job, &directory);
+                }
+                let programs: HashSet<&str> = words.iter().map(|word| base_name(word)).collect();
+                let mut of_line = job
+                    .commands
+                    .iter()
+                    .filter(|command| command.source == job.defined_in)
+                    .peekable();
+                of_line.peek().is_some()
+                    && of_line.all(|command| programs.contains(command.program.as_str()))
+            }
+        }
+    }
+}
+
+/// Whether a job is the line that starts a directory's scripts.
+fn starts_directory(job: &Job, directory: &str) -> bool {
+    let is_path = |argument: &String| {
+        let path = argument.trim_end_matches('/').strip_prefix("/etc/");
+        path == Some(directory)
+    };
+    job.commands
+        .iter()
+        .any(|command| command.program == "run-parts" && command.arguments.iter().any(is_path))
+}
+
+/// Without the words of commands.
+impl fmt::Debug for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.told())
+    }
+}
+
+fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// A run of a job, as a log tells it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Sighting<'a> {
+    pub start: Timestamp,
+    pub len_s: Option<f64>,
+    log: &'a Log,
+    subject: usize,
+    line: usize,
+}
+
+impl Sighting<'_> {
+    pub fn run(&self, job: &str) -> Run {
+        Run {
+            job: job.to_owned(),
+            earliest: self.start,
+            latest: self.start,
+            len_s: self.len_s,
+            seen: self.log.seen,
+            evidence: format!(
+                "{}:{}: {}",
+                self.log.source,
+                self.line,
+                self.log.subjects[self.subject].told()
+            ),
+        }
+    }
+
+    /// Whether it would be as good a sighting of another job.
+    pub fn is_of(&self, job: &Job) -> bool {
+        self.log.subjects[self.subject].is_of(job)
+    }
+
+    /// Whether the same was started.
+    pub fn is_same_subject(&self, other: &Self) -> bool {
+        self.subject == other.subject
+    }
+
+    /// Whether cron alone decides whose run it is, by words of the command.
+    pub fn is_by_words(&self) -> bool {
+        let subject = &self.log.subjects[self.subject];
+        matches!(subject, Subject::Cron { .. }) && subject.directory().is_none()
+    }
+}
+
+impl Log {
+    /// Reads a log: the output of `journalctl -o json`, or a file of syslog in its traditional
+    /// form, with RFC 3339 times, or as RFC 5424 has it. Traditional lines have neither year nor
+    /// zone: `ended` is when the file was written last, and `zone` the host's.
+    ///
+    /// Lines of programs that start no jobs count only towards the time that the log covers. Lines
+    /// that cannot be read are counted in its notes.
+    ///
+    /// # Errors
+    /// When no line can be read; the error names the first.
+    pub fn parse(
+        source: &str,
+        text: &str,
+        zone: &TimeZone,
+        ended: Timestamp,
+    ) -> Result<Self, InputError> {
+        if text.trim_start().starts_with('{') {
+            journal::parse(source, text)
+        } else {
+            syslog::parse(source, text, zone, ended)
+        }
+    }
+
+    /// How many runs it tells of.
+    pub fn count(&self) -> usize {
+        self.observed.len()
+    }
+
+    /// The runs of a job. Where the log tells of the script itself, what started its directory says
+    /// nothing more.
+    pub(crate) fn sightings<'a>(&'a self, job: &Job) -> Vec<Sighting<'a>> {
+        let mut matching: Vec<usize> = (0..self.subjects.len())
+            .filter(|&index| self.subjects[index].is_of(job))
+            .collect();
+        let is_script = |&index: &usize| matches!(self.subjects[index], Subject::Script(_));
+        if matching.iter().any(is_script) {
+            matching.retain(is_script);
+        }
+        let matching: HashSet<usize> = matching.into_iter().collect();
+        if matching.is_empty() {
+            return Vec::new();
+        }
+        self.observed
+            .iter()
+            .filter(|seen| matching.contains(&seen.subject))
+            .map(|seen| self.sighting(seen))
+            .collect()
+    }
+
+    fn sighting(&self, seen: &Observed) -> Sighting<'_> {
+        Sighting {
+            start: seen.start,
+            len_s: seen.len_s,
+            log: self,
+            subject: seen.subject,
+            line: seen.line,
+        }
+    }
+
+    /// All that it tells of, by the names of what was started, for whoever takes the log for a list
+    /// of events.
+    pub fn events(&self) -> Vec<Events> {
+        let mut lists: Vec<Events> = Vec::new();
+        let mut places: Vec<Option<usize>> = vec![None; self.subjects.len()];
+        for seen in &self.observed {
+            let place = *places[seen.subject].get_or_insert_with(|| {
+                let name = self.subjects[seen.subject].name();
+                let known = lists.iter().position(|events| events.name == name);
+                known.unwrap_or_else(|| {
+                    let runs = Vec::new();
+                    lists.push(Events { name, runs });
+                    lists.len() - 1
+                })
+            });
+            let events = &mut lists[place];
+            events.runs.push(self.sighting(seen).run(&events.name));
+        }
+        lists
+    }
+}
+
+#[cfg(test)]
+#[path = "observed/tests.rs"]
+mod tests;

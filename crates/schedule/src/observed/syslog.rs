@@ -1,0 +1,272 @@
+//! Files of syslog: traditional (RFC 3164, what rsyslog and `journalctl` write), with RFC 3339
+//! times, and RFC 5424.
+
+use super::Log;
+use super::message::told;
+use super::pair::Pairs;
+use crate::civil::{DAY_S, month_len};
+use crate::run::Seen;
+use crate::zone::wall_moments;
+use facts::InputError;
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+const EXPECTED: &str = "a line of syslog: `Jun  9 06:47:01 host program[1]: text`, or with a time such as 2024-06-09T06:47:01+02:00";
+
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];
+
+/// A line that is dated more than this after the one below it is of the year before, in seconds.
+const BACKWARDS_MAX_S: i64 = DAY_S;
+
+/// The earliest year that is thought of.
+const YEAR_MIN: i64 = 1990;
+
+/// When a line was written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Stamp {
+    At(Timestamp),
+    /// Month, day and second of the day, in the host's zone and a year that is left open.
+    OfYear {
+        month: i64,
+        day: i64,
+        second: i64,
+    },
+}
+
+impl Stamp {
+    /// A figure that rises within a year.
+    fn order_s(self) -> Option<i64> {
+        match self {
+            Self::At(_) => None,
+            Self::OfYear { month, day, second } => Some((month * 31 + day) * DAY_S + second),
+        }
+    }
+}
+
+pub(super) fn parse(
+    source: &str,
+    text: &str,
+    zone: &TimeZone,
+    ended: Timestamp,
+) -> Result<Log, InputError> {
+    let mut pairs = Pairs::new(source, Seen::Syslog);
+    let mut years = Years::of(text, zone, ended);
+    let mut before: Option<Timestamp> = None;
+    for (index, line) in text.lines().enumerate() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let read = split(line).and_then(|(stamp, program, message)| {
+            let at = match stamp {
+                Stamp::At(at) => at,
+                Stamp::OfYear { month, day, second } => {
+                    let year = years.of_line(index);
+                    resolve((year, month, day, second), zone, before)?
+                }
+            };
+            Some((at, program, message))
+        });
+        let Some((at, program, message)) = read else {
+            pairs.unread(|| InputError::new(source, EXPECTED, line).at_line(index + 1));
+            continue;
+        };
+        before = Some(at);
+        if !pairs.take(at, index + 1, told(program, message)) {
+            break;
+        }
+    }
+    pairs.finish(EXPECTED)
+}
+
+/// The moment of a wall time; of two with the same the first that is not before the line above.
+fn resolve(
+    (year, month, day, second): (i64, i64, i64, i64),
+    zone: &TimeZone,
+    before: Option<Timestamp>,
+) -> Option<Timestamp> {
+    let small = |value: i64| i8::try_from(value).ok();
+    let wall = DateTime::new(
+        i16::try_from(year).ok()?,
+        small(month)?,
+        small(day)?,
+        small(second / 3_600)?,
+        small(second / 60 % 60)?,
+        small(second % 60)?,
+        0,
+    )
+    .ok()?;
+    let (first, second) = wall_moments(wall, zone)?;
+    Some(match before {
+        Some(before) if first < before && second >= before => second,
+        _ => first,
+    })
+}
+
+/// The years of lines that do not tell them.
+struct Years {
+    /// The first line of each year, by index, in rising order, and the year.
+    begins: Vec<(usize, i64)>,
+    /// The entry of the line before.
+    current: usize,
+}
+
+impl Years {
+    /// From the last line, which is of the latest year that does not lie after the file's end, up:
+    /// a line that is dated well after the one below it is of the year before.
+    fn of(text: &str, zone: &TimeZone, ended: Timestamp) -> Self {
+        let ended_on = ended.to_zoned(zone.clone());
+        let mut year = i64::from(ended_on.year());
+        let mut below_s: Option<i64> = None;
+        let mut begins = Vec::new();
+        let count = text.lines().count();
+        for (from_end, line) in text.lines().rev().enumerate() {
+            let index = count - 1 - from_end;
+            let Some((stamp @ Stamp::OfYear { month, day, second }, ..)) = split(line) else {
+                continue;
+            };
+            let Some(order_s) = stamp.order_s() else {
+                continue;
+            };
+            let mut of_line = year;
+            match below_s {
+                Some(below_s) if order_s > below_s + BACKWARDS_MAX_S => of_line -= 1,
+                Some(_) => {}
+                None => {
+                    // A day's grace: clocks and zones may differ.
+                    let at = resolve((year, month, day, second), zone, None);
+                    let latest_s = ended.as_second().saturating_add(DAY_S);
+                    if at.is_none_or(|at| at.as_second() > latest_s) {
+                        of_line -= 1;
+                    }
+                }
+            }
+            while day > month_len(of_line, month) && of_line > YEAR_MIN {
+                of_line -= 1;
+            }
+            if of_line != year {
+                begins.push((index + 1, year));
+                year = of_line;
+            }
+            if year <= YEAR_MIN {
+                break;
+            }
+            below_s = Some(order_s);
+        }
+        begins.push((0, year));
+        begins.reverse();
+        Self { begins, current: 0 }
+    }
+
+    /// The year of a line; lines are asked for in rising order.
+    fn of_line(&mut self, index: usize) -> i64 {
+        while let Some((begin, _)) = self.begins.get(self.current + 1)
+            && *begin <= index
+        {
+            self.current += 1;
+        }
+        self.begins[self.current].1
+    }
+}
+
+/// Time, program and text of a line.
+fn split(line: &str) -> Option<(Stamp, &str, &str)> {
+    let (line, is_rfc_5424) = without_priority(line.trim_end());
+    if is_rfc_5424 {
+        // Time, host, program, process, kind, data, text (RFC 5424, section 6).
+        let (stamp, rest) = line.split_once(' ')?;
+        let mut fields = rest.splitn(5, ' ');
+        let (_host, program, _process, _kind) = (
+            fields.next()?,
+            fields.next()?,
+            fields.next()?,
+            fields.next()?,
+        );
+        let message = without_data(fields.next()?)?;
+        return Some((Stamp::At(stamp.parse().ok()?), program, message));
+    }
+    let (stamp, rest) = match line.as_bytes().first()? {
+        b'0'..=b'9' => {
+            let (stamp, rest) = line.split_once(' ')?;
+            (Stamp::At(stamp.parse().ok()?), rest)
+        }
+        _ => of_year(line)?,
+    };
+    let (_host, rest) = rest.trim_start().split_once(' ')?;
+    let (tag, message) = rest.trim_start().split_once(": ").or_else(|| {
+        // A line without text.
+        Some((rest.trim_start().strip_suffix(':')?, ""))
+    })?;
+    if tag.contains(char::is_whitespace) {
+        // Text without a program, which tells nothing.
+        return Some((stamp, "", rest));
+    }
+    let program = tag.split_once('[').map_or(tag, |(program, _)| program);
+    Some((stamp, program, message.trim_start()))
+}
+
+/// Without `<78>`, and without `<78>1 ` of RFC 5424.
+fn without_priority(line: &str) -> (&str, bool) {
+    let priority = line
+        .strip_prefix('<')
+        .and_then(|rest| rest.split_once('>'))
+        .filter(|(number, _)| {
+            (1..=3).contains(&number.len()) && number.bytes().all(|b| b.is_ascii_digit())
+        });
+    match priority {
+        Some((_, rest)) => match rest.strip_prefix("1 ") {
+            Some(rest) => (rest, true),
+            None => (rest, false),
+        },
+        None => (line, false),
+    }
+}
+
+/// Without the structured data in front of the text.
+fn without_data(rest: &str) -> Option<&str> {
+    let text = if let Some(text) = rest.strip_prefix('-') {
+        text
+    } else {
+        let mut end = None;
+        let (mut quoted, mut escaped) = (false, false);
+        for (at, c) in rest.char_indices() {
+            match c {
+                _ if escaped => escaped = false,
+                '\\' if quoted => escaped = true,
+                '"' => quoted = !quoted,
+                ']' if !quoted && !rest[at + 1..].starts_with('[') => {
+                    end = Some(at + 1);
+                    break;
+                }
+                _ => {}
+            }
+        }
+        rest.starts_with('[').then_some(&rest[end?..])?
+    };
+    // A byte order mark says that the text is UTF-8.
+    Some(text.trim_start().trim_start_matches('\u{feff}'))
+}
+
+/// `Jun  9 06:47:01` and the rest of the line.
+fn of_year(line: &str) -> Option<(Stamp, &str)> {
+    let (name, rest) = line.split_once(' ')?;
+    let month = MONTHS.iter().position(|month| *month == name)?;
+    let (day, rest) = rest.trim_start().split_once(' ')?;
+    let (time, rest) = rest.split_once(' ')?;
+    let number = |text: &str, max: i64| -> Option<i64> {
+        let is_number = (1..=2).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+        text.parse::<i64>().ok().filter(|n| is_number && *n <= max)
+    };
+    // High precision times have a fraction.
+    let (time, _) = time.split_once('.').unwrap_or((time, ""));
+    let mut parts = time.split(':');
+    let (hour, minute, second) = (parts.next()?, parts.next()?, parts.next()?);
+    let stamp = Stamp::OfYear {
+        month: i64::try_from(month).ok()? + 1,
+        day: number(day, 31).filter(|day| *day > 0)?,
+        second: number(hour, 23)? * 3_600 + number(minute, 59)? * 60 + number(second, 60)?.min(59),
+    };
+    parts.next().is_none().then_some((stamp, rest))
+}

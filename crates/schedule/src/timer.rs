@@ -1,0 +1,572 @@
+//! Timers of systemd: calendar events, and spans that are counted from an event.
+//!
+//! What happens at a start, to what was missed, and to delays is that of systemd 252 (`timer.c`,
+//! `timer_enter_waiting`; systemd.timer(5)).
+
+use crate::calendar::Calendar;
+use crate::conditions::{Conditions, Uptimes};
+use crate::run::{SECOND_US, STARTUP_US, Source, Window};
+use crate::zone::Clock;
+use facts::InputError;
+use facts::host::{Calendars, Job, Trigger};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// systemd's default for `AccuracySec=`.
+const ACCURACY_DEFAULT_S: f64 = 60.0;
+
+/// The longest span that is believed, in seconds: ten years.
+const SPAN_MAX_S: f64 = 10.0 * 366.0 * 86_400.0;
+
+/// The moments of each expression from `from_us` on, without what makes them late.
+pub(crate) fn calendar_moments(
+    calendars: &Calendars,
+    from_us: i64,
+    zone: &TimeZone,
+) -> Result<Vec<Source>, InputError> {
+    let on_time = Calendars {
+        accuracy_s: Some(0.0),
+        randomized_delay_s: None,
+        fixed_random_delay: false,
+        ..calendars.clone()
+    };
+    expression_sources(&on_time, (0, 0), from_us, &Conditions::in_zone(zone))
+}
+
+/// One source for each expression; runs that may be late are looked for from as much earlier.
+pub(crate) fn calendar_sources(
+    calendars: &Calendars,
+    job: &Job,
+    from_us: i64,
+    conditions: &Conditions,
+) -> Result<Vec<Source>, InputError> {
+    let delay_us = span_us(
+        calendars.randomized_delay_s.unwrap_or(0.0),
+        &calendars.source,
+    )?;
+    let known = match job.last_run.or(job.next_run) {
+        Some(_) if calendars.fixed_random_delay => {
+            known_delay(calendars, job, delay_us, conditions)?
+        }
+        _ => None,
+    };
+    expression_sources(
+        calendars,
+        known.unwrap_or((0, delay_us)),
+        from_us,
+        conditions,
+    )
+}
+
+/// With `FixedRandomDelay=`, the shortest and longest delay that fit a run that is known, in
+/// microseconds; `None` where none does, or where the delay may be as long as the period.
+fn known_delay(
+    calendars: &Calendars,
+    job: &Job,
+    delay_us: i64,
+    conditions: &Conditions,
+) -> Result<Option<(i64, i64)>, InputError> {
+    let accuracy_us = accuracy_us(calendars.accuracy_s, &calendars.source)?;
+    // systemd tells the next run before it adds what accuracy allows; the last one has it.
+    let known = [(job.next_run, 0), (job.last_run, accuracy_us)];
+    for (at, late_us) in known {
+        let Some(at_us) = at.map(Timestamp::as_microsecond) else {
+            continue;
+        };
+        let mut fitting = Vec::new();
+        for text in &calendars.expressions {
+            let calendar = Calendar::parse(&calendars.source, text)?;
+            let mut clock = calendar.clock(&conditions.zone);
+            let mut moment_us = at_us.saturating_sub(delay_us + late_us + 1);
+            while fitting.len() < 2
+                && let Some(next_us) = calendar.next_after_us(moment_us, &mut clock)
+                && next_us > moment_us
+                && next_us <= at_us
+            {
+                fitting.push(next_us);
+                moment_us = next_us;
+            }
+        }
+        if let [moment_us] = fitting[..] {
+            let longest_us = (at_us - moment_us).min(delay_us);
+            return Ok(Some((
+                (at_us - moment_us - late_us).max(0).min(longest_us),
+                longest_us,
+            )));
+        }
+    }
+    Ok(None)
+}
+
+fn expression_sources(
+    calendars: &Calendars,
+    (delay_min_us, delay_max_us): (i64, i64),
+    from_us: i64,
+    conditions: &Conditions,
+) -> Result<Vec<Source>, InputError> {
+    let accuracy_us = accuracy_us(calendars.accuracy_s, &calendars.source)?;
+    let late_us = delay_max_us + accuracy_us;
+    calendars
+        .expressions
+        .iter()
+        .map(|text| {
+            let calendar = Calendar::parse(&calendars.source, text)?;
+            let late = match (delay_min_us, late_us) {
+                (_, 0) => String::new(),
+                (0, late_us) => format!(", up to {} later", span_text(late_us)),
+                (delay_us, late_us) => format!(
+                    ", {} to {} later each time, as known from a run",
+                    span_text(delay_us),
+                    span_text(late_us)
+                ),
+            };
+            let uptimes = conditions.uptimes.clone();
+            let earlier_us = from_us.saturating_sub(late_us).saturating_sub(STARTUP_US);
+            let start_us = if uptimes.is_known() {
+                uptimes.down_since(earlier_us)
+            } else {
+                from_us.saturating_sub(late_us)
+            };
+            let events = Events {
+                clock: calendar.clock(&conditions.zone),
+                calendar,
+                at_us: start_us.saturating_sub(1),
+                delay_min_us,
+                late_us,
+                is_made_up_for: calendars.persistent,
+                uptimes,
+            };
+            Ok(Source {
+                evidence: format!("{}: OnCalendar={text}{late}", calendars.source),
+                accuracy_us: Some(accuracy_us),
+                stamp_us: None,
+                windows: Box::new(events),
+            })
+        })
+        .collect()
+}
+
+/// The events of one expression on a host that may be down at times.
+struct Events {
+    calendar: Calendar,
+    clock: Clock,
+    /// The event before.
+    at_us: i64,
+    delay_min_us: i64,
+    late_us: i64,
+    /// `Persistent=`: a run that was missed happens at the next start, after the random delay.
+    is_made_up_for: bool,
+    uptimes: Uptimes,
+}
+
+impl Iterator for Events {
+    type Item = Window;
+
+    fn next(&mut self) -> Option<Window> {
+        loop {
+            // Strictly ahead, so that whoever takes all of them comes to an end.
+            let at_us = self
+                .calendar
+                .next_after_us(self.at_us, &mut self.clock)
+                .filter(|&next| next > self.at_us)?;
+            let window = Window {
+                earliest_us: at_us.checked_add(self.delay_min_us)?,
+                latest_us: at_us.checked_add(self.late_us)?,
+            };
+            let Some(up) = self.uptimes.at(at_us) else {
+                // Nothing else happens before the next start.
+                let start_us = self.uptimes.start_after(at_us)?.from_us;
+                self.at_us = start_us - 1;
+                if self.is_made_up_for {
+                    return Some(Window {
+                        earliest_us: start_us.checked_add(self.delay_min_us)?,
+                        latest_us: start_us.checked_add(STARTUP_US + self.late_us)?,
+                    });
+                }
+                continue;
+            };
+            self.at_us = at_us;
+            if window.latest_us < up.until_us {
+                return Some(window);
+            }
+            // The host goes down before the delay is surely over.
+            let start_us = self
+                .uptimes
+                .start_after(up.until_us - 1)
+                .map(|up| up.from_us);
+            let latest_us = match start_us {
+                Some(start_us) if self.is_made_up_for => {
+                    start_us.checked_add(STARTUP_US + self.late_us)?
+                }
+                _ => up.until_us - 1,
+            };
+            if window.earliest_us <= latest_us {
+                return Some(Window {
+                    latest_us,
+                    ..window
+                });
+            }
+        }
+    }
+}
+
+fn accuracy_us(accuracy_s: Option<f64>, source: &str) -> Result<i64, InputError> {
+    span_us(accuracy_s.unwrap_or(ACCURACY_DEFAULT_S), source)
+}
+
+/// A span of a unit file in microseconds; longer ones than ten years are cut to that.
+fn span_us(span_s: f64, source: &str) -> Result<i64, InputError> {
+    if span_s.is_nan() || span_s < 0.0 {
+        return Err(InputError::new(
+            source,
+            "a span of 0 seconds or more",
+            &span_s.to_string(),
+        ));
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "cut to ten years, which fit; a fraction of a microsecond does not matter"
+    )]
+    let micros = (span_s.min(SPAN_MAX_S) * 1e6) as i64;
+    Ok(micros)
+}
+
+/// `1h 40min`, `90s`.
+fn span_text(span_us: i64) -> String {
+    let (days, hours) = (
+        span_us / SECOND_US / 86_400,
+        span_us / SECOND_US / 3_600 % 24,
+    );
+    let (minutes, seconds) = (span_us / SECOND_US / 60 % 60, span_us / SECOND_US % 60);
+    let parts: Vec<String> = [(days, "d"), (hours, "h"), (minutes, "min"), (seconds, "s")]
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, unit)| format!("{count}{unit}"))
+        .collect();
+    if parts.is_empty() {
+        "under 1s".to_owned()
+    } else {
+        parts.join(" ")
+    }
+}
+
+/// Whether a timer fires again and again, counted from the unit that it starts.
+pub(crate) fn is_repeating(base: &str) -> bool {
+    matches!(
+        base.trim_end_matches('='),
+        "OnUnitActiveSec" | "OnUnitInactiveSec"
+    )
+}
+
+/// A timer that counts from an event.
+struct Relative<'a> {
+    base: &'a str,
+    step_us: i64,
+    /// Random delay and accuracy: by as much it may be late each time.
+    late_us: i64,
+    accuracy_us: i64,
+    /// What a repetition adds beside the step, at least and at most: the length of a run.
+    len_us: (i64, i64),
+    evidence: String,
+}
+
+/// What can be told of a timer that counts from an event. Where it is known when the host was up,
+/// `OnBootSec=`, `OnStartupSec=` and `OnActiveSec=` count from its starts; `OnUnitActiveSec=` and
+/// `OnUnitInactiveSec=` count from the run before, the first of which one of those three began or
+/// which is known.
+pub(crate) fn monotonic_sources(
+    trigger: &Trigger,
+    job: &Job,
+    from_us: i64,
+    conditions: &Conditions,
+    unknown: &mut Vec<String>,
+) -> Result<Vec<Source>, InputError> {
+    let Some(relative) = Relative::of(trigger, job, conditions)? else {
+        return Ok(Vec::new());
+    };
+    let repeats = is_repeating(relative.base);
+    if repeats && relative.base == "OnUnitInactiveSec" && conditions.run_len_s.is_none() {
+        return Ok(relative.next_only(job, unknown).into_iter().collect());
+    }
+    if !repeats {
+        if !conditions.uptimes.is_known() {
+            return Ok(relative.next_only(job, unknown).into_iter().collect());
+        }
+        let windows: Vec<Window> = conditions
+            .uptimes
+            .starts()
+            .filter_map(|up| relative.after_start(up.from_us, up.until_us))
+            .collect();
+        return Ok(vec![relative.source(Box::new(windows.into_iter()))]);
+    }
+    if relative.step_us == 0 {
+        unknown.push(format!("{}: it repeats without a pause", relative.evidence));
+        return Ok(Vec::new());
+    }
+    let chains = relative.chains(job, conditions, unknown)?;
+    if chains.is_empty() {
+        unknown.push(format!(
+            "{}, counted from an event whose time is not known",
+            relative.evidence
+        ));
+        return Ok(Vec::new());
+    }
+    let mut sources = Vec::new();
+    for chain in chains {
+        if let Some(end) = chain.drifts_at_us(&relative)
+            && end < chain.until_us
+            && let Ok(end) = Timestamp::from_microsecond(end)
+            && unknown.len() < UNKNOWN_MAX
+        {
+            unknown.push(format!(
+                "{} after {end}: by then it may have drifted by a whole period",
+                relative.evidence
+            ));
+        }
+        sources.push(relative.source(Box::new(chain.windows(&relative, from_us))));
+    }
+    Ok(sources)
+}
+
+/// Nobody reads more reasons of one job.
+const UNKNOWN_MAX: usize = 20;
+
+/// Runs that follow from each other.
+#[derive(Debug, Clone, Copy)]
+struct Chain {
+    /// The first one that the repetition brings.
+    first: Window,
+    /// The host goes down then.
+    until_us: i64,
+}
+
+impl Chain {
+    /// How often it repeats until nothing is known any more.
+    fn count(&self, relative: &Relative<'_>) -> i64 {
+        let wide_us = self.first.latest_us - self.first.earliest_us;
+        let grows_us = relative.late_us + relative.len_us.1 - relative.len_us.0;
+        (relative.step_us - wide_us).max(0) / grows_us.max(1) + 1
+    }
+
+    /// Where its windows have grown to a whole period.
+    fn drifts_at_us(&self, relative: &Relative<'_>) -> Option<i64> {
+        let step_us = relative.step_us.checked_add(relative.len_us.0)?;
+        let span_us = step_us.checked_mul(self.count(relative))?;
+        self.first.earliest_us.checked_add(span_us)
+    }
+
+    fn windows(
+        self,
+        relative: &Relative<'_>,
+        from_us: i64,
+    ) -> impl Iterator<Item = Window> + use<> {
+        let (shortest_us, longest_us) = (
+            relative.step_us.saturating_add(relative.len_us.0),
+            relative
+                .step_us
+                .saturating_add(relative.len_us.1)
+                .saturating_add(relative.late_us),
+        );
+        // Runs that are over by `from_us` need not be gone through.
+        let behind_us = from_us.saturating_sub(self.first.latest_us);
+        let start = behind_us.max(0) / longest_us.max(1);
+        (start..self.count(relative)).map_while(move |index| {
+            let earliest_us = self
+                .first
+                .earliest_us
+                .checked_add(shortest_us.checked_mul(index)?)?;
+            let latest_us = self
+                .first
+                .latest_us
+                .checked_add(longest_us.checked_mul(index)?)?;
+            (earliest_us < self.until_us).then_some(Window {
+                earliest_us,
+                latest_us: latest_us.min(self.until_us - 1),
+            })
+        })
+    }
+}
+
+impl<'a> Relative<'a> {
+    fn of(
+        trigger: &'a Trigger,
+        job: &Job,
+        conditions: &Conditions,
+    ) -> Result<Option<Self>, InputError> {
+        let Trigger::Monotonic {
+            base,
+            span_s,
+            accuracy_s,
+            randomized_delay_s,
+            source,
+        } = trigger
+        else {
+            return Ok(None);
+        };
+        let of_calendar = job.triggers.iter().find_map(|trigger| match trigger {
+            Trigger::Calendar(calendars) => calendars.accuracy_s,
+            _ => None,
+        });
+        let base = base.trim_end_matches('=');
+        let step_us = span_us(*span_s, source)?;
+        let accuracy_us = accuracy_us(accuracy_s.or(of_calendar), source)?;
+        let delay_us = span_us(randomized_delay_s.unwrap_or(0.0), source)?;
+        let len_us = match conditions.run_len_s {
+            Some((shortest_s, longest_s)) if base == "OnUnitInactiveSec" => {
+                let least_us = span_us(shortest_s, source)?;
+                (least_us, span_us(longest_s, source)?.max(least_us))
+            }
+            _ => (0, 0),
+        };
+        Ok(Some(Self {
+            base,
+            step_us,
+            late_us: delay_us + accuracy_us,
+            accuracy_us,
+            len_us,
+            evidence: format!("{source}: {base}={}", span_text(step_us)),
+        }))
+    }
+
+    fn source(&self, windows: Box<dyn Iterator<Item = Window>>) -> Source {
+        Source {
+            windows,
+            evidence: self.evidence.clone(),
+            accuracy_us: Some(self.accuracy_us),
+            stamp_us: None,
+        }
+    }
+
+    /// The next run that systemd tells, and no more.
+    fn next_only(&self, job: &Job, unknown: &mut Vec<String>) -> Option<Source> {
+        // With a calendar in the same timer, the next run may be that one's.
+        let has_calendar = job
+            .triggers
+            .iter()
+            .any(|trigger| matches!(trigger, Trigger::Calendar(_)));
+        let Some(next) = job.next_run.filter(|_| !has_calendar) else {
+            unknown.push(format!(
+                "{}, counted from an event whose time is not known",
+                self.evidence
+            ));
+            return None;
+        };
+        if is_repeating(self.base) {
+            unknown.push(format!(
+                "{} after the next run ends: how long that takes is not known",
+                self.evidence
+            ));
+        }
+        let earliest_us = next.as_microsecond();
+        let only = Window {
+            earliest_us,
+            latest_us: earliest_us.saturating_add(self.accuracy_us),
+        };
+        Some(self.source(Box::new(std::iter::once(only))))
+    }
+
+    /// The run that a start of the host brings, unless it goes down before.
+    fn after_start(&self, start_us: i64, until_us: i64) -> Option<Window> {
+        let earliest_us = start_us.checked_add(self.step_us)?;
+        // The kernel's start counts for OnBootSec=, which elapses at once where it has passed
+        // already; the others count from a moment soon after.
+        let latest_us = match self.base {
+            "OnBootSec" => earliest_us.max(start_us.checked_add(STARTUP_US)?),
+            _ => earliest_us.checked_add(STARTUP_US)?,
+        };
+        (earliest_us < until_us).then_some(Window {
+            earliest_us,
+            latest_us: latest_us.checked_add(self.late_us)?.min(until_us - 1),
+        })
+    }
+
+    /// What repeats from a run that is known, or from the starts of the host.
+    fn chains(
+        &self,
+        job: &Job,
+        conditions: &Conditions,
+        unknown: &mut Vec<String>,
+    ) -> Result<Vec<Chain>, InputError> {
+        let has_calendar = job
+            .triggers
+            .iter()
+            .any(|trigger| matches!(trigger, Trigger::Calendar(_)));
+        let next = |run: Window, until_us: i64| {
+            let earliest_us = run
+                .earliest_us
+                .checked_add(self.step_us)?
+                .checked_add(self.len_us.0)?;
+            let latest_us = run
+                .latest_us
+                .checked_add(self.step_us)?
+                .checked_add(self.len_us.1)?
+                .checked_add(self.late_us)?;
+            let first = Window {
+                earliest_us,
+                latest_us: latest_us.max(earliest_us),
+            };
+            Some(Chain { first, until_us })
+        };
+        let mut chains = Vec::new();
+        // The next run as systemd tells it, else the one after the last.
+        let told = job.next_run.filter(|_| !has_calendar);
+        let known = told.or(job.last_run).map(Timestamp::as_microsecond);
+        let known_chain = known.and_then(|at_us| {
+            let up = conditions.uptimes.at(at_us)?;
+            let exact = Window {
+                earliest_us: at_us,
+                latest_us: at_us,
+            };
+            let chain = match told {
+                Some(_) => Chain {
+                    first: Window {
+                        latest_us: at_us.saturating_add(self.accuracy_us),
+                        ..exact
+                    },
+                    until_us: up.until_us,
+                },
+                None => next(exact, up.until_us)?,
+            };
+            Some((up, chain))
+        });
+        if conditions.uptimes.is_known() {
+            let mut begin: Option<Relative<'_>> = None;
+            for trigger in &job.triggers {
+                if let Some(other) = Relative::of(trigger, job, conditions)?
+                    && !is_repeating(other.base)
+                    && begin
+                        .as_ref()
+                        .is_none_or(|known| other.step_us < known.step_us)
+                {
+                    begin = Some(other);
+                }
+            }
+            if let Some(begin) = begin {
+                for up in conditions.uptimes.starts() {
+                    let Some(run) = begin.after_start(up.from_us, up.until_us) else {
+                        continue;
+                    };
+                    let Some(mut chain) = next(run, up.until_us) else {
+                        continue;
+                    };
+                    // What is known takes over from there.
+                    if let Some((known_up, known)) = &known_chain
+                        && *known_up == up
+                    {
+                        let back_us = self.step_us / 2;
+                        chain.until_us = known.first.earliest_us.saturating_sub(back_us);
+                    }
+                    chains.push(chain);
+                }
+            } else if known_chain.is_none() {
+                unknown.push(format!(
+                    "{}: nothing that runs it for the first time after a start is known",
+                    self.evidence
+                ));
+            }
+        }
+        chains.extend(known_chain.map(|(_, chain)| chain));
+        chains.retain(|chain| chain.until_us > chain.first.earliest_us);
+        Ok(chains)
+    }
+}
