@@ -4,6 +4,7 @@
 //! [`explain`] takes [series](facts::series::Series), the runs of jobs, and [`Options`]; it reads no
 //! file, clock or network, and the same input gives the same answer.
 
+pub mod change;
 pub mod verdict;
 
 use facts::series::{Better, Series};

@@ -1,0 +1,181 @@
+//! Changes that hold when noise is not what the model takes it for.
+
+use super::decide::{self, Charges, Cut, Stretch};
+use super::grid::Grid;
+use super::robust;
+
+/// An innovation counts as at most so many standard deviations.
+const CAP_SIGMAS: f64 = 3.0;
+
+/// How much longer blocks are from one scale to the next.
+const COARSER: usize = 2;
+
+/// Blocks that the coarsest scale has at least.
+const COARSE_BLOCKS_MIN: usize = 24;
+
+/// And for each stretch, on average: were each stretch one block, nothing would tell levels from noise.
+const COARSE_BLOCKS_PER_STRETCH: usize = 8;
+
+/// Keeps what two more models do not explain better, and tells how much each change that is kept is
+/// worth by all of them, in nats, less its cost.
+///
+/// 1. Noise with rare large innovations. A random walk that jumps once has the same gain from a change
+///    there as a level that moved has, but all of it from a single innovation. So innovations are
+///    capped, as in the biweight loss of Fearnhead and Rigaill (2019), and a change has to be worth
+///    its cost by what comes after it.
+/// 2. Noise that remembers longer than AR(1) says: a slow drift below white noise looks like white
+///    noise from one sample to the next. So the places found are decided on again in blocks twice as
+///    long, and so on, none of which crosses a place: there the drift is what remains.
+pub(super) fn confirm(
+    grid: &Grid,
+    mut cut: Cut,
+    shortest: usize,
+    floor_variance: f64,
+) -> (Cut, Vec<f64>) {
+    let charges = Charges::new(grid, floor_variance);
+    // Each round but the last takes a change away at least.
+    'rounds: loop {
+        let mut gains;
+        (cut, gains) = eliminate(grid, cut, charges);
+        let mut longer = COARSER;
+        let coarsest = COARSE_BLOCKS_MIN.max(COARSE_BLOCKS_PER_STRETCH * cut.stretches.len());
+        while cut.stretches.len() > 1 && grid.len() / longer >= coarsest {
+            let (starts, places) = blocks_within(&cut.stretches, longer);
+            let coarse = Grid::averaged(&grid.x, &grid.y, &starts);
+            let coarse_charges = Charges::new(&coarse, floor_variance / longer as f64);
+            let kept = decide::cut(&coarse, &places, 1, coarse_charges);
+            if kept.stretches.len() < cut.stretches.len() {
+                let kept: Vec<usize> = kept.stretches[1..]
+                    .iter()
+                    .map(|stretch| starts[stretch.from])
+                    .collect();
+                cut = decide::cut(grid, &kept, shortest, charges);
+                continue 'rounds;
+            }
+            for (change, gain) in gains.iter_mut().enumerate() {
+                let without = merged(&kept.stretches, change)
+                    .map(|stretches| decide::weigh(&coarse, stretches, coarse_charges).criterion);
+                *gain = gain.min(without[0].min(without[1]) - kept.criterion);
+            }
+            longer *= COARSER;
+        }
+        return (cut, gains);
+    }
+}
+
+/// Starts of blocks of about `longer` that keep to the stretches, and which of them begin a stretch.
+fn blocks_within(stretches: &[Stretch], longer: usize) -> (Vec<usize>, Vec<usize>) {
+    let (mut starts, mut places) = (Vec::new(), Vec::new());
+    for stretch in stretches {
+        if stretch.from > 0 {
+            places.push(starts.len());
+        }
+        let blocks = ((stretch.to - stretch.from) / longer).max(1);
+        starts.extend((0..blocks).map(|block| stretch.from + block * longer));
+    }
+    (starts, places)
+}
+
+/// Takes changes away that do not pay once innovations are capped, the least worth first; all of them
+/// where none at all is the better explanation. Tells what each of the others is worth.
+fn eliminate(grid: &Grid, mut cut: Cut, charges: Charges) -> (Cut, Vec<f64>) {
+    let capped = Capped::new(grid, &cut, charges);
+    let mut now = capped.criterion(&cut.stretches);
+    let none = [false, true].map(|sloped| {
+        let whole = vec![Stretch {
+            from: 0,
+            to: grid.len(),
+            sloped,
+        }];
+        (capped.criterion(&whole), whole)
+    });
+    let none = none
+        .into_iter()
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .expect("there are two");
+    loop {
+        if none.0 <= now {
+            return (decide::weigh(grid, none.1, charges), Vec::new());
+        }
+        let without: Vec<(f64, Vec<Stretch>)> = (0..cut.stretches.len() - 1)
+            .map(|change| capped.without(&cut.stretches, change))
+            .collect();
+        let least = without.iter().min_by(|a, b| a.0.total_cmp(&b.0));
+        match least {
+            Some((criterion, stretches)) if *criterion <= now => {
+                now = *criterion;
+                cut = decide::weigh(grid, stretches.clone(), charges);
+            }
+            _ => {
+                let gains = without
+                    .iter()
+                    .map(|(criterion, _)| criterion.min(none.0) - now)
+                    .collect();
+                return (cut, gains);
+            }
+        }
+    }
+}
+
+/// Stretches without one of the changes: as a level, and as a line.
+fn merged(stretches: &[Stretch], change: usize) -> [Vec<Stretch>; 2] {
+    [false, true].map(|sloped| {
+        let mut merged = stretches.to_vec();
+        let after = merged.remove(change + 1);
+        merged[change].to = after.to;
+        merged[change].sloped = sloped;
+        merged
+    })
+}
+
+/// The criterion with capped innovations.
+struct Capped<'a> {
+    grid: &'a Grid,
+    charges: Charges,
+    cap: f64,
+}
+
+impl<'a> Capped<'a> {
+    /// The cap is that of a model's own innovations.
+    fn new(grid: &'a Grid, cut: &Cut, charges: Charges) -> Self {
+        let mut capped = Self {
+            grid,
+            charges,
+            cap: f64::INFINITY,
+        };
+        let mut innovations = Vec::with_capacity(grid.len());
+        capped.innovations(&cut.stretches, cut.phi, |e| innovations.push(e.abs()));
+        capped.cap = (CAP_SIGMAS * robust::sigma(&mut innovations)).powi(2);
+        capped
+    }
+
+    /// Of stretches.
+    fn criterion(&self, stretches: &[Stretch]) -> f64 {
+        let (phi, _) = decide::best_phi(self.grid, stretches);
+        let mut rss = 0.0;
+        self.innovations(stretches, phi, |e| rss += (e * e).min(self.cap));
+        self.charges.misfit(rss) + self.charges.of(stretches)
+    }
+
+    /// The better one of stretches without one of the changes.
+    fn without(&self, stretches: &[Stretch], change: usize) -> (f64, Vec<Stretch>) {
+        merged(stretches, change)
+            .map(|stretches| (self.criterion(&stretches), stretches))
+            .into_iter()
+            .min_by(|a, b| a.0.total_cmp(&b.0))
+            .expect("there are two")
+    }
+
+    fn innovations(&self, stretches: &[Stretch], phi: f64, mut each: impl FnMut(f64)) {
+        let first = (1.0 - phi * phi).sqrt();
+        for stretch in stretches {
+            let line = decide::line_of(self.grid, stretch, phi);
+            let mut before = None;
+            for block in stretch.from..stretch.to {
+                let residual = self.grid.y[block] - line.at(self.grid.x[block]);
+                each(before.map_or(first * residual, |before: f64| residual - phi * before));
+                before = Some(residual);
+            }
+        }
+    }
+}

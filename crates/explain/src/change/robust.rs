@@ -1,0 +1,120 @@
+//! Spikes cut back before anything is squared.
+
+use std::cmp::Ordering;
+
+/// Samples to either side of the one that a running median is taken for.
+const HALF: usize = 6;
+
+/// From a median absolute deviation to the standard deviation of a normal distribution.
+const MAD_TO_SIGMA: f64 = 1.4826;
+
+/// From a mean absolute deviation to the same.
+const MEAN_TO_SIGMA: f64 = 1.2533;
+
+/// Deviations from the running median beyond so many standard deviations are cut back.
+const CLIP_SIGMAS: f64 = 3.0;
+
+/// Cuts values back to within three standard deviations of the median of the 13 around them
+/// (the filter of Hampel 1974, which replaces; this one winsorises).
+///
+/// A spike of up to six samples loses what makes it one, since the median does not follow it; a step
+/// stays what and where it is. The standard deviation is the median absolute one over all samples,
+/// or, where more than half of them equal their median, the mean absolute one.
+pub(super) fn winsorise(values: &[f64]) -> Vec<f64> {
+    let centre = running_median(values);
+    let mut deviations: Vec<f64> = values
+        .iter()
+        .zip(&centre)
+        .map(|(value, centre)| (value - centre).abs())
+        .collect();
+    let limit = CLIP_SIGMAS * sigma(&mut deviations);
+    values
+        .iter()
+        .zip(&centre)
+        .map(|(value, centre)| value.clamp(centre - limit, centre + limit))
+        .collect()
+}
+
+/// The standard deviation that absolute deviations speak for. Reorders them.
+pub(super) fn sigma(deviations: &mut [f64]) -> f64 {
+    if deviations.is_empty() {
+        return 0.0;
+    }
+    let middle = deviations.len() / 2;
+    let (_, median, _) = deviations.select_nth_unstable_by(middle, f64::total_cmp);
+    if *median > 0.0 {
+        return MAD_TO_SIGMA * *median;
+    }
+    MEAN_TO_SIGMA * deviations.iter().sum::<f64>() / deviations.len() as f64
+}
+
+/// The median of each value and up to [`HALF`] to either side, fewer at the ends.
+fn running_median(values: &[f64]) -> Vec<f64> {
+    let mut window: Vec<f64> = Vec::with_capacity(2 * HALF + 2);
+    let place = |window: &[f64], value: f64| {
+        window.partition_point(|other| other.total_cmp(&value) == Ordering::Less)
+    };
+    for &value in values.iter().take(HALF) {
+        window.insert(place(&window, value), value);
+    }
+    (0..values.len())
+        .map(|index| {
+            if let Some(&value) = values.get(index + HALF) {
+                window.insert(place(&window, value), value);
+            }
+            if index > HALF {
+                window.remove(place(&window, values[index - HALF - 1]));
+            }
+            f64::midpoint(window[(window.len() - 1) / 2], window[window.len() / 2])
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_spike_is_cut_back_and_a_step_is_not() {
+        let mut values: Vec<f64> = (0..100).map(|i| f64::from(i % 5)).collect();
+        for value in &mut values[50..] {
+            *value += 100.0;
+        }
+        let step = winsorise(&values);
+        assert!(step.iter().zip(&values).all(|(a, b)| (a - b).abs() < 1e-12));
+        for value in &mut values[20..25] {
+            *value += 1000.0;
+        }
+        let spiked = winsorise(&values);
+        assert!(spiked[20..25].iter().all(|value| *value < 15.0));
+    }
+
+    #[test]
+    fn spikes_among_equal_values_are_cut_back_too() {
+        let mut values = vec![7.0; 200];
+        values[90] = 1e6;
+        values[91] = -1e6;
+        assert!(winsorise(&values)[90] < 1e6 / 10.0);
+    }
+
+    proptest! {
+        #[test]
+        fn the_running_median_is_that_of_the_sorted_window(
+            values in prop::collection::vec(-3i8..3, 0..60),
+        ) {
+            let values: Vec<f64> = values.into_iter().map(f64::from).collect();
+            let medians = running_median(&values);
+            prop_assert_eq!(medians.len(), values.len());
+            for (index, median) in medians.iter().enumerate() {
+                let from = index.saturating_sub(HALF);
+                let to = (index + HALF + 1).min(values.len());
+                let mut window = values[from..to].to_vec();
+                window.sort_by(f64::total_cmp);
+                let below = window.iter().filter(|value| *value < median).count();
+                let above = window.iter().filter(|value| *value > median).count();
+                prop_assert!(below <= window.len() / 2 && above <= window.len() / 2);
+            }
+        }
+    }
+}

@@ -1,0 +1,474 @@
+use super::*;
+use proptest::prelude::*;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+const HOUR_US: i64 = 3_600_000_000;
+const NIGHT_US: i64 = 24 * HOUR_US;
+
+struct Draw(Xoshiro256PlusPlus);
+
+impl Draw {
+    fn new(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    fn uniform(&mut self) -> f64 {
+        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    }
+
+    /// Box and Muller (1958).
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
+    /// Student's t with three degrees of freedom.
+    fn heavy(&mut self) -> f64 {
+        let squares: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
+        self.normal() / (squares / 3.0).sqrt()
+    }
+
+    /// AR(1) from its stationary distribution, of innovations of variance 1; from 0 at a unit root.
+    fn memory(&mut self, len: usize, phi: f64) -> Vec<f64> {
+        let mut now = if phi < 1.0 {
+            self.normal() / (1.0 - phi * phi).sqrt()
+        } else {
+            0.0
+        };
+        (0..len)
+            .map(|_| {
+                let value = now;
+                now = phi * now + self.normal();
+                value
+            })
+            .collect()
+    }
+
+    fn white(&mut self, len: usize) -> Vec<f64> {
+        self.memory(len, 0.0)
+    }
+}
+
+fn every(step_us: i64, len: usize) -> Vec<i64> {
+    let start = 1_474_000_000_000_000;
+    (0..len)
+        .map(|index| start + i64::try_from(index).unwrap() * step_us)
+        .collect()
+}
+
+fn found(values: &[f64]) -> Vec<ChangePoint> {
+    change_points(
+        &every(NIGHT_US, values.len()),
+        values,
+        &ChangeOptions::default(),
+    )
+}
+
+/// In how many of `runs` series anything changes.
+fn alarms(runs: u64, mut series: impl FnMut(&mut Draw) -> Vec<f64>) -> u64 {
+    (0..runs)
+        .map(|seed| u64::from(!found(&series(&mut Draw::new(seed))).is_empty()))
+        .sum()
+}
+
+#[test]
+fn noise_of_any_memory_is_no_change() {
+    // 2 % are allowed; of 150 series that is 3, and 7 are met with probability 0.03 at that rate.
+    for phi in [0.0, 0.5, 0.9, 0.97, 1.0] {
+        for len in [200, 600] {
+            let alarms = alarms(150, |draw| draw.memory(len, phi));
+            assert!(alarms <= 6, "phi {phi}, {len} samples: {alarms} of 150");
+        }
+    }
+    for phi in [0.0, 0.9, 1.0] {
+        let alarms = alarms(10, |draw| draw.memory(10_000, phi));
+        assert!(alarms <= 1, "phi {phi}: {alarms} of 10");
+    }
+}
+
+#[test]
+fn heavy_tails_and_rounded_values_are_no_change() {
+    let heavy = alarms(150, |draw| (0..300).map(|_| draw.heavy()).collect());
+    assert!(heavy <= 6, "t3: {heavy}");
+    let jumpy = alarms(150, |draw| {
+        let mut now = 0.0;
+        (0..300)
+            .map(|_| {
+                now += draw.heavy();
+                now
+            })
+            .collect()
+    });
+    assert!(jumpy <= 6, "random walk of t3: {jumpy}");
+    let rounded = alarms(150, |draw| {
+        draw.white(300).iter().map(|value| value.round()).collect()
+    });
+    assert!(rounded <= 6, "rounded: {rounded}");
+    let rare = alarms(150, |draw| {
+        (0..300)
+            .map(|_| f64::from(u8::from(draw.uniform() < 0.04)))
+            .collect()
+    });
+    assert!(rare <= 6, "rare ones among zeros: {rare}");
+}
+
+#[test]
+fn a_drift_below_noise_is_no_change() {
+    let alarms = alarms(60, |draw| {
+        let drift = draw.memory(2_000, 0.95);
+        drift
+            .iter()
+            .map(|value| value + 3.0 * draw.normal())
+            .collect()
+    });
+    assert!(alarms <= 5, "{alarms} of 60");
+}
+
+#[test]
+fn a_step_is_found_where_it_is() {
+    for (len, step, near) in [(100, 3.0, 3), (365, 2.0, 6), (2_000, 2.0, 6)] {
+        let mut hits = 0;
+        for seed in 0..50 {
+            let mut draw = Draw::new(seed);
+            let at = len / 4 + usize::try_from(seed).unwrap() * len / 100;
+            let mut values = draw.white(len);
+            for value in &mut values[at..] {
+                *value += step;
+            }
+            let changes = found(&values);
+            if let [change] = changes[..] {
+                hits += usize::from(change.index.abs_diff(at) <= near);
+                assert_eq!(change.kind, ChangeKind::Level);
+                assert!((change.level_after - change.level_before - step).abs() < 1.2);
+            }
+        }
+        assert!(hits >= 43, "{len} samples, step {step}: {hits} of 50");
+    }
+}
+
+#[test]
+fn a_step_in_noise_with_memory_is_found() {
+    let sigma = 1.0 / (1.0_f64 - 0.25).sqrt();
+    let hits: u64 = (0..50)
+        .map(|seed| {
+            let mut values = Draw::new(seed).memory(365, 0.5);
+            for value in &mut values[150..] {
+                *value += 3.0 * sigma;
+            }
+            u64::from(
+                found(&values)
+                    .iter()
+                    .any(|change| change.index.abs_diff(150) <= 5),
+            )
+        })
+        .sum();
+    assert!(hits >= 45, "{hits} of 50");
+}
+
+/// Ten levels, neighbours at least twice the noise apart.
+fn ten_levels(draw: &mut Draw, len: usize) -> Vec<f64> {
+    let mut level = 0.0_f64;
+    let mut values = Vec::with_capacity(len);
+    for stretch in 0..10 {
+        let before = level;
+        while (level - before).abs() < 5.0 {
+            level = 40.0 * draw.uniform();
+        }
+        let until = (stretch + 1) * len / 10;
+        while values.len() < until {
+            values.push(level + 2.0 * draw.normal());
+        }
+    }
+    values
+}
+
+#[test]
+fn ten_levels_have_nine_changes() {
+    for (len, seeds) in [(1_000, 20), (10_000, 5), (100_000, 1)] {
+        for seed in 0..seeds {
+            let changes = found(&ten_levels(&mut Draw::new(seed), len));
+            let at: Vec<usize> = changes.iter().map(|change| change.index).collect();
+            assert_eq!(at.len(), 9, "{len} samples, seed {seed}: {at:?}");
+            for (stretch, index) in at.iter().enumerate() {
+                // A step of 2.5 sigma is off by more than 8 in about one of ten thousand.
+                let right = (stretch + 1) * len / 10;
+                assert!(
+                    index.abs_diff(right) <= 8,
+                    "{len} samples, seed {seed}: {at:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn many_levels_are_all_found() {
+    for len in [6_000, 40_000] {
+        let mut draw = Draw::new(4);
+        let values: Vec<f64> = (0..len)
+            .map(|index| [0.0, 9.0, 3.0][index * 40 / len % 3] + draw.normal())
+            .collect();
+        let changes = found(&values);
+        assert_eq!(changes.len(), 39, "{len} samples");
+        for (stretch, change) in changes.iter().enumerate() {
+            let right = ((stretch + 1) * len).div_ceil(40);
+            // A step of 3 sigma is off by more than 5 in about one of a hundred thousand.
+            assert!(
+                // A step of 3 sigma is off by more than 5 in about one of a hundred thousand.
+                change.index.abs_diff(right) <= 5,
+                "{len} samples: {change:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_decline_that_begins_is_a_slope() {
+    let mut slopes = 0;
+    for seed in 0..40 {
+        let mut draw = Draw::new(seed);
+        let values: Vec<f64> = (0..365)
+            .map(|night| 100.0 - 0.2 * (f64::from(night) - 180.0).max(0.0) + 2.0 * draw.normal())
+            .collect();
+        let changes = found(&values);
+        if let [change] = changes[..]
+            && change.kind == ChangeKind::Slope
+            && change.index.abs_diff(180) <= 25
+        {
+            slopes += 1;
+            assert!(change.slope_before_per_day.abs() < 0.05);
+            assert!((change.slope_after_per_day + 0.2).abs() < 0.05);
+        }
+    }
+    assert!(slopes >= 36, "{slopes} of 40");
+}
+
+#[test]
+fn a_lone_trend_is_no_change() {
+    let alarms = alarms(60, |draw| {
+        let noise = draw.white(365);
+        noise
+            .iter()
+            .enumerate()
+            .map(|(night, value)| value + 0.1 * night as f64)
+            .collect()
+    });
+    assert!(alarms <= 3, "{alarms} of 60");
+}
+
+#[test]
+fn slopes_go_by_time_where_samples_are_uneven() {
+    // A straight line in time, sampled hourly at first and daily then: bent by index, not by time.
+    let mut times: Vec<i64> = every(HOUR_US, 400);
+    let resumed = times[399];
+    times.extend((1..200).map(|day| resumed + day * NIGHT_US));
+    for seed in 0..20 {
+        let mut draw = Draw::new(seed);
+        let values: Vec<f64> = times
+            .iter()
+            .map(|time| (time - times[0]) as f64 / DAY_US + draw.normal())
+            .collect();
+        let segments = segments(&times, &values, &ChangeOptions::default());
+        assert!(segments.changes.is_empty(), "seed {seed}: {segments:?}");
+        assert!((segments.segments[0].slope_per_day - 1.0).abs() < 0.02);
+    }
+}
+
+#[test]
+fn spikes_are_no_changes() {
+    for seed in 0..30 {
+        let mut draw = Draw::new(seed);
+        let mut values = draw.white(365);
+        for at in [40, 41, 42, 160, 250, 251, 252, 253] {
+            values[at] += 60.0;
+        }
+        assert_eq!(found(&values), [], "seed {seed}");
+    }
+}
+
+#[test]
+fn nothing_is_said_of_little_or_of_what_never_moves() {
+    assert_eq!(found(&[]), []);
+    assert_eq!(found(&[1.0, 2.0, 9.0]), []);
+    assert_eq!(found(&[0.0, 0.0, 0.0, 0.0, 5.0, 5.0, 5.0, 5.0, 5.0]), []);
+    assert_eq!(found(&[3.5; 500]), []);
+    let mut spiked = [3.5; 500];
+    spiked[77] = 1e9;
+    assert_eq!(found(&spiked), []);
+    assert_eq!(segments(&[], &[], &ChangeOptions::default()).segments, []);
+    let one = segments(&[5], &[2.0], &ChangeOptions::default());
+    assert!((one.segments[0].at(99) - 2.0).abs() < 1e-12);
+}
+
+#[test]
+fn a_step_without_noise_is_found() {
+    let mut values = vec![3.0; 60];
+    values[30..].fill(8.0);
+    let changes = found(&values);
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    assert_eq!(changes[0].index, 30);
+    assert!((changes[0].level_before - 3.0).abs() < 1e-9);
+    assert!((changes[0].level_after - 8.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_young_change_is_provisional_and_ages() {
+    let mut values = Draw::new(3).white(200);
+    for value in &mut values[100..] {
+        *value += 12.0;
+    }
+    let young = found(&values[..110]);
+    assert!(young.iter().all(|change| change.provisional), "{young:?}");
+    let old = found(&values[..140]);
+    assert!(old.len() == 1 && !old[0].provisional, "{old:?}");
+}
+
+#[test]
+fn one_more_sample_leaves_firm_changes_alone() {
+    // A level up, one down, a decline; sample by sample from 120 to 400.
+    let (mut pairs, mut lost) = (0, Vec::new());
+    for seed in 0..20 {
+        let mut draw = Draw::new(seed);
+        let phi = if seed % 2 == 0 { 0.0 } else { 0.5 };
+        let values: Vec<f64> = draw
+            .memory(400, phi)
+            .into_iter()
+            .enumerate()
+            .map(|(night, noise)| {
+                let night = night as f64;
+                let level = if (90.0..210.0).contains(&night) {
+                    5.0
+                } else {
+                    0.0
+                };
+                level - 0.1 * (night - 300.0).max(0.0) + noise
+            })
+            .collect();
+        let mut before: Vec<ChangePoint> = Vec::new();
+        for len in (120..=400).step_by(2) {
+            for len in [len, len + 1].into_iter().filter(|len| *len <= 400) {
+                let now = found(&values[..len]);
+                for firm in before.iter().filter(|change| !change.provisional) {
+                    pairs += 1;
+                    let tolerance = if firm.kind == ChangeKind::Level {
+                        4
+                    } else {
+                        20
+                    };
+                    if !now
+                        .iter()
+                        .any(|change| change.index.abs_diff(firm.index) <= tolerance)
+                    {
+                        lost.push((seed, len, firm.index));
+                    }
+                }
+                before = now;
+            }
+        }
+    }
+    assert!(pairs > 5_000, "{pairs}");
+    assert!(lost.is_empty(), "{} of {pairs}: {lost:?}", lost.len());
+}
+
+#[test]
+fn long_series_are_placed_to_the_sample() {
+    let mut values = Draw::new(8).white(60_000);
+    for value in &mut values[33_333..] {
+        *value += 8.0;
+    }
+    let changes = found(&values);
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    assert_eq!(changes[0].index, 33_333);
+}
+
+/// Two steps in noise.
+fn steps(seed: u64) -> Vec<f64> {
+    let mut values = Draw::new(seed).white(150);
+    for (index, value) in values.iter_mut().enumerate() {
+        *value += match index {
+            0..50 => 0.0,
+            50..100 => 6.0,
+            _ => -3.0,
+        };
+    }
+    values
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn units_do_not_matter(
+        seed in 0_u64..1000,
+        shift in -1e6..1e6_f64,
+        scale in prop::sample::select(vec![1e-9, -0.3, 7.0, 1e12]),
+        start_us in -1_000_000_000_000_000_i64..4_000_000_000_000_000,
+        step_us in 1_i64..NIGHT_US,
+    ) {
+        let values = steps(seed);
+        let plain = found(&values);
+        let other: Vec<f64> = values.iter().map(|value| (value + shift) * scale).collect();
+        let times: Vec<i64> = (0..150).map(|index| start_us + index * step_us).collect();
+        let moved = change_points(&times, &other, &ChangeOptions::default());
+        prop_assert_eq!(plain.len(), moved.len());
+        for (plain, moved) in plain.iter().zip(&moved) {
+            prop_assert_eq!(plain.index, moved.index);
+            prop_assert_eq!(plain.kind, moved.kind);
+            prop_assert!((plain.gain_nats - moved.gain_nats).abs() < 1e-3);
+            let level = (plain.level_after + shift) * scale;
+            prop_assert!((level - moved.level_after).abs() < 1e-4 * scale.abs() * (1.0 + shift.abs() * 1e-3));
+        }
+    }
+
+    #[test]
+    fn a_mirror_shows_the_same_levels(seed in 0_u64..1000) {
+        let values = steps(seed);
+        let mirrored: Vec<f64> = values.iter().map(|value| -value).collect();
+        let (plain, mirrored) = (found(&values), found(&mirrored));
+        prop_assert_eq!(plain.len(), mirrored.len());
+        for (plain, mirrored) in plain.iter().zip(&mirrored) {
+            prop_assert_eq!(plain.index, mirrored.index);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn any_input_is_cut_in_order(
+        values in prop::collection::vec(
+            prop_oneof![
+                prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL | prop::num::f64::ZERO,
+                -3.0..3.0_f64,
+                prop::sample::select(vec![0.0, 1.0, f64::MAX, f64::MIN]),
+            ],
+            0..200,
+        ),
+        times in prop::collection::vec(any::<i64>(), 0..200),
+        sorted in any::<bool>(),
+        even in any::<bool>(),
+    ) {
+        let mut times = times;
+        if sorted {
+            times.sort_unstable();
+        }
+        if even {
+            times = every(HOUR_US, values.len());
+        }
+        let cut = segments(&times, &values, &ChangeOptions::default());
+        let len = times.len().min(values.len());
+        prop_assert_eq!(cut.segments.len(), if len == 0 { 0 } else { cut.changes.len() + 1 });
+        let mut from = 0;
+        for segment in &cut.segments {
+            prop_assert_eq!(segment.from, from);
+            prop_assert!(segment.to > segment.from);
+            from = segment.to;
+        }
+        prop_assert_eq!(from, len);
+        for (change, segment) in cut.changes.iter().zip(cut.segments.iter().skip(1)) {
+            prop_assert_eq!(change.index, segment.from);
+        }
+    }
+}
