@@ -7,7 +7,7 @@
 mod analyse;
 mod attribution;
 mod bootstrap;
-mod change;
+pub mod change;
 mod compose;
 pub mod disk_log;
 mod find;

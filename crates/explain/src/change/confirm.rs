@@ -13,6 +13,9 @@ const COARSER: usize = 2;
 /// Blocks that the coarsest scale has at least.
 const COARSE_BLOCKS_MIN: usize = 24;
 
+/// And for each stretch, on average: were each stretch one block, nothing would tell levels from noise.
+const COARSE_BLOCKS_PER_STRETCH: usize = 8;
+
 /// Keeps what two more models do not explain better, and tells how much each change that is kept is
 /// worth by all of them, in nats, less its cost.
 ///
@@ -35,7 +38,8 @@ pub(super) fn confirm(
         let mut gains;
         (cut, gains) = eliminate(grid, cut, charges);
         let mut longer = COARSER;
-        while cut.stretches.len() > 1 && grid.len() / longer >= COARSE_BLOCKS_MIN {
+        let coarsest = COARSE_BLOCKS_MIN.max(COARSE_BLOCKS_PER_STRETCH * cut.stretches.len());
+        while cut.stretches.len() > 1 && grid.len() / longer >= coarsest {
             let (starts, places) = blocks_within(&cut.stretches, longer);
             let coarse = Grid::averaged(&grid.x, &grid.y, &starts);
             let coarse_charges = Charges::new(&coarse, floor_variance / longer as f64);

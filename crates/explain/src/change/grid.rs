@@ -275,7 +275,7 @@ mod tests {
             let (level, line) = grid.fit(from, to, phi);
             prop_assert!((level.rss - least_squares(&rows, false)).abs() < 1e-6);
             prop_assert!((line.rss - least_squares(&rows, true)).abs() < 1e-6);
-            let at = (from + to) / 2;
+            let at = usize::midpoint(from, to);
             let residual = |column: &dyn Fn(usize) -> f64| {
                 // By projection: what the column adds to a level and a line.
                 let project = |value: &dyn Fn(usize) -> f64| {

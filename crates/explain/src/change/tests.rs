@@ -203,6 +203,27 @@ fn ten_levels_have_nine_changes() {
 }
 
 #[test]
+fn many_levels_are_all_found() {
+    for len in [6_000, 40_000] {
+        let mut draw = Draw::new(4);
+        let values: Vec<f64> = (0..len)
+            .map(|index| [0.0, 9.0, 3.0][index * 40 / len % 3] + draw.normal())
+            .collect();
+        let changes = found(&values);
+        assert_eq!(changes.len(), 39, "{len} samples");
+        for (stretch, change) in changes.iter().enumerate() {
+            let right = ((stretch + 1) * len).div_ceil(40);
+            // A step of 3 sigma is off by more than 5 in about one of a hundred thousand.
+            assert!(
+                // A step of 3 sigma is off by more than 5 in about one of a hundred thousand.
+                change.index.abs_diff(right) <= 5,
+                "{len} samples: {change:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_decline_that_begins_is_a_slope() {
     let mut slopes = 0;
     for seed in 0..40 {
