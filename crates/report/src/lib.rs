@@ -1,7 +1,8 @@
 //! Renders what `trimtab check` found: text for a terminal, a JSON document, Markdown for a ticket,
-//! SARIF 2.1.0 and Nagios' plugin output.
+//! SARIF 2.1.0 and Nagios' plugin output. And what `trimtab explain` answers: text with charts, a JSON
+//! document, and a page; see [`explain`].
 //!
-//! Everything here is a pure function of a [`CheckReport`]: no file, clock, environment or terminal
+//! Everything here is a pure function of a [`CheckReport`] or an [`ExplainReport`]: no file, clock, environment or terminal
 //! is looked at. Width, colour and the choice of tree characters are handed in.
 //!
 //! Names, models and paths come from the host that was checked, or from a bundle that anybody may
@@ -13,9 +14,11 @@ mod check;
 mod cluster;
 mod document;
 mod escape;
+pub mod explain;
 mod groups;
 mod markdown;
 mod nagios;
+mod page;
 mod sarif;
 mod text;
 mod tree;
@@ -28,10 +31,12 @@ pub use document::{
     SuppressedRow, json, schema_of, to_json,
 };
 pub use escape::{cut, escape, escape_json};
+pub use explain::{ExplainDocument, ExplainReport};
 pub use markdown::markdown;
 pub use nagios::{NagiosStatus, nagios, nagios_status};
+pub use page::{PAGE_END, escape_html, page_start, page_table, scale_steps};
 pub use sarif::sarif;
 pub use text::{TextOptions, text};
 pub use tree::stack_tree;
-pub use units::{human_bytes, human_duration};
+pub use units::{digits, human_bytes, human_duration, percent};
 pub use wrap::wrap;

@@ -50,6 +50,33 @@ pub fn human_duration(seconds: u64) -> String {
     }
 }
 
+/// Three digits that count, no zeros at the end: `3.84`, `62`, `0.071`.
+pub fn digits(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value:.0}");
+    }
+    let magnitude = value.abs().log10().floor();
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 12
+    let decimals = (2.0 - magnitude).clamp(0.0, 12.0) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') {
+        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
+    text
+}
+
+/// `7 %`, `62.5 %`.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let text = if (percent - percent.round()).abs() < 0.05 {
+        format!("{percent:.0}")
+    } else {
+        format!("{percent:.1}")
+    };
+    // A fall that rounds to nothing is none.
+    format!("{} %", if text == "-0" { "0" } else { &text })
+}
+
 /// A number with a comma before each three digits: `999`, `25,000`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -118,6 +145,16 @@ mod tests {
         ] {
             assert_eq!(human_duration(seconds), words, "{seconds}");
         }
+    }
+
+    #[test]
+    fn digits_that_count_and_shares() {
+        assert_eq!(digits(0.0712), "0.0712");
+        assert_eq!(digits(62.0), "62");
+        assert_eq!(digits(1234.5), "1234");
+        assert_eq!(percent(0.07), "7 %");
+        assert_eq!(percent(0.625), "62.5 %");
+        assert_eq!(percent(-0.0001), "0 %");
     }
 
     #[test]

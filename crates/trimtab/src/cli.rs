@@ -1,5 +1,6 @@
 //! The command line: one definition gives parsing, help, man pages and completions.
 
+use crate::commands::explain::args::Explain;
 use crate::commands::shards::args::Shards;
 use crate::commands::ssd::args::Ssd;
 use crate::commands::trim::values::{self, BytesPerSecond};
@@ -26,6 +27,7 @@ use std::time::Duration;
     sudo trimtab check                also read device-mapper tables and every crontab\n  \
     trimtab collect -o host.tar.zst   take this host's facts elsewhere\n  \
     trimtab check --bundle host.tar.zst\n  trimtab rule TRIM001              what a rule means\n  \
+    trimtab explain nightly.csv       what makes this curve drop again and again\n  \
     trimtab trim --dry-run /data      what a trim of a mount would do\n  \
     sudo trimtab trim --window 01:00-05:00 /data\n\n\
     Exit codes: 0 nothing at or above --fail-on (default: warning), 1 findings, 2 could not run;\n\
@@ -58,6 +60,8 @@ pub enum Command {
     Collect(Collect),
     /// Explain a rule, or list them all
     Rule(Rule),
+    /// Say what makes a curve drop again and again, and which scheduled job is behind it
+    Explain(Box<Explain>),
     /// Free, at the drives, what a mounted filesystem no longer uses
     Trim(Box<Trim>),
     /// Simulate a solid-state drive: what will it do under this load, what would a change bring

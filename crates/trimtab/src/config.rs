@@ -1,6 +1,7 @@
 //! trimtab.toml: a table per command; a flag or an environment variable outranks it.
 
 use crate::cli::{Format, SeverityArg, TrimFormat};
+use crate::commands::explain::args::{BetterArg, ExplainFormat};
 use crate::commands::ssd::args::SsdFormat;
 use crate::error::{CommandError, Kind};
 use serde::Deserialize;
@@ -15,6 +16,8 @@ const DEFAULT_PATH: &str = "/etc/trimtab/trimtab.toml";
 pub struct Config {
     /// `[check]`.
     pub check: CheckConfig,
+    /// `[explain]`.
+    pub explain: ExplainConfig,
     /// `[trim]`.
     pub trim: TrimConfig,
     /// `[ssd]`.
@@ -46,6 +49,26 @@ pub struct CheckConfig {
     pub ca_file: Option<PathBuf>,
     /// `[[check.suppress]]`.
     pub suppress: Vec<Suppress>,
+}
+
+/// `[explain]`: values are written as on the command line.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExplainConfig {
+    /// As `--jobs`.
+    pub jobs: Option<String>,
+    /// As `--tz`.
+    pub tz: Option<String>,
+    /// As `--better`.
+    pub better: Option<BetterArg>,
+    /// As `--format`.
+    pub format: Option<ExplainFormat>,
+    /// As `--timeout`.
+    pub timeout: Option<String>,
+    /// As `--credentials-file`; credentials in the environment outrank it.
+    pub credentials_file: Option<PathBuf>,
+    /// As `--ca-file`.
+    pub ca_file: Option<PathBuf>,
 }
 
 /// `[trim]`: values are written as on the command line.
@@ -141,7 +164,7 @@ impl Config {
     fn parse(text: &str, name: &str) -> Result<Self, CommandError> {
         let config: Self = toml::from_str(text).map_err(|error| {
             CommandError::new(Kind::Input, format!("configuration {name}{}", told(&error, text)))
-                .hint("a table per command: [check] takes select, ignore, data_paths, format, fail_on, cluster, timeout, credentials_file, ca_file, [[check.suppress]]; [trim] the long options of `trimtab trim` as window, max_latency ...; [ssd] format, drive, preset, over_provisioning, policy")
+                .hint("a table per command: [check] takes select, ignore, data_paths, format, fail_on, cluster, timeout, credentials_file, ca_file, [[check.suppress]]; [explain] jobs, tz, better, format, timeout, credentials_file, ca_file; [trim] the long options of `trimtab trim` as window, max_latency ...; [ssd] format, drive, preset, over_provisioning, policy")
         })?;
         for suppress in &config.check.suppress {
             if suppress.reason.trim().is_empty() {
@@ -215,6 +238,17 @@ mod tests {
                 .contains("TRIM012")
         );
         assert!(Config::parse("[[check.suppress]]\nrule = \"TRIM012\"\n", "x.toml").is_err());
+    }
+
+    #[test]
+    fn explain_has_its_table() {
+        let text =
+            "[explain]\njobs = \"none\"\ntz = \"UTC\"\nbetter = \"lower\"\nformat = \"html\"\n";
+        let config = Config::parse(text, "x.toml").unwrap().explain;
+        assert_eq!(config.better, Some(BetterArg::Lower));
+        assert_eq!(config.format, Some(ExplainFormat::Html));
+        assert_eq!(config.jobs.as_deref(), Some("none"));
+        assert!(Config::parse("[explain]\nseed = 3\n", "x.toml").is_err());
     }
 
     #[test]

@@ -79,6 +79,10 @@ fn run(cli: Cli) -> Result<ExitCode, CommandError> {
             commands::collect::run(&arguments, &config.check, cli.quiet)
         }
         Command::Rule(arguments) => commands::rule::run(&arguments),
+        Command::Explain(arguments) => {
+            let config = Config::load(cli.config.as_deref())?;
+            commands::explain::run(&arguments, &config.explain, cli.verbose > 0, cli.quiet)
+        }
         Command::Trim(arguments) => {
             let config = Config::load(cli.config.as_deref())?;
             commands::trim::run(&arguments, &config, cli.config.as_deref(), cli.quiet)

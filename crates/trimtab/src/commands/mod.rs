@@ -3,6 +3,7 @@
 pub mod check;
 pub mod cluster;
 pub mod collect;
+pub mod explain;
 pub mod manual;
 pub mod rule;
 pub mod shards;

@@ -6,6 +6,7 @@ mod command_line;
 mod disk;
 mod docs;
 mod drive_writes;
+mod explain;
 mod hostile;
 mod house;
 mod live;

@@ -1,7 +1,7 @@
 //! Bars as SVG: panels below each other on one scale, each bar with its number.
 
-use super::html::escaped;
 use super::numbers::digits;
+use report::escape_html as escaped;
 use std::fmt::Write as _;
 
 /// Size of a panel.

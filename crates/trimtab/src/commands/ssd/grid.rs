@@ -1,7 +1,7 @@
 //! Numbers by two settings as shaded squares, in panels side by side: the number stands in each
 //! square, so that it reads without colour.
 
-use super::html::escaped;
+use report::escape_html as escaped;
 use std::fmt::Write as _;
 
 /// Size of a cell.

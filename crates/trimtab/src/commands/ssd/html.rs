@@ -7,6 +7,7 @@ use super::grid::Grid;
 use super::pages::Steps;
 use super::ranges::Ranges;
 use super::svg;
+use report::{PAGE_END, escape_html as escaped, page_start, page_table};
 use std::fmt::Write as _;
 
 /// What a page shows.
@@ -47,41 +48,15 @@ pub enum Part {
     Film(Film),
 }
 
-/// Text that cannot be taken for markup; what would steer a terminal or disguise text is shown.
-pub fn escaped(text: &str) -> String {
-    let shown = report::escape(text);
-    let mut out = String::with_capacity(shown.len());
-    for c in shown.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 /// The page.
 pub fn page(content: &Content) -> String {
-    let title = escaped(&content.title);
     // A film is played by the page's own script; a page without one runs none.
-    let scripts = if content.parts.iter().any(is_played) {
-        "; script-src 'unsafe-inline'"
-    } else {
-        ""
-    };
-    let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta \
-         name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta \
-         http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; \
-         form-action 'none'; style-src 'unsafe-inline'{scripts}\">\n<meta name=\"generator\" \
-         content=\"trimtab {}\">\n<title>{title}</title>\n<style>\n{}</style>\n</head>\n<body>\n\
-         <main>\n<h1>{title}</h1>\n<p class=\"label\">{}</p>\n<p class=\"sentence\">{}</p>\n",
-        env!("CARGO_PKG_VERSION"),
-        include_str!("page.css"),
+    let runs_scripts = content.parts.iter().any(is_played);
+    let mut out = page_start(&content.title, include_str!("page.css"), runs_scripts);
+    let _ = writeln!(
+        out,
+        "<h1>{}</h1>\n<p class=\"label\">{}</p>\n<p class=\"sentence\">{}</p>",
+        escaped(&content.title),
         escaped(&content.label),
         escaped(&content.sentence)
     );
@@ -97,7 +72,7 @@ pub fn page(content: &Content) -> String {
             Part::Bars(bars) => out += &bars.svg(),
             Part::Grid(grid) => out += &grid.svg(),
             Part::Ranges(ranges) => out += &ranges.svg(),
-            Part::Table(head, rows) => table(&mut out, head, rows),
+            Part::Table(head, rows) => out += &page_table(head, rows),
             Part::Steps(steps) => out += &steps.html(),
             Part::Film(film) if is_played(part) => show(&mut out, film),
             Part::Film(_) => {}
@@ -115,33 +90,12 @@ pub fn page(content: &Content) -> String {
         }
         out += "</dl>\n";
     }
-    out + "</main>\n</body>\n</html>\n"
+    out + PAGE_END
 }
 
 /// Whether it is a film with pictures.
 fn is_played(part: &Part) -> bool {
     matches!(part, Part::Film(film) if !film.frames.is_empty())
-}
-
-fn table(out: &mut String, head: &[String], rows: &[Vec<String>]) {
-    out.push_str("<div class=\"scroll\"><table>\n<thead><tr>");
-    for name in head {
-        let _ = write!(out, "<th scope=\"col\">{}</th>", escaped(name));
-    }
-    out.push_str("</tr></thead>\n<tbody>\n");
-    for row in rows {
-        out.push_str("<tr>");
-        for (index, cell) in row.iter().enumerate() {
-            let cell = escaped(cell);
-            if index == 0 {
-                let _ = write!(out, "<th scope=\"row\">{cell}</th>");
-            } else {
-                let _ = write!(out, "<td>{cell}</td>");
-            }
-        }
-        out.push_str("</tr>\n");
-    }
-    out.push_str("</tbody></table></div>\n");
 }
 
 /// The film, with what it needs to be played.

@@ -1,5 +1,7 @@
 //! Numbers in words. Drives are sold by powers of ten, and so are bytes told here.
 
+pub use report::{digits, percent};
+
 /// Units of bytes, each a thousand of the one before.
 const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
 
@@ -13,33 +15,6 @@ pub fn bytes(bytes: f64) -> String {
         unit += 1;
     }
     format!("{} {}", digits(value), UNITS[unit])
-}
-
-/// Three digits that count, no zeros at the end: `3.84`, `62`, `0.071`.
-pub fn digits(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return format!("{value:.0}");
-    }
-    let magnitude = value.abs().log10().floor();
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 12
-    let decimals = (2.0 - magnitude).clamp(0.0, 12.0) as usize;
-    let text = format!("{value:.decimals$}");
-    if text.contains('.') {
-        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
-    }
-    text
-}
-
-/// `7 %`, `62.5 %`.
-pub fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    let text = if (percent - percent.round()).abs() < 0.05 {
-        format!("{percent:.0}")
-    } else {
-        format!("{percent:.1}")
-    };
-    // A fall that rounds to nothing is none.
-    format!("{} %", if text == "-0" { "0" } else { &text })
 }
 
 /// `a 1 TB`, `an 819 MB`: the article that a number is spoken with.
@@ -107,15 +82,9 @@ mod tests {
     }
 
     #[test]
-    fn shares_and_the_rest() {
-        assert_eq!(percent(0.07), "7 %");
-        assert_eq!(percent(0.625), "62.5 %");
-        assert_eq!(percent(-0.0001), "0 %");
+    fn amplifications_times_and_articles() {
         assert_eq!(amplification(3.94), "3.9");
         assert_eq!(amplification(15.3), "15");
-        assert_eq!(digits(0.0712), "0.0712");
-        assert_eq!(digits(62.0), "62");
-        assert_eq!(digits(1234.5), "1234");
         assert_eq!(micros(340.4), "340 us");
         assert_eq!(micros(1234.0), "1.23 ms");
         for (words, expected) in [

@@ -1,8 +1,8 @@
 //! Pages of a drive, step by step, each a square: for pages of the browser. States differ by more than
 //! colour, so that they can be told apart on paper.
 
-use super::html::escaped;
 use flash::block_mapped::{Cell, Picture};
+use report::escape_html as escaped;
 use std::fmt::Write as _;
 
 /// Side of a square, and from one to the next.

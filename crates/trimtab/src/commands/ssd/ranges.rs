@@ -1,7 +1,7 @@
 //! Numbers with their 95 % ranges as SVG: each by its own value, so that one sees which is known well.
 
-use super::html::escaped;
 use super::numbers::percent;
+use report::escape_html as escaped;
 use std::fmt::Write as _;
 
 /// Size.

@@ -1,8 +1,8 @@
 //! A chart as SVG, for pages.
 
 use super::chart::{Chart, Curve};
-use super::html::escaped;
 use super::numbers::digits;
+use report::{escape_html as escaped, scale_steps as steps};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -196,40 +196,9 @@ fn grown((low, high): Range) -> Range {
     }
 }
 
-/// Ends and step of a scale of round numbers.
-pub fn steps((low, high): Range) -> (f64, f64, f64) {
-    let rough = (high - low) / 4.0;
-    let power = 10_f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 2.5, 5.0, 10.0]
-        .into_iter()
-        .map(|factor| factor * power)
-        .find(|&step| step >= rough)
-        .unwrap_or(rough);
-    (
-        (low / step).floor() * step,
-        (high / step).ceil() * step,
-        step,
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn scales_have_round_numbers() {
-        let close = |found: (f64, f64, f64), expected: (f64, f64, f64)| {
-            let pairs = [
-                (found.0, expected.0),
-                (found.1, expected.1),
-                (found.2, expected.2),
-            ];
-            assert!(pairs.iter().all(|(a, b)| (a - b).abs() < 1e-9), "{found:?}");
-        };
-        close(steps((1.0, 3.9)), (1.0, 4.0, 1.0));
-        close(steps((0.0, 870.0)), (0.0, 1000.0, 250.0));
-        close(steps((0.0, 0.013)), (0.0, 0.015, 0.005));
-    }
 
     #[test]
     fn names_cannot_leave_the_drawing() {

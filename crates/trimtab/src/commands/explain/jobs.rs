@@ -1,0 +1,335 @@
+//! Whose jobs may be behind a pattern, and when they ran.
+
+use super::events;
+use crate::cli::SourceArgs;
+use crate::commands::source;
+use crate::error::{CommandError, Kind};
+use explain::JobRuns;
+use facts::host::{Job, Trigger};
+use facts::series::{Dating, Series};
+use facts::{InputError, Skipped};
+use host::jobs::crontab;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The longest crontab that is read, in bytes.
+const CRONTAB_BYTES_MAX: u64 = 1 << 20;
+/// Runs of one job: one every five minutes for a year, and some more.
+const RUNS_MAX: usize = 120_000;
+/// Runs before and after a series may have to do with it.
+const MARGIN: SignedDuration = SignedDuration::from_hours(8 * 24);
+
+/// Jobs, as they are written somewhere.
+pub struct Found {
+    /// Those that run.
+    pub jobs: Vec<Job>,
+    /// For people: `live`, `bundle host.tar.zst`; `None` where none were asked for.
+    pub from: Option<String>,
+    /// The zone of their clock, where it is known.
+    pub zone: Option<TimeZone>,
+    /// The name of their host, where it is known and this one was read.
+    pub this_host: Option<String>,
+    /// What could not be read of them.
+    pub skipped: Vec<Skipped>,
+}
+
+/// Reads the jobs that `--jobs` names.
+///
+/// # Errors
+/// When what it names cannot be read.
+pub fn find(named: &str) -> Result<Found, CommandError> {
+    match named {
+        "none" => Ok(Found {
+            jobs: Vec::new(),
+            from: None,
+            zone: None,
+            this_host: None,
+            skipped: Vec::new(),
+        }),
+        "/" => of_host(&source::live(), true),
+        path => {
+            let path = Path::new(path);
+            if path.is_dir() {
+                return of_host(&source::stored(path, "directory")?, false);
+            }
+            if is_archive(path)? {
+                return of_host(&source::stored(path, "bundle")?, false);
+            }
+            of_crontab(path)
+        }
+    }
+}
+
+fn of_host(opened: &source::Opened, is_live: bool) -> Result<Found, CommandError> {
+    let arguments = SourceArgs {
+        root: None,
+        data_path: Vec::new(),
+    };
+    let (host, _) = source::read(opened, &arguments, &[])?;
+    let zone = host
+        .time_zone
+        .as_deref()
+        .and_then(|name| schedule::parse_zone(name).ok());
+    let about_jobs = |skipped: &&Skipped| {
+        ["cron", "timer", "systemctl", "systemd", "job"]
+            .iter()
+            .any(|word| skipped.what.contains(word))
+    };
+    let jobs = host.jobs.unwrap_or_default();
+    Ok(Found {
+        jobs: jobs.into_iter().filter(Job::is_active).collect(),
+        from: Some(if is_live {
+            "this host".to_owned()
+        } else {
+            opened.label.clone()
+        }),
+        zone,
+        this_host: host.platform.host_name.filter(|_| is_live),
+        skipped: host.skipped.iter().filter(about_jobs).cloned().collect(),
+    })
+}
+
+/// Whether a file begins as the archives do that bundles are.
+fn is_archive(path: &Path) -> Result<bool, CommandError> {
+    let mut head = Vec::new();
+    open(path)?
+        .take(512)
+        .read_to_end(&mut head)
+        .map_err(|error| unreadable(path, &error))?;
+    let zstd = head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
+    let gzip = head.starts_with(&[0x1f, 0x8b]);
+    Ok(zstd || gzip || head.get(257..262) == Some(b"ustar"))
+}
+
+fn open(path: &Path) -> Result<File, CommandError> {
+    File::open(path).map_err(|error| unreadable(path, &error))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> CommandError {
+    CommandError::new(
+        Kind::Environment,
+        format!("--jobs {}: {error}", path.display()),
+    )
+    .hint("name a directory, a bundle or a crontab, `/` for this host, or `none`")
+}
+
+fn of_crontab(path: &Path) -> Result<Found, CommandError> {
+    let name = path.display().to_string();
+    let mut text = String::new();
+    open(path)?
+        .take(CRONTAB_BYTES_MAX + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| unreadable(path, &error))?;
+    if text.len() as u64 > CRONTAB_BYTES_MAX {
+        return Err(CommandError::new(
+            Kind::Input,
+            format!("--jobs {name}: longer than {CRONTAB_BYTES_MAX} bytes, no crontab"),
+        ));
+    }
+    let (jobs, errors) = crontab_jobs(&name, &text, kind_of(path));
+    if jobs.is_empty() {
+        let why = errors.first().map_or_else(
+            || format!("{name}: it has no entry"),
+            std::string::ToString::to_string,
+        );
+        return Err(CommandError::new(Kind::Input, format!("--jobs {why}"))
+            .hint("a crontab has lines such as `47 6 * * 7 fstrim -av`"));
+    }
+    Ok(Found {
+        jobs,
+        from: Some(format!("crontab {name}")),
+        zone: None,
+        this_host: None,
+        skipped: errors
+            .iter()
+            .map(|error| Skipped::new(&error.source_name, error.to_string(), None))
+            .collect(),
+    })
+}
+
+/// The system's crontabs name a user in each line.
+fn kind_of(path: &Path) -> crontab::Kind {
+    let is = |part: Option<&std::ffi::OsStr>, name: &str| part.is_some_and(|part| part == name);
+    let directory = path.parent().and_then(Path::file_name);
+    if is(path.file_name(), "crontab") || is(directory, "cron.d") {
+        crontab::Kind::System
+    } else {
+        crontab::Kind::User
+    }
+}
+
+fn crontab_jobs(name: &str, text: &str, kind: crontab::Kind) -> (Vec<Job>, Vec<InputError>) {
+    let parsed = crontab::parse(name, text, kind);
+    let jobs = parsed.entries.into_iter().map(|entry| {
+        let place = format!("{name}:{}", entry.line);
+        let trigger = if entry.schedule == "@reboot" {
+            Trigger::Boot {
+                source: place.clone(),
+            }
+        } else {
+            Trigger::Cron {
+                spec: entry.schedule,
+                time_zone: entry.time_zone,
+                source: place.clone(),
+            }
+        };
+        // The program alone: its arguments and settings before it may hold secrets.
+        let mut words = entry.command.split_whitespace();
+        let program = words.find(|word| !word.contains('=')).unwrap_or("");
+        let program = program.rsplit('/').next().unwrap_or("");
+        Job {
+            name: format!("{place} {program}").trim_end().to_owned(),
+            defined_in: place,
+            user: entry.user,
+            triggers: vec![trigger],
+            commands: Vec::new(),
+            held_back_by: Vec::new(),
+            last_run: None,
+            next_run: None,
+            timer: None,
+        }
+    });
+    (jobs.collect(), parsed.errors)
+}
+
+/// The stretch of time that runs may have to do with: that of all series that know their days.
+pub fn stretch(series: &[Series]) -> Option<(Timestamp, Timestamp)> {
+    let dated = || {
+        series
+            .iter()
+            .filter(|series| series.dating != Dating::Undated)
+    };
+    let first = dated().filter_map(|series| series.times_us.first()).min()?;
+    let last = dated().filter_map(|series| series.times_us.last()).max()?;
+    let at = |us: i64| Timestamp::from_microsecond(us).ok();
+    let (first, last) = (at(*first)?, at(*last)?);
+    Some((
+        first.checked_sub(MARGIN).unwrap_or(first),
+        last.checked_add(MARGIN).unwrap_or(last),
+    ))
+}
+
+/// The runs of all jobs in a stretch of time, and what cannot be told.
+pub fn runs(
+    jobs: &[Job],
+    (from, until): (Timestamp, Timestamp),
+    zone: &TimeZone,
+    skipped: &mut Vec<Skipped>,
+) -> Vec<JobRuns> {
+    let mut all = Vec::new();
+    for job in jobs {
+        match of_job(job, from, until, zone) {
+            Ok(runs) => all.push(runs),
+            Err(error) => skipped.push(Skipped::new(
+                format!("the runs of {}", job.name),
+                error.to_string(),
+                None,
+            )),
+        }
+    }
+    all
+}
+
+fn of_job(
+    job: &Job,
+    from: Timestamp,
+    until: Timestamp,
+    zone: &TimeZone,
+) -> Result<JobRuns, InputError> {
+    let mut known = JobRuns {
+        name: job.name.clone(),
+        runs: Vec::new(),
+        unknown: Vec::new(),
+    };
+    let mut start = from;
+    loop {
+        let forecast = schedule::runs(job, start, until, zone)?;
+        known.runs.extend(forecast.runs);
+        for reason in forecast.unknown {
+            if !known.unknown.contains(&reason) {
+                known.unknown.push(reason);
+            }
+        }
+        let Some(next) = forecast.truncated_at.filter(|next| *next > start) else {
+            break;
+        };
+        if known.runs.len() >= RUNS_MAX {
+            known.unknown.push(format!(
+                "its runs from {} on: it runs too often to be told apart",
+                next.strftime("%Y-%m-%d %H:%M UTC")
+            ));
+            break;
+        }
+        start = next;
+    }
+    Ok(known)
+}
+
+/// The moments of `--events`, a job for each file.
+///
+/// # Errors
+/// When one of them cannot be read.
+pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Vec<JobRuns>, CommandError> {
+    files.iter().map(|path| events::read(path, zone)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_crontab_of_a_user_and_one_of_the_system() {
+        let (jobs, errors) = crontab_jobs(
+            "mine",
+            "PATH=/bin\n47 6 * * 7 SECRET=x /sbin/fstrim -av\nnonsense\n@reboot y\n",
+            crontab::Kind::User,
+        );
+        let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
+        assert_eq!(names, ["mine:2 fstrim", "mine:4 y"]);
+        assert_eq!(errors[0].line, Some(3));
+        let (jobs, _) = crontab_jobs("etc", "0 5 * * * root tar c\n", crontab::Kind::System);
+        assert_eq!(jobs[0].name, "etc:1 tar");
+        assert_eq!(kind_of(Path::new("/etc/crontab")), crontab::Kind::System);
+        assert_eq!(kind_of(Path::new("/etc/cron.d/x")), crontab::Kind::System);
+        assert_eq!(kind_of(Path::new("mine")), crontab::Kind::User);
+    }
+
+    #[test]
+    fn runs_of_a_job_beyond_one_forecast() {
+        let (jobs, _) = crontab_jobs("c", "*/5 * * * * x\n47 6 * * 7 y\n", crontab::Kind::User);
+        let mut skipped = Vec::new();
+        let stretch = (at("2026-01-01T00:00:00Z"), at("2026-04-11T00:00:00Z"));
+        let all = runs(&jobs, stretch, &TimeZone::UTC, &mut skipped);
+        // A hundred days of 288 runs; the first Sunday is the fourth.
+        assert_eq!(all[0].runs.len(), 28_800);
+        assert!(
+            all[0]
+                .runs
+                .windows(2)
+                .all(|pair| pair[0].earliest < pair[1].earliest)
+        );
+        assert_eq!(all[1].runs[0].earliest, at("2026-01-04T06:47:00Z"));
+        assert_eq!(all[1].runs.len(), 14);
+        assert!(skipped.is_empty() && all[0].unknown.is_empty());
+    }
+
+    #[test]
+    fn a_job_that_runs_all_the_time_is_cut_and_says_so() {
+        let (jobs, _) = crontab_jobs("c", "* * * * * x\n", crontab::Kind::User);
+        let stretch = (at("2026-01-01T00:00:00Z"), at("2026-12-31T00:00:00Z"));
+        let all = runs(&jobs, stretch, &TimeZone::UTC, &mut Vec::new());
+        assert_eq!(all[0].runs.len(), RUNS_MAX);
+        assert!(
+            all[0].unknown[0].contains("2026-03-25"),
+            "{:?}",
+            all[0].unknown
+        );
+    }
+}
