@@ -179,12 +179,19 @@ pub(crate) fn grid(wall_us: &[i64], values: &[f64], gap_us: i64, number: usize) 
 
 #[cfg(test)]
 mod tests {
+    #![allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        reason = "small numbers, chosen here"
+    )]
+
     use super::*;
 
     #[test]
     fn bins_hold_means_and_skip_what_is_empty() {
         let times: Vec<i64> = (0..400).filter(|t| !(100..200).contains(t)).collect();
-        let values: Vec<f64> = times.iter().map(|&t| f64::from(t as i32 % 4)).collect();
+        let values: Vec<f64> = times.iter().map(|&t| (t % 4) as f64).collect();
         let grids = grids(&times, &values, 1);
         assert_eq!(grids[0].len(), 300);
         assert_eq!(grids[1].width_us, 4);

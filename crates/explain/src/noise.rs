@@ -244,6 +244,13 @@ pub(crate) fn redden(index: &[i64], innovations: &[f64], phi: f64, out: &mut Vec
 
 #[cfg(test)]
 mod tests {
+    #![allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        reason = "small numbers, chosen here"
+    )]
+
     use super::*;
 
     fn noise(n: usize, phi: f64, seed: u64) -> (Vec<i64>, Vec<f64>) {

@@ -281,6 +281,13 @@ fn as_f64(value: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        reason = "small numbers, chosen here"
+    )]
+
     use super::*;
 
     fn folded(bins: usize, phi: f64, form: Form, at: usize) -> Fold {
@@ -333,7 +340,7 @@ mod tests {
         let mut fold = folded(24, 0.0, Form::Sawtooth, 3);
         let squares: f64 = 20.0
             * (0..24)
-                .map(|j| Form::Sawtooth.at((j as f64 + 0.5) / 24.0).powi(2))
+                .map(|j| Form::Sawtooth.at((f64::from(j) + 0.5) / 24.0).powi(2))
                 .sum::<f64>();
         let best = fold.sawtooth().expect("bins");
         assert!(

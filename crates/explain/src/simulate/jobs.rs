@@ -5,6 +5,7 @@ use crate::JobRuns;
 use facts::host::{Calendars, Job, Trigger};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use schedule::{Conditions, RUNS_OF_MINUTES_MAX};
 
 /// The jobs of [`four_jobs`] that reset a [`Sawtooth`](super::Sawtooth): one line of crontab starts
 /// both, so nothing can tell them apart.
@@ -89,7 +90,12 @@ pub fn job(name: &str, trigger: Trigger) -> Job {
 /// # Panics
 /// When a schedule cannot be read: those here are written by us.
 pub fn runs_of(job: &Job, from: Timestamp, until: Timestamp, zone: &TimeZone) -> JobRuns {
-    let forecast = schedule::runs(job, from, until, zone).unwrap_or_else(|error| panic!("{error}"));
+    let conditions = Conditions {
+        runs_max: RUNS_OF_MINUTES_MAX,
+        ..Conditions::in_zone(zone)
+    };
+    let forecast =
+        schedule::runs(job, from, until, &conditions).unwrap_or_else(|error| panic!("{error}"));
     JobRuns {
         name: job.name.clone(),
         runs: forecast.runs,
@@ -110,6 +116,7 @@ fn calendar(unit: &str, expression: &str) -> Trigger {
         expressions: vec![expression.to_owned()],
         accuracy_s: None,
         randomized_delay_s: None,
+        fixed_random_delay: false,
         persistent: false,
         source: format!("etc/systemd/system/{unit}"),
     })

@@ -10,7 +10,7 @@ use facts::series::{Better, Dating, Series};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use report::ExplainReport;
-use schedule::Run;
+use schedule::{Run, Seen};
 use std::collections::BTreeMap;
 
 pub const DAY_S: i64 = 86_400;
@@ -144,6 +144,7 @@ fn run(job: &str, start: Timestamp, evidence: &str) -> Run {
         earliest: start,
         latest: start,
         len_s: None,
+        seen: Seen::Computed,
         evidence: evidence.to_owned(),
     }
 }

@@ -7,6 +7,7 @@ mod disk;
 mod docs;
 mod drive_writes;
 mod explain;
+mod explain_files;
 mod hostile;
 mod house;
 mod live;

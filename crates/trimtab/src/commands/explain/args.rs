@@ -44,10 +44,15 @@ pub struct Explain {
     #[arg(long, value_name = "ROOT|BUNDLE|CRONTAB|none")]
     pub jobs: Option<String>,
 
-    /// Other moments that may be behind it, such as deployments: CSV with a time in the first column,
-    /// and words in the others; may be given several times
+    /// Other moments that may be behind it, such as deployments: lines with a time, and if wanted a name
+    /// and a length in seconds after commas; may be given several times
     #[arg(long, value_name = "CSV")]
     pub events: Vec<PathBuf>,
+
+    /// When jobs really ran: the output of `journalctl -o json`, or a file of syslog; may be given
+    /// several times
+    #[arg(long, value_name = "FILE")]
+    pub log: Vec<PathBuf>,
 
     /// Time zone that calendars are told in (Europe/Berlin, UTC) [default: that of the host of --jobs,
     /// else UTC]

@@ -1,6 +1,5 @@
 //! Whose jobs may be behind a pattern, and when they ran.
 
-use super::events;
 use crate::cli::SourceArgs;
 use crate::commands::source;
 use crate::error::{CommandError, Kind};
@@ -11,6 +10,7 @@ use facts::{InputError, Skipped};
 use host::jobs::crontab;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use schedule::{Conditions, CronSense, Log};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,9 @@ use std::path::{Path, PathBuf};
 const CRONTAB_BYTES_MAX: u64 = 1 << 20;
 /// Runs of one job: one every five minutes for a year, and some more.
 const RUNS_MAX: usize = 120_000;
+/// The longest list of moments, and the longest log of runs, in bytes.
+const EVENTS_BYTES_MAX: u64 = 16 << 20;
+const LOG_BYTES_MAX: u64 = 256 << 20;
 /// Runs before and after a series may have to do with it.
 const MARGIN: SignedDuration = SignedDuration::from_hours(8 * 24);
 
@@ -30,6 +33,8 @@ pub struct Found {
     pub from: Option<String>,
     /// The zone of their clock, where it is known.
     pub zone: Option<TimeZone>,
+    /// How their cron takes changes of the clock.
+    pub cron: CronSense,
     /// The name of their host, where it is known and this one was read.
     pub this_host: Option<String>,
     /// What could not be read of them.
@@ -46,6 +51,7 @@ pub fn find(named: &str) -> Result<Found, CommandError> {
             jobs: Vec::new(),
             from: None,
             zone: None,
+            cron: CronSense::Vixie,
             this_host: None,
             skipped: Vec::new(),
         }),
@@ -78,6 +84,8 @@ fn of_host(opened: &source::Opened, is_live: bool) -> Result<Found, CommandError
             .iter()
             .any(|word| skipped.what.contains(word))
     };
+    let (cron, why) = CronSense::of_host(&host);
+    tracing::debug!("{why}");
     let jobs = host.jobs.unwrap_or_default();
     Ok(Found {
         jobs: jobs.into_iter().filter(Job::is_active).collect(),
@@ -87,6 +95,7 @@ fn of_host(opened: &source::Opened, is_live: bool) -> Result<Found, CommandError
             opened.label.clone()
         }),
         zone,
+        cron,
         this_host: host.platform.host_name.filter(|_| is_live),
         skipped: host.skipped.iter().filter(about_jobs).cloned().collect(),
     })
@@ -142,6 +151,7 @@ fn of_crontab(path: &Path) -> Result<Found, CommandError> {
         jobs,
         from: Some(format!("crontab {name}")),
         zone: None,
+        cron: CronSense::Vixie,
         this_host: None,
         skipped: errors
             .iter()
@@ -212,17 +222,39 @@ pub fn stretch(series: &[Series]) -> Option<(Timestamp, Timestamp)> {
     ))
 }
 
-/// The runs of all jobs in a stretch of time, and what cannot be told.
+/// The runs of all jobs in a stretch of time: those that logs tell of, else computed ones; and what cannot
+/// be told.
 pub fn runs(
-    jobs: &[Job],
+    found: &Found,
+    logs: &[Log],
     (from, until): (Timestamp, Timestamp),
     zone: &TimeZone,
     skipped: &mut Vec<Skipped>,
 ) -> Vec<JobRuns> {
+    let conditions = Conditions {
+        cron: found.cron,
+        runs_max: RUNS_MAX,
+        // Their own clock decides, whatever zone the answer is told in.
+        ..Conditions::in_zone(found.zone.as_ref().unwrap_or(zone))
+    };
+    let jobs = &found.jobs;
     let mut all = Vec::new();
     for job in jobs {
-        match of_job(job, from, until, zone) {
-            Ok(runs) => all.push(runs),
+        match schedule::known_runs(job, jobs, logs, from, until, &conditions) {
+            Ok(forecast) => {
+                let mut unknown = forecast.unknown;
+                if let Some(at) = forecast.truncated_at {
+                    unknown.push(format!(
+                        "its runs from {} on: it runs too often to be told apart",
+                        at.strftime("%Y-%m-%d %H:%M UTC")
+                    ));
+                }
+                all.push(JobRuns {
+                    name: job.name.clone(),
+                    runs: forecast.runs,
+                    unknown,
+                });
+            }
             Err(error) => skipped.push(Skipped::new(
                 format!("the runs of {}", job.name),
                 error.to_string(),
@@ -233,47 +265,65 @@ pub fn runs(
     all
 }
 
-fn of_job(
-    job: &Job,
-    from: Timestamp,
-    until: Timestamp,
-    zone: &TimeZone,
-) -> Result<JobRuns, InputError> {
-    let mut known = JobRuns {
-        name: job.name.clone(),
-        runs: Vec::new(),
-        unknown: Vec::new(),
-    };
-    let mut start = from;
-    loop {
-        let forecast = schedule::runs(job, start, until, zone)?;
-        known.runs.extend(forecast.runs);
-        for reason in forecast.unknown {
-            if !known.unknown.contains(&reason) {
-                known.unknown.push(reason);
-            }
-        }
-        let Some(next) = forecast.truncated_at.filter(|next| *next > start) else {
-            break;
-        };
-        if known.runs.len() >= RUNS_MAX {
-            known.unknown.push(format!(
-                "its runs from {} on: it runs too often to be told apart",
-                next.strftime("%Y-%m-%d %H:%M UTC")
-            ));
-            break;
-        }
-        start = next;
-    }
-    Ok(known)
-}
-
-/// The moments of `--events`, a job for each file.
+/// The moments of `--events`, a job for each name in them.
 ///
 /// # Errors
 /// When one of them cannot be read.
 pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Vec<JobRuns>, CommandError> {
-    files.iter().map(|path| events::read(path, zone)).collect()
+    let mut all = Vec::new();
+    for path in files {
+        let (name, text) = text_of(path, "--events", EVENTS_BYTES_MAX)?;
+        let lists = schedule::parse_events(&name, &text, zone)
+            .map_err(|error| CommandError::new(Kind::Input, format!("--events: {error}")))?;
+        all.extend(lists.into_iter().map(|events| JobRuns {
+            name: events.name,
+            runs: events.runs,
+            unknown: Vec::new(),
+        }));
+    }
+    Ok(all)
+}
+
+/// The runs that `--log` tells of.
+///
+/// # Errors
+/// When one of them cannot be read.
+pub fn logs(files: &[PathBuf], zone: &TimeZone) -> Result<Vec<Log>, CommandError> {
+    let mut all = Vec::new();
+    for path in files {
+        let (name, text) = text_of(path, "--log", LOG_BYTES_MAX)?;
+        // Lines without a year are dated backwards from the last one.
+        let written = std::fs::metadata(path)
+            .and_then(|file| file.modified())
+            .ok();
+        let ended = written
+            .and_then(|at| Timestamp::try_from(at).ok())
+            .unwrap_or_else(Timestamp::now);
+        let log = Log::parse(&name, &text, zone, ended).map_err(|error| {
+            CommandError::new(Kind::Input, format!("--log: {error}"))
+                .hint("take the output of `journalctl -o json`, or a file of syslog")
+        })?;
+        all.push(log);
+    }
+    Ok(all)
+}
+
+fn text_of(path: &Path, option: &str, bytes_max: u64) -> Result<(String, String), CommandError> {
+    let name = path.display().to_string();
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(bytes_max + 1).read_to_string(&mut text))
+        .map_err(|error| {
+            CommandError::new(Kind::Environment, format!("{option} {name}: {error}"))
+                .hint("name a file of text that is there and that you may read")
+        })?;
+    if text.len() as u64 > bytes_max {
+        return Err(CommandError::new(
+            Kind::Input,
+            format!("{option} {name}: longer than {bytes_max} bytes"),
+        ));
+    }
+    Ok((name, text))
 }
 
 #[cfg(test)]
@@ -301,30 +351,40 @@ mod tests {
         assert_eq!(kind_of(Path::new("mine")), crontab::Kind::User);
     }
 
+    fn found(text: &str) -> Found {
+        Found {
+            jobs: crontab_jobs("c", text, crontab::Kind::User).0,
+            ..find("none").unwrap()
+        }
+    }
+
     #[test]
-    fn runs_of_a_job_beyond_one_forecast() {
-        let (jobs, _) = crontab_jobs("c", "*/5 * * * * x\n47 6 * * 7 y\n", crontab::Kind::User);
+    fn runs_of_jobs() {
+        let found = found("*/5 * * * * x\n47 6 * * 7 y\n");
         let mut skipped = Vec::new();
         let stretch = (at("2026-01-01T00:00:00Z"), at("2026-04-11T00:00:00Z"));
-        let all = runs(&jobs, stretch, &TimeZone::UTC, &mut skipped);
+        let all = runs(&found, &[], stretch, &TimeZone::UTC, &mut skipped);
         // A hundred days of 288 runs; the first Sunday is the fourth.
         assert_eq!(all[0].runs.len(), 28_800);
-        assert!(
-            all[0]
-                .runs
-                .windows(2)
-                .all(|pair| pair[0].earliest < pair[1].earliest)
-        );
         assert_eq!(all[1].runs[0].earliest, at("2026-01-04T06:47:00Z"));
         assert_eq!(all[1].runs.len(), 14);
         assert!(skipped.is_empty() && all[0].unknown.is_empty());
     }
 
     #[test]
+    fn the_clock_of_the_host_decides() {
+        let mut found = found("47 6 * * 7 y\n");
+        found.zone = schedule::parse_zone("Europe/Berlin").ok();
+        let stretch = (at("2026-01-01T00:00:00Z"), at("2026-01-11T00:00:00Z"));
+        let all = runs(&found, &[], stretch, &TimeZone::UTC, &mut Vec::new());
+        assert_eq!(all[0].runs[0].earliest, at("2026-01-04T05:47:00Z"));
+    }
+
+    #[test]
     fn a_job_that_runs_all_the_time_is_cut_and_says_so() {
-        let (jobs, _) = crontab_jobs("c", "* * * * * x\n", crontab::Kind::User);
+        let found = found("* * * * * x\n");
         let stretch = (at("2026-01-01T00:00:00Z"), at("2026-12-31T00:00:00Z"));
-        let all = runs(&jobs, stretch, &TimeZone::UTC, &mut Vec::new());
+        let all = runs(&found, &[], stretch, &TimeZone::UTC, &mut Vec::new());
         assert_eq!(all[0].runs.len(), RUNS_MAX);
         assert!(
             all[0].unknown[0].contains("2026-03-25"),

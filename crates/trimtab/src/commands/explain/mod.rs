@@ -1,7 +1,6 @@
 //! `trimtab explain`: histories and jobs to verdicts.
 
 pub mod args;
-mod events;
 mod jobs;
 mod load;
 mod readers;
@@ -43,11 +42,12 @@ pub fn run(
     let found = jobs::find(named.unwrap_or("/"))?;
     let zone = Zone::of(asked, &found);
     let times = times(arguments, &zone.zone)?;
+    let logs = jobs::logs(&arguments.log, found.zone.as_ref().unwrap_or(&zone.zone))?;
     let mut loaded = load::load(arguments, config, &times, &mut draw)?;
     let mut skipped = std::mem::take(&mut loaded.skipped);
     skipped.extend(found.skipped.iter().cloned());
     let mut all_jobs = match jobs::stretch(&loaded.series) {
-        Some(stretch) => jobs::runs(&found.jobs, stretch, &zone.zone, &mut skipped),
+        Some(stretch) => jobs::runs(&found, &logs, stretch, &zone.zone, &mut skipped),
         None => Vec::new(),
     };
     all_jobs.extend(jobs::given(&arguments.events, &zone.zone)?);
@@ -212,8 +212,14 @@ fn moment(
     zone: &TimeZone,
     now: Timestamp,
 ) -> Result<Timestamp, CommandError> {
-    if let Some(at) = events::moment(text, zone) {
+    if let Ok(at) = text.parse::<Timestamp>() {
         return Ok(at);
+    }
+    if text.contains(':')
+        && let Ok(wall) = text.parse::<jiff::civil::DateTime>()
+        && let Ok(at) = wall.to_zoned(zone.clone())
+    {
+        return Ok(at.timestamp());
     }
     if let Ok(day) = text.parse::<jiff::civil::Date>()
         && let Ok(midnight) = day.to_zoned(zone.clone())

@@ -1,86 +1,185 @@
 //! The way to each reader: what the command line says, in the readers' own words.
 
-use super::args::FileArgs;
+use super::args::{Aggregate, FileArgs};
 use super::load::IndexQuery;
 use http::{Client, Endpoint};
-use sources::{Limits, Reading, SourceError, Times};
+use sources::elastic::{self, Figure};
+use sources::store::{Selection, Store};
+use sources::{
+    FileOptions, Limits, Reading, SourceError, Times, ftdc as diagnostic, prometheus as prom,
+};
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
-fn absent(name: &str) -> SourceError {
-    SourceError::Empty {
-        source_name: name.to_owned(),
-        reason: "this reader is not connected".to_owned(),
+/// What every `SQLite` file begins with (<https://www.sqlite.org/fileformat.html>).
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
+/// The first bytes of a file; none where it cannot be read, which its reader will say.
+fn head(path: &Path) -> Vec<u8> {
+    let mut head = Vec::new();
+    if path.is_file()
+        && let Ok(file) = File::open(path)
+    {
+        let _ = file.take(512).read_to_end(&mut head);
     }
+    head
 }
 
-pub fn is_store(_path: &Path) -> bool {
-    false
+/// Whether a path is a store of ours, or another `SQLite` file, which the store refuses with a reason.
+pub fn is_store(path: &Path) -> bool {
+    head(path).starts_with(SQLITE)
 }
 
+/// Reads a store.
+///
+/// # Errors
+/// As [`Store::read`].
 pub fn store(
     path: &Path,
-    _select: &[String],
-    _times: &Times,
-    _limits: &Limits,
+    select: &[String],
+    times: &Times,
+    limits: &Limits,
 ) -> Result<Reading, SourceError> {
-    Err(absent(&path.display().to_string()))
+    let selection = Selection {
+        names: select.to_vec(),
+        ..Selection::default()
+    };
+    Store::open_read_only(path)?.read(&selection, times.since, times.until, limits)
 }
 
-pub fn save(path: &Path, _reading: &Reading) -> Result<String, SourceError> {
-    Err(absent(&path.display().to_string()))
+/// Adds to a store, which is made where it is not there, and says what became of it.
+///
+/// # Errors
+/// As [`Store::append`].
+pub fn save(path: &Path, reading: &Reading) -> Result<String, SourceError> {
+    let done = Store::open(path)?.append(reading)?;
+    Ok(format!(
+        "{} new series, {} continued; {} new samples, {} replaced, {} known",
+        done.series_new,
+        done.series_continued,
+        done.samples_new,
+        done.samples_replaced,
+        done.samples_known
+    ))
 }
 
-pub fn is_ftdc(_path: &Path) -> bool {
-    false
+/// Whether a path is MongoDB's diagnostic data: a file of it, or a directory of them.
+pub fn is_ftdc(path: &Path) -> bool {
+    if path.is_dir() {
+        return std::fs::read_dir(path).is_ok_and(|mut entries| {
+            entries.any(|entry| {
+                entry.is_ok_and(|entry| {
+                    let name = entry.file_name();
+                    name.to_string_lossy().starts_with("metrics.")
+                        && diagnostic::looks_like(&head(&entry.path()))
+                })
+            })
+        });
+    }
+    diagnostic::looks_like(&head(path))
 }
 
+/// Reads MongoDB's diagnostic data.
+///
+/// # Errors
+/// As [`sources::ftdc::read`].
 pub fn ftdc(
     path: &Path,
-    _select: &[String],
-    _step: Option<Duration>,
-    _times: &Times,
-    _limits: &Limits,
+    select: &[String],
+    step: Option<Duration>,
+    times: &Times,
+    limits: &Limits,
 ) -> Result<Reading, SourceError> {
-    Err(absent(&path.display().to_string()))
+    let defaults = diagnostic::Options::default();
+    let options = diagnostic::Options {
+        select: select.to_vec(),
+        step_s: step.map_or(defaults.step_s, whole_seconds),
+    };
+    diagnostic::read(path, &options, times, limits)
 }
 
+/// Reads a file, or a directory of Rally's races.
+///
+/// # Errors
+/// As [`sources::read_path`].
 pub fn file(
     path: &Path,
-    _arguments: &FileArgs,
-    _step: Option<Duration>,
-    _times: &Times,
-    _limits: Limits,
+    arguments: &FileArgs,
+    step: Option<Duration>,
+    times: &Times,
+    limits: Limits,
 ) -> Result<Reading, SourceError> {
-    Err(absent(&path.display().to_string()))
+    let options = FileOptions {
+        times: times.clone(),
+        limits,
+        time_column: arguments.time_column.clone(),
+        time_format: arguments.time_format.clone(),
+        value_columns: arguments.column.clone(),
+        label_columns: (!arguments.label_column.is_empty()).then(|| arguments.label_column.clone()),
+        counter_columns: arguments.counter.clone(),
+        step_s: step.map(|step| step.as_secs_f64()),
+        ..FileOptions::default()
+    };
+    sources::read_path(path, &options)
 }
 
+/// Asks a Prometheus, one query after the other.
+///
+/// # Errors
+/// As [`sources::prometheus::read`]; the first error ends it.
 pub fn prometheus(
-    _client: &Client,
+    client: &Client,
     endpoint: &Endpoint,
-    _queries: &[String],
-    _step: Duration,
-    _times: &Times,
-    _limits: &Limits,
+    queries: &[String],
+    step: Duration,
+    times: &Times,
+    limits: &Limits,
 ) -> Result<Reading, SourceError> {
-    Err(absent(&endpoint.to_string()))
+    let mut all = Reading::default();
+    for promql in queries {
+        let query = prom::Query {
+            promql: promql.clone(),
+            step_s: whole_seconds(step),
+        };
+        let reading = prom::read(client, endpoint, &query, times, limits)?;
+        all.series.extend(reading.series);
+        all.skipped.extend(reading.skipped);
+        all.warnings.extend(reading.warnings);
+    }
+    Ok(all)
 }
 
+/// Asks an Elasticsearch or OpenSearch.
+///
+/// # Errors
+/// As [`sources::elastic::read`].
 pub fn index(
-    _client: &Client,
+    client: &Client,
     endpoint: &Endpoint,
-    query: &IndexQuery<'_>,
-    _step: Duration,
-    _times: &Times,
-    _limits: &Limits,
+    asked: &IndexQuery<'_>,
+    step: Duration,
+    times: &Times,
+    limits: &Limits,
 ) -> Result<Reading, SourceError> {
-    let IndexQuery {
-        index,
-        field,
-        split_by,
-        aggregate,
-        filter,
-    } = query;
-    let _ = (index, field, split_by, aggregate, filter);
-    Err(absent(&endpoint.to_string()))
+    let query = elastic::Query {
+        figure: match asked.aggregate {
+            Aggregate::Avg => Figure::Mean,
+            Aggregate::Min => Figure::Min,
+            Aggregate::Max => Figure::Max,
+            Aggregate::Sum => Figure::Sum,
+            Aggregate::P99 => Figure::Percentile(99.0),
+            Aggregate::Rate => Figure::Rate,
+        },
+        split_by: asked.split_by.map(str::to_owned),
+        filter: asked.filter.map(str::to_owned),
+        ..elastic::Query::new(asked.index, asked.field, whole_seconds(step))
+    };
+    elastic::read(client, endpoint, &query, times, limits)
+}
+
+/// Servers and diagnostic data know whole seconds only; less than one is one.
+fn whole_seconds(step: Duration) -> u32 {
+    u32::try_from(step.as_secs()).unwrap_or(u32::MAX).max(1)
 }
