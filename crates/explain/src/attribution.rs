@@ -54,9 +54,30 @@ pub(crate) fn weigh(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<Weighe
         score: 0.0,
         gain: 0.0,
     }];
+    let ends = usize::from(found.on.start > 0) + usize::from(found.on.end < found.beginnings.len());
+    let bounds = as_f64(ends) * (as_f64(found.beginnings.len().max(1)).ln() + 0.5 * count);
+    // Where the pattern is not on, the level may be another.
+    let on: Vec<f64> = grid
+        .wall_us
+        .iter()
+        .map(|wall| f64::from(u8::from((pattern.on_us.0..=pattern.on_us.1).contains(wall))))
+        .collect();
     for (number, fit, charge) in looked_at(found, grid, classes) {
         let cells = form_of_runs(&classes[number], &fit, grid);
-        if let Some(exact) = regress(&grid.index, values, &[&cells]) {
+        let throughout = regress(&grid.index, values, &[&cells]).map(|exact| (exact, 0.0));
+        // What it does may have begun or ended, although it goes on running.
+        let meanwhile = (ends > 0)
+            .then(|| {
+                let cells: Vec<f64> = cells.iter().zip(&on).map(|(cell, on)| cell * on).collect();
+                regress(&grid.index, values, &[&cells, &on])
+            })
+            .flatten()
+            .map(|exact| (exact, bounds));
+        let best = throughout
+            .into_iter()
+            .chain(meanwhile)
+            .max_by(|a, b| (a.0.log_likelihood - a.1).total_cmp(&(b.0.log_likelihood - b.1)));
+        if let Some((exact, bounds)) = best {
             let fit = RunsFit {
                 amplitude: exact.coefficients[0],
                 ..fit
@@ -64,7 +85,7 @@ pub(crate) fn weigh(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<Weighe
             weighed.push(Weighed {
                 cause: Cause::Class(number, fit),
                 score: 0.0,
-                gain: exact.log_likelihood - alone.log_likelihood - charge - 0.5 * count,
+                gain: exact.log_likelihood - alone.log_likelihood - charge - bounds - 0.5 * count,
             });
         }
     }
@@ -73,49 +94,46 @@ pub(crate) fn weigh(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<Weighe
         Clock::Runs { .. } => found.rival.as_ref(),
     };
     if let Some(unknown) = unknown {
-        let ends = if unknown.class == pattern.class {
-            usize::from(found.on.start > 0) + usize::from(found.on.end < found.beginnings.len())
-        } else {
-            0
-        };
-        weighed.extend(
-            weigh_unknown(unknown, ends, found, grid, values).map(|gain| Weighed {
-                cause: Cause::Unknown,
-                score: 0.0,
-                gain: gain - alone.log_likelihood,
-            }),
-        );
+        let own = unknown.class == pattern.class;
+        let bounds = if own { bounds } else { 0.0 };
+        let gain = weigh_unknown(unknown, (own && ends > 0).then_some(&on), grid, values);
+        weighed.extend(gain.map(|gain| Weighed {
+            cause: Cause::Unknown,
+            score: 0.0,
+            gain: gain - alone.log_likelihood - bounds,
+        }));
     }
+    // The better form of each class.
+    weighed.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    let mut known = Vec::new();
+    weighed.retain(|one| match one.cause {
+        Cause::Class(number, _) if known.contains(&number) => false,
+        Cause::Class(number, _) => {
+            known.push(number);
+            true
+        }
+        _ => true,
+    });
     let top = weighed.iter().map(|one| one.gain).fold(f64::MIN, f64::max);
     let total: f64 = weighed.iter().map(|one| (one.gain - top).exp()).sum();
     for one in &mut weighed {
         one.score = (one.gain - top).exp() / total;
     }
-    weighed.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     weighed
 }
 
-/// The likelihood of a pattern with a period of its own, on in a part of the time that has so many
-/// ends, less what it is charged.
+/// The likelihood of a pattern with a period of its own, less what it is charged but for its ends.
 fn weigh_unknown(
     pattern: &Pattern,
-    ends: usize,
-    found: &Found,
+    on: Option<&Vec<f64>>,
     grid: &Grid,
     values: &[f64],
 ) -> Option<f64> {
     let count = as_f64(grid.len()).ln();
     let shape = pattern.values(&grid.wall_us);
-    // Where it is not on, the level may be another.
-    let on: Vec<f64> = grid
-        .wall_us
-        .iter()
-        .map(|wall| f64::from(u8::from((pattern.on_us.0..=pattern.on_us.1).contains(wall))))
-        .collect();
-    let exact = if ends == 0 {
-        regress(&grid.index, values, &[&shape])
-    } else {
-        regress(&grid.index, values, &[&shape, &on])
+    let exact = match on {
+        None => regress(&grid.index, values, &[&shape]),
+        Some(on) => regress(&grid.index, values, &[&shape, on]),
     };
     #[expect(
         clippy::cast_precision_loss,
@@ -127,9 +145,7 @@ fn weigh_unknown(
         Form::Wave => as_f64(pattern.coefficients.len()),
         _ => 1.0,
     };
-    let charge = phases.ln()
-        + 0.5 * coefficients * count
-        + as_f64(ends) * (as_f64(found.beginnings.len().max(1)).ln() + 0.5 * count);
+    let charge = phases.ln() + 0.5 * coefficients * count;
     Some(exact?.log_likelihood - charge)
 }
 
@@ -163,15 +179,23 @@ fn looked_at(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<(usize, RunsF
     let mut looked: Vec<(usize, RunsFit, f64)> = classes
         .iter()
         .enumerate()
-        .filter_map(|(number, class)| {
+        .flat_map(|(number, class)| {
             let task = RunsTask::new(number, class, pattern.grid, grid, None, fit.phi);
-            let found = task.search(&white, fit.phi, &prefix)?;
             let charge = task.charge + if rivals(class) { alike } else { others };
-            Some((number, found, charge))
+            task.search_each(&white, fit.phi, &prefix)
+                .into_iter()
+                .map(move |found| (number, found, charge))
         })
         .collect();
     looked.sort_by(|a, b| (b.1.gain - b.2).total_cmp(&(a.1.gain - a.2)));
-    looked.truncate(EXACT_MAX);
+    // Jobs with the pattern's own period are never left out: a first look over all of the time
+    // does not show what they did in a part of it.
+    let rest = looked.split_off(looked.len().min(EXACT_MAX));
+    looked.extend(
+        rest.into_iter()
+            .filter(|one| rivals(&classes[one.0]))
+            .take(EXACT_MAX),
+    );
     looked
 }
 

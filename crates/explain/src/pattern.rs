@@ -5,7 +5,7 @@ use crate::grid::{Grid, Variant};
 use crate::noise::{Fit, regress, step};
 use crate::runs::ages;
 use crate::search::{CALENDARS_US, Candidate, Null, Scratch, Task};
-use crate::shape::Form;
+use crate::shape::{Form, width_of};
 use crate::statistics::median;
 use crate::wall::{DAY_US, MONDAY_US};
 
@@ -439,8 +439,35 @@ fn place(
             }
         }
     }
-    let (gain, bin, form, gains) = best?;
+    let (mut gain, mut bin, mut form, mut gains) = best?;
     let bins = gains.len();
+    // Wider or narrower by a bin, as long as that is better.
+    while let Form::Box { duty } = form {
+        let width = width_of(duty, bins);
+        let next = [width.saturating_sub(1), width + 1]
+            .into_iter()
+            .filter(|&width| width >= 1 && width * 2 <= bins)
+            .filter_map(|width| {
+                let form = Form::Box {
+                    duty: as_f64_usize(width) / as_f64_usize(bins),
+                };
+                let gains = task.profile(&grid.index, values, &null, form, scratch);
+                // Around where it is: no further than it is wide.
+                let near = |at: usize| {
+                    let apart = (at + bins - bin) % bins;
+                    apart.min(bins - apart) <= width
+                };
+                (0..bins)
+                    .filter(|&at| near(at))
+                    .max_by(|&a, &b| gains[a].total_cmp(&gains[b]))
+                    .map(|at| (gains[at], at, form, gains))
+            })
+            .max_by(|a, b| a.0.total_cmp(&b.0));
+        match next {
+            Some(next) if next.0 > gain => (gain, bin, form, gains) = next,
+            _ => break,
+        }
+    }
     let bin_us = period_us / as_f64_usize(bins);
     let likely = |steps: usize, up: bool| {
         let at = if up {

@@ -240,10 +240,31 @@ impl RunsTask {
 
     /// The best form for these innovations of variance 1.
     pub fn search(&self, white: &[f64], phi: f64, prefix: &[f64]) -> Option<RunsFit> {
+        self.fits(white, phi, prefix)
+            .max_by(|a, b| a.gain.total_cmp(&b.gain))
+    }
+
+    /// The best sawtooth and the best box.
+    pub fn search_each(&self, white: &[f64], phi: f64, prefix: &[f64]) -> Vec<RunsFit> {
+        let (saws, boxes): (Vec<RunsFit>, Vec<RunsFit>) = self
+            .fits(white, phi, prefix)
+            .partition(|fit| fit.form == Form::Sawtooth);
+        [saws, boxes]
+            .into_iter()
+            .filter_map(|fits| fits.into_iter().max_by(|a, b| a.gain.total_cmp(&b.gain)))
+            .collect()
+    }
+
+    fn fits<'a>(
+        &'a self,
+        white: &'a [f64],
+        phi: f64,
+        prefix: &'a [f64],
+    ) -> impl Iterator<Item = RunsFit> + 'a {
         self.forms
             .iter()
             .filter(|prepared| prepared.norm > 0.0)
-            .map(|prepared| {
+            .map(move |prepared| {
                 let sum = match &prepared.cells {
                     Cells::Dense(cells) => cells.iter().zip(white).map(|(a, b)| a * b).sum::<f64>(),
                     Cells::Boxes(boxes) => boxes
@@ -262,7 +283,6 @@ impl RunsTask {
                     amplitude: sum / prepared.norm,
                 }
             })
-            .max_by(|a, b| a.gain.total_cmp(&b.gain))
     }
 }
 
