@@ -5,12 +5,14 @@ use crate::change::{ChangeOptions, ChangePoint, change_points};
 use crate::compose::{causes, describe, is_event, moment, other};
 use crate::find::{Findings, Found, Samples, find, is_wave};
 use crate::grid::grid;
+use crate::numbers::{count_f64, seconds};
 use crate::runs::{Class, classes};
 use crate::verdict::{Analysis, Change, ChangeKind, Kind, SeriesVerdict, Verdict};
 use crate::wall::Wall;
 use crate::words::{Scene, separation};
 use crate::{JobRuns, Options, words};
 use facts::series::{Dating, Series};
+use rayon::prelude::*;
 
 /// Fewer samples tell nothing.
 const SAMPLES_MIN: usize = 16;
@@ -33,7 +35,7 @@ const USUAL_GAPS_S: [i64; 22] = [
 /// Everything depends on the arguments alone.
 pub fn explain(series: &[Series], jobs: &[JobRuns], options: &Options) -> Analysis {
     let (mut verdicts, chances): (Vec<SeriesVerdict>, Vec<Option<f64>>) = series
-        .iter()
+        .par_iter()
         .map(|series| one(series, jobs, options))
         .unzip();
     control_false_discoveries(&mut verdicts, &chances);
@@ -73,10 +75,10 @@ fn control_false_discoveries(verdicts: &mut [SeriesVerdict], chances: &[Option<f
         .filter_map(|(i, chance)| Some((i, (*chance)?)))
         .collect();
     order.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let count = as_f64(order.len());
+    let count = count_f64(order.len());
     let mut least: f64 = 1.0;
     for (rank, &(i, chance)) in order.iter().enumerate().rev() {
-        least = least.min(chance * count / as_f64(rank + 1));
+        least = least.min(chance * count / count_f64(rank + 1));
         let verdict = &mut verdicts[i].verdict;
         verdict.q = Some(least);
         let recurs = matches!(verdict.kind, Kind::Periodic | Kind::Unattributed);
@@ -493,19 +495,6 @@ fn span_in_periods(samples: &Samples, found: &Found) -> usize {
     )]
     let periods = (span as f64 / found.pattern.clock.period_us()) as usize;
     periods
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "spans are below 2^53 microseconds"
-)]
-fn seconds(us: i64) -> f64 {
-    us as f64 / 1e6
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
-fn as_f64(count: usize) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]

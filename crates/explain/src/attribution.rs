@@ -8,6 +8,7 @@
 use crate::find::Found;
 use crate::grid::Grid;
 use crate::noise::{regress, step};
+use crate::numbers::count_f64;
 use crate::pattern::{Clock, Pattern};
 use crate::runs::{Class, RunsFit, RunsTask, ages, prefix_sums};
 use crate::shape::Form;
@@ -48,14 +49,14 @@ pub(crate) fn weigh(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<Weighe
     let Some(alone) = regress(&grid.index, values, &[]) else {
         return Vec::new();
     };
-    let count = as_f64(grid.len()).ln();
+    let count = count_f64(grid.len()).ln();
     let mut weighed = vec![Weighed {
         cause: Cause::Nothing,
         score: 0.0,
         gain: 0.0,
     }];
     let ends = usize::from(found.on.start > 0) + usize::from(found.on.end < found.beginnings.len());
-    let bounds = as_f64(ends) * (as_f64(found.beginnings.len().max(1)).ln() + 0.5 * count);
+    let bounds = count_f64(ends) * (count_f64(found.beginnings.len().max(1)).ln() + 0.5 * count);
     // Where the pattern is not on, the level may be another.
     let on: Vec<f64> = grid
         .wall_us
@@ -129,7 +130,7 @@ fn weigh_unknown(
     grid: &Grid,
     values: &[f64],
 ) -> Option<f64> {
-    let count = as_f64(grid.len()).ln();
+    let count = count_f64(grid.len()).ln();
     let shape = pattern.values(&grid.wall_us);
     let exact = match on {
         None => regress(&grid.index, values, &[&shape]),
@@ -142,7 +143,7 @@ fn weigh_unknown(
     let phases = (pattern.clock.period_us() / grid.width_us as f64).max(1.0);
     // A wave of h harmonics has 2h coefficients, the other forms one.
     let coefficients = match pattern.form {
-        Form::Wave => as_f64(pattern.coefficients.len()),
+        Form::Wave => count_f64(pattern.coefficients.len()),
         _ => 1.0,
     };
     let charge = phases.ln() + 0.5 * coefficients * count;
@@ -155,7 +156,7 @@ fn looked_at(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<(usize, RunsF
     let fit = &pattern.fit;
     let values = grid.values(pattern.variant);
     // Not the fit's: the pattern may be on in a part of the time only.
-    let level = values.iter().sum::<f64>() / as_f64(values.len().max(1));
+    let level = values.iter().sum::<f64>() / count_f64(values.len().max(1));
     let sigma = fit.variance.sqrt();
     let mut white = vec![0.0];
     white.extend((1..grid.len()).map(|i| {
@@ -174,8 +175,8 @@ fn looked_at(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<(usize, RunsF
         let near = |distance_us: i64| (distance_us as f64 / period_us - 1.0).abs() < 0.2;
         near(class.period_us) || near(class.longest_us)
     };
-    let alike = as_f64(classes.iter().filter(|class| rivals(class)).count().max(1)).ln();
-    let others = as_f64(classes.len().max(1)).ln();
+    let alike = count_f64(classes.iter().filter(|class| rivals(class)).count().max(1)).ln();
+    let others = count_f64(classes.len().max(1)).ln();
     let mut looked: Vec<(usize, RunsFit, f64)> = classes
         .iter()
         .enumerate()
@@ -219,9 +220,4 @@ fn form_of_runs(class: &Class, fit: &RunsFit, grid: &Grid) -> Vec<f64> {
         .into_iter()
         .map(|age| fit.form.at(age))
         .collect()
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
-fn as_f64(value: usize) -> f64 {
-    value as f64
 }

@@ -6,6 +6,7 @@
 
 use crate::grid::{Grid, Variant};
 use crate::noise::{redden, resample, stream, whiten};
+use crate::numbers::count_f64;
 use crate::runs::{RunsTask, prefix_sums};
 use crate::search::{Null, Scratch, Task};
 use rayon::prelude::*;
@@ -198,9 +199,4 @@ impl Noise<'_> {
         }
         best
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
-fn count_f64(count: usize) -> f64 {
-    count.max(1) as f64
 }

@@ -2,6 +2,7 @@
 
 use crate::attribution::{Cause, Weighed};
 use crate::find::{Found, Samples};
+use crate::numbers::{as_f64, as_i64};
 use crate::pattern::{Clock, Pattern, start_of};
 use crate::runs::Class;
 use crate::search::CALENDARS_US;
@@ -330,17 +331,4 @@ pub(crate) fn other(found: &Found) -> OtherPattern {
 /// Whether a shape is something that happens, and not load that comes and goes.
 pub(crate) fn is_event(shape: Shape) -> bool {
     shape != Shape::Wave
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "spans are below 2^53 microseconds"
-)]
-fn as_f64(value: i64) -> f64 {
-    value as f64
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "saturates")]
-fn as_i64(value: f64) -> i64 {
-    value.round() as i64
 }

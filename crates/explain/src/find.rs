@@ -2,9 +2,11 @@
 //! is left is looked at again.
 
 use crate::bootstrap::probability;
+use crate::evidence::{Turn, evidence, stretch, turning_point};
 use crate::grid::{Grid, SHARP_SIGMAS, Variant, grids};
 use crate::noise::whiten;
-use crate::pattern::{Clock, Pattern, Turn, evidence, fit, refine, stretch, turning_point};
+use crate::numbers::count_f64;
+use crate::pattern::{Clock, Pattern, fit, refine};
 use crate::runs::{At, Class, RunsFit, RunsTask, prefix_sums};
 use crate::search::{CYCLES_MIN, Candidate, Null, Scratch, Task, tasks};
 use crate::shape::Form;
@@ -367,9 +369,4 @@ fn whole_period(pattern: &Pattern) -> i64 {
 /// Whether it is smooth, as load is.
 pub(crate) fn is_wave(found: &Found) -> bool {
     found.pattern.form == Form::Wave
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
-fn count_f64(count: usize) -> f64 {
-    count as f64
 }

@@ -2,7 +2,8 @@
 //! periods that show it.
 
 use crate::grid::{Grid, Variant};
-use crate::noise::{Fit, regress, step};
+use crate::noise::{Fit, regress};
+use crate::numbers::{as_f64, as_i64, count_f64};
 use crate::runs::ages;
 use crate::search::{CALENDARS_US, Candidate, Null, Scratch, Task};
 use crate::shape::{Form, width_of};
@@ -251,10 +252,10 @@ pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
         let mut best: Option<(f64, Fit)> = None;
         let mut columns: Vec<Vec<f64>> = Vec::new();
         for harmonic in 1..=HARMONICS_MAX {
-            let turn = std::f64::consts::TAU * as_f64_usize(harmonic);
+            let turn = std::f64::consts::TAU * count_f64(harmonic);
             columns.push(phases.iter().map(|phase| (turn * phase).cos()).collect());
             columns.push(phases.iter().map(|phase| (turn * phase).sin()).collect());
-            if as_f64_usize(harmonic) * 4.0 * as_f64(grid.width_us) > pattern.clock.period_us() {
+            if count_f64(harmonic) * 4.0 * as_f64(grid.width_us) > pattern.clock.period_us() {
                 break;
             }
             let regressors: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
@@ -262,8 +263,7 @@ pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
                 break;
             };
             // Schwarz's criterion: half the logarithm of the count for each coefficient.
-            let worth =
-                fit.log_likelihood - as_f64_usize(harmonic) * as_f64_usize(values.len()).ln();
+            let worth = fit.log_likelihood - count_f64(harmonic) * count_f64(values.len()).ln();
             if best.as_ref().is_none_or(|(least, _)| worth > *least) {
                 best = Some((worth, fit));
             }
@@ -303,7 +303,7 @@ fn box_size(values: &[f64], phases: &[f64], duty: f64) -> Option<f64> {
             .find(|&k| phases[k] >= duty)
             .unwrap_or(values.len());
         let before = i.saturating_sub((end - i).max(2));
-        let mean = |part: &[f64]| part.iter().sum::<f64>() / as_f64_usize(part.len());
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / count_f64(part.len());
         if before < i {
             sizes.push(mean(&values[i..end]) - mean(&values[before..i]));
         }
@@ -347,7 +347,7 @@ fn exact_period(
             return;
         };
         if gain > best.0 {
-            let phase = as_f64_usize(bin) / as_f64_usize(gains.len()) * period_us;
+            let phase = count_f64(bin) / count_f64(gains.len()) * period_us;
             let origin = as_f64(grid.start_us) + as_f64(grid.index[from]) * width + phase;
             *best = (gain, period_us, origin);
         }
@@ -428,10 +428,10 @@ fn place(
     let mut best: Option<(f64, usize, Form, Vec<f64>)> = None;
     for form in forms {
         let gains = task.profile(&grid.index, values, &null, form, scratch);
-        let bins = as_f64_usize(gains.len());
+        let bins = count_f64(gains.len());
         let near = ((origin_us - base_us) / period_us).rem_euclid(1.0) * bins;
         for (bin, &gain) in gains.iter().enumerate() {
-            let apart = (as_f64_usize(bin) - near).rem_euclid(bins);
+            let apart = (count_f64(bin) - near).rem_euclid(bins);
             let apart = apart.min(bins - apart);
             // Two bins of the grid before this one.
             if apart <= 9.0 && best.as_ref().is_none_or(|best| gain > best.0) {
@@ -449,7 +449,7 @@ fn place(
             .filter(|&width| width >= 1 && width * 2 <= bins)
             .filter_map(|width| {
                 let form = Form::Box {
-                    duty: as_f64_usize(width) / as_f64_usize(bins),
+                    duty: count_f64(width) / count_f64(bins),
                 };
                 let gains = task.profile(&grid.index, values, &null, form, scratch);
                 // Around where it is: no further than it is wide.
@@ -468,7 +468,7 @@ fn place(
             _ => break,
         }
     }
-    let bin_us = period_us / as_f64_usize(bins);
+    let bin_us = period_us / count_f64(bins);
     let likely = |steps: usize, up: bool| {
         let at = if up {
             bin + steps
@@ -483,13 +483,13 @@ fn place(
     let after = (1..bins / 2)
         .take_while(|&steps| likely(steps, true))
         .count();
-    let origin_us = nearest(base_us + as_f64_usize(bin) * bin_us, origin_us, period_us);
+    let origin_us = nearest(base_us + count_f64(bin) * bin_us, origin_us, period_us);
     // Between the last sample before and the first sample after, by the phases of the samples.
     let (low, high) = sample_phases(
         grid,
         period_us,
-        origin_us - as_f64_usize(before) * bin_us,
-        origin_us + as_f64_usize(after) * bin_us,
+        origin_us - count_f64(before) * bin_us,
+        origin_us + count_f64(after) * bin_us,
         bin_us,
     );
     Some(Place {
@@ -521,116 +521,6 @@ fn sample_phases(grid: &Grid, period_us: f64, low: f64, high: f64, bin_us: f64) 
     (last, first)
 }
 
-/// How much each filled bin but the first speaks for the pattern, in nats, if it were on all the
-/// time.
-fn evidence_of_bins(pattern: &Pattern, grid: &Grid) -> Vec<f64> {
-    // As large as it is in the values that are looked at, whose peaks are limited.
-    let all = Pattern {
-        on_us: (i64::MIN, i64::MAX),
-        coefficients: pattern.fit.coefficients[..pattern.coefficients.len()].to_vec(),
-        ..pattern.clone()
-    };
-    let form = all.values(&grid.wall_us);
-    let values = grid.values(pattern.variant);
-    let level = pattern.fit.coefficients.last().copied().unwrap_or(0.0);
-    (1..grid.len())
-        .map(|i| {
-            let (kept, size) = step(pattern.fit.phi, grid.index[i] - grid.index[i - 1]);
-            let seen = ((values[i] - level) - kept * (values[i - 1] - level)) / size;
-            let meant = (form[i] - kept * form[i - 1]) / size;
-            (meant * seen - 0.5 * meant * meant) / pattern.fit.variance
-        })
-        .collect()
-}
-
-/// How much each beginning's surroundings speak for the pattern, in nats.
-pub(crate) fn evidence(pattern: &Pattern, grid: &Grid) -> Vec<(i64, f64)> {
-    let (Some(&first), Some(&last)) = (grid.wall_us.first(), grid.wall_us.last()) else {
-        return Vec::new();
-    };
-    let half = as_i64(pattern.clock.period_us() / 2.0);
-    let beginnings = pattern.clock.beginnings(first - half, last + half);
-    if beginnings.is_empty() {
-        return Vec::new();
-    }
-    let mut gains: Vec<(i64, f64)> = beginnings.iter().map(|&at| (at, f64::NAN)).collect();
-    for (gain, &wall) in evidence_of_bins(pattern, grid)
-        .into_iter()
-        .zip(&grid.wall_us[1..])
-    {
-        let next = beginnings.partition_point(|&at| at <= wall);
-        let near = match next {
-            0 => 0,
-            _ if next == beginnings.len() => next - 1,
-            _ if beginnings[next] - wall < wall - beginnings[next - 1] => next,
-            _ => next - 1,
-        };
-        let sum = &mut gains[near].1;
-        *sum = if sum.is_nan() { gain } else { *sum + gain };
-    }
-    // Beginnings without samples around them say nothing.
-    gains.retain(|(_, gain)| !gain.is_nan());
-    gains
-}
-
-/// Whether a pattern begins or ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
-    On,
-    Off,
-}
-
-/// The wall time, between two, from which on the bins speak for the pattern, or no longer do.
-pub(crate) fn turning_point(pattern: &Pattern, grid: &Grid, range: (i64, i64), turn: Turn) -> i64 {
-    let gains = evidence_of_bins(pattern, grid);
-    let (mut sum, mut best, mut at) = (0.0, 0.0, None);
-    for (gain, &wall) in gains.iter().zip(&grid.wall_us[1..]) {
-        if wall < range.0 || wall > range.1 {
-            continue;
-        }
-        // Off: the sum of what lies before the point is largest. On: that is smallest.
-        sum += match turn {
-            Turn::Off => *gain,
-            Turn::On => -*gain,
-        };
-        if at.is_none() || sum > best {
-            (best, at) = (sum, Some(wall));
-        }
-    }
-    match (turn, at) {
-        (Turn::Off, Some(wall)) => wall,
-        (Turn::On, Some(wall)) => wall + 1,
-        (Turn::Off, None) => range.1,
-        (Turn::On, None) => range.0,
-    }
-}
-
-/// The part of the beginnings in which the pattern is on: the stretch with the most evidence, or
-/// all where leaving some out gains too little to be more than chance.
-pub(crate) fn stretch(gains: &[(i64, f64)]) -> std::ops::Range<usize> {
-    let (mut best, mut sum, mut start) = ((0.0, 0..gains.len()), 0.0, 0);
-    let total: f64 = gains.iter().map(|(_, gain)| gain).sum();
-    best.0 = f64::MIN;
-    for (i, (_, gain)) in gains.iter().enumerate() {
-        if sum <= 0.0 {
-            sum = 0.0;
-            start = i;
-        }
-        sum += gain;
-        if sum > best.0 {
-            best = (sum, start..i + 1);
-        }
-    }
-    let ends = usize::from(best.1.start > 0) + usize::from(best.1.end < gains.len());
-    // Each end is one place of as many as there are beginnings, and has to be clear.
-    let charge = as_f64_usize(ends) * (as_f64_usize(gains.len().max(1)).ln() + 3.0);
-    if best.0 - total > charge {
-        best.1
-    } else {
-        0..gains.len()
-    }
-}
-
 /// Start of the local week or day that a wall time lies in.
 pub(crate) fn start_of(period_us: i64, wall_us: i64) -> i64 {
     let anchor = if period_us % (7 * DAY_US) == 0 {
@@ -639,22 +529,4 @@ pub(crate) fn start_of(period_us: i64, wall_us: i64) -> i64 {
         0
     };
     wall_us - (wall_us - anchor).rem_euclid(period_us)
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "moments are below 2^53 microseconds"
-)]
-fn as_f64(value: i64) -> f64 {
-    value as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
-fn as_f64_usize(value: usize) -> f64 {
-    value as f64
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "saturates")]
-fn as_i64(value: f64) -> i64 {
-    value.round() as i64
 }

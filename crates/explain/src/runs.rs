@@ -2,6 +2,7 @@
 
 use crate::JobRuns;
 use crate::grid::{Grid, Variant};
+use crate::numbers::{as_f64, count_f64};
 use crate::shape::{BOX_BINS, Form, SPIKE_BINS_MAX};
 use crate::wall::Wall;
 use std::collections::BTreeMap;
@@ -97,7 +98,7 @@ fn distance(starts: &[(i64, i64)], at: f64) -> i64 {
         clippy::cast_sign_loss,
         reason = "below the number of distances"
     )]
-    let rank = (as_f64_usize(distances.len() - 1) * at).round() as usize;
+    let rank = (count_f64(distances.len() - 1) * at).round() as usize;
     *distances.select_nth_unstable(rank).1
 }
 
@@ -223,7 +224,7 @@ impl RunsTask {
             for width in BOX_BINS {
                 let is_spike = width <= SPIKE_BINS_MAX;
                 if variant.is_none_or(|variant| is_spike == (variant == Variant::Sharp))
-                    && as_f64_usize(width) <= (period_bins * DUTY_MAX).max(1.0)
+                    && count_f64(width) <= (period_bins * DUTY_MAX).max(1.0)
                 {
                     forms.extend(boxes(&starts, class.period_us, width, grid, phi, at));
                 }
@@ -233,7 +234,7 @@ impl RunsTask {
             class: number,
             grid: grid_number,
             variant: variant.unwrap_or(Variant::Slow),
-            charge: as_f64_usize(forms.len().max(1)).ln(),
+            charge: count_f64(forms.len().max(1)).ln(),
             forms,
         }
     }
@@ -321,7 +322,7 @@ pub(crate) fn ages(starts: &[i64], period_us: i64, wall_us: &[i64]) -> Vec<f64> 
 
 fn sawtooth(starts: &[i64], period_us: i64, grid: &Grid, phi: f64, at: At) -> Option<Prepared> {
     let ages = ages(starts, period_us, &grid.wall_us);
-    let mean = ages.iter().sum::<f64>() / as_f64_usize(ages.len().max(1));
+    let mean = ages.iter().sum::<f64>() / count_f64(ages.len().max(1));
     let fresh = (1.0 - phi * phi).max(0.0).sqrt();
     let mut cells = Vec::with_capacity(ages.len());
     let (mut of_level, mut level) = (0.0, 0.0);
@@ -349,7 +350,7 @@ fn sawtooth(starts: &[i64], period_us: i64, grid: &Grid, phi: f64, at: At) -> Op
         norm += *cell * *cell;
     }
     // A form that does not vary beside the samples says nothing.
-    (norm > 1e-9 * as_f64_usize(cells.len())).then_some(Prepared {
+    (norm > 1e-9 * count_f64(cells.len())).then_some(Prepared {
         form: Form::Sawtooth,
         at,
         cells: Cells::Dense(cells),
@@ -382,29 +383,16 @@ fn boxes(
             places.push((from, until));
         }
     }
-    let runs = as_f64_usize(places.len());
-    let norm = runs * (1.0 + phi * phi) + (1.0 - phi).powi(2) * (as_f64_usize(inside) - runs);
+    let runs = count_f64(places.len());
+    let norm = runs * (1.0 + phi * phi) + (1.0 - phi).powi(2) * (count_f64(inside) - runs);
     // What the level outside takes up.
-    let share = as_f64_usize(inside) / as_f64_usize(grid.len().max(1));
+    let share = count_f64(inside) / count_f64(grid.len().max(1));
     (!places.is_empty() && share < 0.5).then_some(Prepared {
         form: Form::Box {
-            duty: as_f64_usize(width) * as_f64(grid.width_us) / as_f64(period_us),
+            duty: count_f64(width) * as_f64(grid.width_us) / as_f64(period_us),
         },
         at,
         cells: Cells::Boxes(places),
         norm: norm * (1.0 - share),
     })
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "spans are below 2^53 microseconds"
-)]
-fn as_f64(value: i64) -> f64 {
-    value as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
-fn as_f64_usize(value: usize) -> f64 {
-    value as f64
 }

@@ -8,6 +8,7 @@
 
 use crate::grid::{Grid, Variant};
 use crate::noise::{phi_of, regress, whiten};
+use crate::numbers::{as_f64, count_f64};
 use crate::shape::{BOX_BINS, Best, Fold, Form, SPIKE_BINS_MAX};
 use crate::statistics::robust_scale;
 use crate::wall::{DAY_US, HOUR_US};
@@ -77,7 +78,7 @@ pub(crate) fn tasks(grids: &[Grid], cycles: Range<f64>) -> Vec<Task> {
             }
             let slow = (number == 0 && bins < PERIOD_BINS.0 * 4.0)
                 || (PERIOD_BINS.0..PERIOD_BINS.0 * 4.0).contains(&bins);
-            let sharp = number == 0 && bins <= as_f64_usize(FOLD_BINS_MAX);
+            let sharp = number == 0 && bins <= count_f64(FOLD_BINS_MAX);
             for (wanted, variant) in [(slow, Variant::Slow), (sharp, Variant::Sharp)] {
                 if wanted {
                     tasks.push(Task {
@@ -86,7 +87,7 @@ pub(crate) fn tasks(grids: &[Grid], cycles: Range<f64>) -> Vec<Task> {
                         window: 0..grid.len(),
                         period_bins: (bins, bins),
                         calendar: Some(calendar),
-                        charge: (bins * as_f64_usize(CALENDARS_US.len() * 4)).ln(),
+                        charge: (bins * count_f64(CALENDARS_US.len() * 4)).ln(),
                     });
                 }
             }
@@ -146,7 +147,7 @@ impl Null {
         if values.len() < 8 {
             return None;
         }
-        let mean = values.iter().sum::<f64>() / as_f64_usize(values.len());
+        let mean = values.iter().sum::<f64>() / count_f64(values.len());
         let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
         let phi = phi_of(index, &centred, true);
         whiten(index, &centred, phi, scratch);
@@ -157,7 +158,7 @@ impl Null {
             .iter()
             .map(|e| e.clamp(-limit, limit).powi(2))
             .sum();
-        let sigma = (squares / as_f64_usize(values.len() - 1)).sqrt();
+        let sigma = (squares / count_f64(values.len() - 1)).sqrt();
         (sigma > 0.0 && sigma.is_finite()).then_some(Self { phi, mean, sigma })
     }
 }
@@ -324,8 +325,8 @@ impl Task {
                 fresh += 1;
             }
         }
-        fold.pair_count = as_f64_usize(places.len() - fresh);
-        fold.fresh_count = as_f64_usize(fresh);
+        fold.pair_count = count_f64(places.len() - fresh);
+        fold.fresh_count = count_f64(fresh);
         self.look(&mut scratch.fold)
             .into_iter()
             .flatten()
@@ -346,8 +347,8 @@ impl Task {
                 sums[phase.bin(at)] += value;
             }
         }
-        fold.pair_count = as_f64_usize(scratch.pairs.len());
-        fold.fresh_count = as_f64_usize(scratch.fresh.len());
+        fold.pair_count = count_f64(scratch.pairs.len());
+        fold.fresh_count = count_f64(scratch.fresh.len());
     }
 
     /// The best of each kind of form: sawtooth, wave, box.
@@ -375,7 +376,7 @@ impl Task {
         Candidate {
             statistic: gain - self.charge,
             period_bins: period,
-            phase_bins: as_f64_usize(best.bin) * period / as_f64_usize(fold.pairs.len()),
+            phase_bins: count_f64(best.bin) * period / count_f64(fold.pairs.len()),
             form: best.form,
         }
     }
@@ -395,7 +396,7 @@ impl Task {
             reason = "as in fold"
         )]
         let bins = (period.round() as usize).max(3);
-        let phase_bins = as_f64_usize(best.bin) * period / as_f64_usize(bins);
+        let phase_bins = count_f64(best.bin) * period / count_f64(bins);
         let mut gain = best.gain;
         if self.is_exact() {
             let [one, two] = &mut scratch.regressors;
@@ -430,16 +431,6 @@ fn less_one(best: Best) -> Best {
         gain: best.gain - 1.0,
         ..best
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "bins and spans are below 2^52")]
-fn as_f64(value: i64) -> f64 {
-    value as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
-fn as_f64_usize(value: usize) -> f64 {
-    value as f64
 }
 
 /// By how many bins the fold may slip over all samples.

@@ -1,5 +1,6 @@
 //! What a pattern may look like over one period, and how it correlates with folded noise.
 
+use crate::numbers::count_f64;
 use crate::verdict::Shape;
 
 /// Widths of a box, in bins of the fold.
@@ -142,31 +143,31 @@ impl Fold {
         if bins < 3 {
             return;
         }
-        let form = |j: usize| (as_f64(j) + 0.5) / as_f64(bins) - 0.5;
+        let form = |j: usize| (count_f64(j) + 0.5) / count_f64(bins) - 0.5;
         let norm = self.norm((0..bins).map(form), bins);
         // Sums of j times the value j bins after the start, moved on bin by bin.
         let moment = |sums: &[f64]| {
             sums.iter()
                 .enumerate()
-                .map(|(j, value)| as_f64(j) * value)
+                .map(|(j, value)| count_f64(j) * value)
                 .sum::<f64>()
         };
         let (total_all, total_pairs) = (self.prefix_all[bins], self.prefix_pairs[bins]);
         let (mut of_all, first_of_pairs) = (moment(&self.all), moment(&self.pairs));
         // Of the bin after: what the noise keeps of the form is one bin late.
-        let mut of_pairs = first_of_pairs - total_pairs + as_f64(bins) * self.pairs[0];
-        let share = |moment: f64, total: f64| moment / as_f64(bins) + total * form(0);
+        let mut of_pairs = first_of_pairs - total_pairs + count_f64(bins) * self.pairs[0];
+        let share = |moment: f64, total: f64| moment / count_f64(bins) + total * form(0);
         for bin in 0..bins {
             let sum = share(of_all, total_all) - self.phi * share(of_pairs, total_pairs);
             tell(bin, gain(sum, norm));
-            of_all += as_f64(bins) * self.all[bin] - total_all;
-            of_pairs += as_f64(bins) * self.pairs[(bin + 1) % bins] - total_pairs;
+            of_all += count_f64(bins) * self.all[bin] - total_all;
+            of_pairs += count_f64(bins) * self.pairs[(bin + 1) % bins] - total_pairs;
         }
     }
 
     /// The best place of a box of one width, whatever its sign.
     pub fn boxed(&self, width: usize) -> Option<Best> {
-        let duty = as_f64(width) / as_f64(self.all.len());
+        let duty = count_f64(width) / count_f64(self.all.len());
         let mut best: Option<Best> = None;
         self.each_box(width, |bin, gain| {
             keep(&mut best, gain, bin, Form::Box { duty });
@@ -179,7 +180,7 @@ impl Fold {
         if bins < 3 || width * 2 > bins {
             return;
         }
-        let duty = as_f64(width) / as_f64(bins);
+        let duty = count_f64(width) / count_f64(bins);
         let norm = self.norm(
             (0..bins).map(|j| f64::from(u8::from(j < width)) - duty),
             bins,
@@ -199,7 +200,7 @@ impl Fold {
         if bins < 4 {
             return None;
         }
-        let turn = std::f64::consts::TAU / as_f64(bins);
+        let turn = std::f64::consts::TAU / count_f64(bins);
         let (mut cos, mut sin) = (0.0, 0.0);
         // Turned on bin by bin: sines and cosines are slow.
         let (sin_turn, cos_turn) = turn.sin_cos();
@@ -223,7 +224,7 @@ impl Fold {
             clippy::cast_sign_loss,
             reason = "within 0 and the number of bins"
         )]
-        let bin = top.rem_euclid(as_f64(bins)).round() as usize % bins;
+        let bin = top.rem_euclid(count_f64(bins)).round() as usize % bins;
         Some(Best {
             gain: 0.5 * (cos * cos + sin * sin) / norm,
             bin,
@@ -242,7 +243,7 @@ impl Fold {
             products += value * before;
             before = value;
         }
-        let (squares, products) = (squares / as_f64(bins), products / as_f64(bins));
+        let (squares, products) = (squares / count_f64(bins), products / count_f64(bins));
         let weight = self.weight_of_fresh();
         self.pair_count * ((1.0 + self.phi * self.phi) * squares - 2.0 * self.phi * products)
             + self.fresh_count * weight * weight * squares
@@ -256,7 +257,7 @@ pub(crate) fn width_of(duty: f64, bins: usize) -> usize {
         clippy::cast_sign_loss,
         reason = "within 1 and half the bins"
     )]
-    let width = (duty * as_f64(bins)).round() as usize;
+    let width = (duty * count_f64(bins)).round() as usize;
     width.clamp(1, (bins / 2).max(1))
 }
 
@@ -272,11 +273,6 @@ fn keep(best: &mut Option<Best>, gain: f64, bin: usize, form: Form) {
     if best.is_none_or(|best| gain > best.gain) {
         *best = Some(Best { gain, bin, form });
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "numbers of bins are small")]
-fn as_f64(value: usize) -> f64 {
-    value as f64
 }
 
 #[cfg(test)]

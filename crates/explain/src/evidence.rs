@@ -1,0 +1,116 @@
+//! Which periods show a pattern: since when it is on, and until when.
+
+use crate::grid::Grid;
+use crate::noise::step;
+use crate::numbers::{as_i64, count_f64};
+use crate::pattern::Pattern;
+
+/// How much each filled bin but the first speaks for the pattern, in nats, if it were on all the
+/// time.
+fn evidence_of_bins(pattern: &Pattern, grid: &Grid) -> Vec<f64> {
+    // As large as it is in the values that are looked at, whose peaks are limited.
+    let all = Pattern {
+        on_us: (i64::MIN, i64::MAX),
+        coefficients: pattern.fit.coefficients[..pattern.coefficients.len()].to_vec(),
+        ..pattern.clone()
+    };
+    let form = all.values(&grid.wall_us);
+    let values = grid.values(pattern.variant);
+    let level = pattern.fit.coefficients.last().copied().unwrap_or(0.0);
+    (1..grid.len())
+        .map(|i| {
+            let (kept, size) = step(pattern.fit.phi, grid.index[i] - grid.index[i - 1]);
+            let seen = ((values[i] - level) - kept * (values[i - 1] - level)) / size;
+            let meant = (form[i] - kept * form[i - 1]) / size;
+            (meant * seen - 0.5 * meant * meant) / pattern.fit.variance
+        })
+        .collect()
+}
+
+/// How much each beginning's surroundings speak for the pattern, in nats.
+pub(crate) fn evidence(pattern: &Pattern, grid: &Grid) -> Vec<(i64, f64)> {
+    let (Some(&first), Some(&last)) = (grid.wall_us.first(), grid.wall_us.last()) else {
+        return Vec::new();
+    };
+    let half = as_i64(pattern.clock.period_us() / 2.0);
+    let beginnings = pattern.clock.beginnings(first - half, last + half);
+    if beginnings.is_empty() {
+        return Vec::new();
+    }
+    let mut gains: Vec<(i64, f64)> = beginnings.iter().map(|&at| (at, f64::NAN)).collect();
+    for (gain, &wall) in evidence_of_bins(pattern, grid)
+        .into_iter()
+        .zip(&grid.wall_us[1..])
+    {
+        let next = beginnings.partition_point(|&at| at <= wall);
+        let near = match next {
+            0 => 0,
+            _ if next == beginnings.len() => next - 1,
+            _ if beginnings[next] - wall < wall - beginnings[next - 1] => next,
+            _ => next - 1,
+        };
+        let sum = &mut gains[near].1;
+        *sum = if sum.is_nan() { gain } else { *sum + gain };
+    }
+    // Beginnings without samples around them say nothing.
+    gains.retain(|(_, gain)| !gain.is_nan());
+    gains
+}
+
+/// Whether a pattern begins or ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    On,
+    Off,
+}
+
+/// The wall time, between two, from which on the bins speak for the pattern, or no longer do.
+pub(crate) fn turning_point(pattern: &Pattern, grid: &Grid, range: (i64, i64), turn: Turn) -> i64 {
+    let gains = evidence_of_bins(pattern, grid);
+    let (mut sum, mut best, mut at) = (0.0, 0.0, None);
+    for (gain, &wall) in gains.iter().zip(&grid.wall_us[1..]) {
+        if wall < range.0 || wall > range.1 {
+            continue;
+        }
+        // Off: the sum of what lies before the point is largest. On: that is smallest.
+        sum += match turn {
+            Turn::Off => *gain,
+            Turn::On => -*gain,
+        };
+        if at.is_none() || sum > best {
+            (best, at) = (sum, Some(wall));
+        }
+    }
+    match (turn, at) {
+        (Turn::Off, Some(wall)) => wall,
+        (Turn::On, Some(wall)) => wall + 1,
+        (Turn::Off, None) => range.1,
+        (Turn::On, None) => range.0,
+    }
+}
+
+/// The part of the beginnings in which the pattern is on: the stretch with the most evidence, or
+/// all where leaving some out gains too little to be more than chance.
+pub(crate) fn stretch(gains: &[(i64, f64)]) -> std::ops::Range<usize> {
+    let (mut best, mut sum, mut start) = ((0.0, 0..gains.len()), 0.0, 0);
+    let total: f64 = gains.iter().map(|(_, gain)| gain).sum();
+    best.0 = f64::MIN;
+    for (i, (_, gain)) in gains.iter().enumerate() {
+        if sum <= 0.0 {
+            sum = 0.0;
+            start = i;
+        }
+        sum += gain;
+        if sum > best.0 {
+            best = (sum, start..i + 1);
+        }
+    }
+    let ends = usize::from(best.1.start > 0) + usize::from(best.1.end < gains.len());
+    // Each end is one place of as many as there are beginnings, and has to be clear.
+    let charge = count_f64(ends) * (count_f64(gains.len().max(1)).ln() + 3.0);
+    if best.0 - total > charge {
+        best.1
+    } else {
+        0..gains.len()
+    }
+}

@@ -1,0 +1,26 @@
+//! Counts and spans as floating-point numbers.
+#![expect(
+    clippy::cast_precision_loss,
+    reason = "counts are below 2^52, spans below 2^53 microseconds (285 years)"
+)]
+
+/// A span or an index.
+pub(crate) fn as_f64(value: i64) -> f64 {
+    value as f64
+}
+
+/// A count.
+pub(crate) fn count_f64(count: usize) -> f64 {
+    count as f64
+}
+
+/// The nearest whole number; saturates.
+#[expect(clippy::cast_possible_truncation, reason = "saturates")]
+pub(crate) fn as_i64(value: f64) -> i64 {
+    value.round() as i64
+}
+
+/// Seconds of a span in microseconds.
+pub(crate) fn seconds(span_us: i64) -> f64 {
+    span_us as f64 / 1e6
+}
