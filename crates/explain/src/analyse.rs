@@ -152,7 +152,7 @@ fn one(series: &Series, jobs: &[JobRuns], options: &Options) -> (SeriesVerdict, 
         gap_us,
         wall,
     };
-    let (classes, _) = classes(jobs, &samples.times_us, &samples.wall, RUNS_MIN);
+    let (classes, useless) = classes(jobs, &samples.times_us, &samples.wall, RUNS_MIN);
     let mut findings = find(&samples, &classes, options.alpha, options.seed);
     let mut changes = staying(&samples.times_us, &findings.rest);
     if findings.patterns.is_empty() && !changes.is_empty() {
@@ -182,6 +182,7 @@ fn one(series: &Series, jobs: &[JobRuns], options: &Options) -> (SeriesVerdict, 
         zone: &zone_name(options),
         gap_s: seconds(gap_us),
         jobs,
+        useless: useless.len(),
     };
     result.verdict = judge(&samples, &findings, &classes, jobs, &scene, options);
     tell_changes(

@@ -8,10 +8,10 @@
 use crate::find::Found;
 use crate::grid::Grid;
 use crate::noise::{regress, step};
-use crate::numbers::count_f64;
+use crate::numbers::{as_count, as_f64, count_f64};
 use crate::pattern::{Clock, Pattern};
-use crate::runs::{Class, RunsFit, RunsTask, ages, prefix_sums};
-use crate::shape::Form;
+use crate::runs::{Class, Forms, RunsFit, RunsTask, ages, prefix_sums};
+use crate::shape::{Form, width_of};
 
 /// What is weighed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -177,11 +177,17 @@ fn looked_at(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<(usize, RunsF
     };
     let alike = count_f64(classes.iter().filter(|class| rivals(class)).count().max(1)).ln();
     let others = count_f64(classes.len().max(1)).ln();
+    let forms = Forms::All {
+        width: match pattern.form {
+            Form::Box { duty } => Some(width_of(duty, as_count(period_us / as_f64(grid.width_us)))),
+            _ => None,
+        },
+    };
     let mut looked: Vec<(usize, RunsFit, f64)> = classes
         .iter()
         .enumerate()
         .flat_map(|(number, class)| {
-            let task = RunsTask::new(number, class, pattern.grid, grid, None, fit.phi);
+            let task = RunsTask::new(number, class, pattern.grid, grid, forms, fit.phi);
             let charge = task.charge + if rivals(class) { alike } else { others };
             task.search_each(&white, fit.phi, &prefix)
                 .into_iter()

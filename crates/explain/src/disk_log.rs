@@ -121,6 +121,8 @@ pub struct DeviceJump {
     pub write_times: Option<f64>,
     /// Read in the first sample of the log.
     pub read_before_kb_s: Option<f64>,
+    /// Read in each sample from the jump on.
+    pub read_after_kb_s: Vec<Option<f64>>,
     /// `read_before_kb_s` over what is read in each sample from the jump on; null where nothing is.
     pub read_down_times: Vec<Option<f64>>,
     /// Mean length of a request in the first sample after the jump, in kB.
@@ -243,7 +245,8 @@ fn device_jump(
         return None;
     }
     let read_before_kb_s = table.get(device, Metric::Read, 0);
-    let moved_kb_s = first_kb_s + table.get(device, Metric::Read, jump).unwrap_or(0.0);
+    let read_after_kb_s: Vec<Option<f64>> = after(Metric::Read).collect();
+    let moved_kb_s = first_kb_s + read_after_kb_s[0].unwrap_or(0.0);
     Some(DeviceJump {
         device: device.to_owned(),
         members,
@@ -251,9 +254,11 @@ fn device_jump(
         write_after_kb_s,
         write_times: over(first_kb_s, before_kb_s),
         read_before_kb_s,
-        read_down_times: after(Metric::Read)
-            .map(|after_kb_s| over(read_before_kb_s?, after_kb_s?))
+        read_down_times: read_after_kb_s
+            .iter()
+            .map(|after_kb_s| over(read_before_kb_s?, (*after_kb_s)?))
             .collect(),
+        read_after_kb_s,
         request_kb: table
             .get(device, Metric::Requests, jump)
             .and_then(|requests| over(moved_kb_s, requests)),

@@ -7,7 +7,7 @@ use crate::grid::{Grid, SHARP_SIGMAS, Variant, grids};
 use crate::noise::whiten;
 use crate::numbers::count_f64;
 use crate::pattern::{Clock, Pattern, fit, refine};
-use crate::runs::{At, Class, RunsFit, RunsTask, prefix_sums};
+use crate::runs::{At, Class, Forms, RunsFit, RunsTask, prefix_sums};
 use crate::search::{CYCLES_MIN, Candidate, Null, Scratch, Task, tasks};
 use crate::shape::Form;
 use crate::wall::Wall;
@@ -169,7 +169,7 @@ impl<'a> Search<'a> {
                     class,
                     grid_number,
                     grid,
-                    Some(variant),
+                    Forms::Of(variant),
                     phi,
                 ));
             }

@@ -24,3 +24,13 @@ pub(crate) fn as_i64(value: f64) -> i64 {
 pub(crate) fn seconds(span_us: i64) -> f64 {
     span_us as f64 / 1e6
 }
+
+/// The nearest count; 0 of what is below, and saturates.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturates"
+)]
+pub(crate) fn as_count(value: f64) -> usize {
+    value.round() as usize
+}

@@ -145,6 +145,28 @@ pub(crate) struct RunsFit {
     pub amplitude: f64,
 }
 
+/// Which forms a class is looked at with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Forms {
+    /// Those that suit one variant of the values.
+    Of(Variant),
+    /// All, and a box of so many bins besides.
+    All {
+        /// Of the pattern that is to be explained.
+        width: Option<usize>,
+    },
+}
+
+impl Forms {
+    fn widths(self) -> impl Iterator<Item = usize> {
+        let besides = match self {
+            Self::Of(_) => None,
+            Self::All { width } => width.filter(|width| !BOX_BINS.contains(width)),
+        };
+        BOX_BINS.into_iter().chain(besides)
+    }
+}
+
 /// One class on one grid, ready to be put beside any innovations.
 #[derive(Debug)]
 pub(crate) struct RunsTask {
@@ -201,9 +223,13 @@ impl RunsTask {
         class: &Class,
         grid_number: usize,
         grid: &Grid,
-        variant: Option<Variant>,
+        forms_wanted: Forms,
         phi: f64,
     ) -> Self {
+        let variant = match forms_wanted {
+            Forms::Of(variant) => Some(variant),
+            Forms::All { .. } => None,
+        };
         let uncertain = class
             .starts_us
             .iter()
@@ -221,7 +247,7 @@ impl RunsTask {
             if variant != Some(Variant::Sharp) && longest_bins >= 2.5 {
                 forms.extend(sawtooth(&starts, class.longest_us, grid, phi, at));
             }
-            for width in BOX_BINS {
+            for width in forms_wanted.widths() {
                 let is_spike = width <= SPIKE_BINS_MAX;
                 if variant.is_none_or(|variant| is_spike == (variant == Variant::Sharp))
                     && count_f64(width) <= (period_bins * DUTY_MAX).max(1.0)

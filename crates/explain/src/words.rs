@@ -156,6 +156,8 @@ pub(crate) struct Scene<'a> {
     pub gap_s: f64,
     /// Whether any job was handed in.
     pub jobs: &'a [JobRuns],
+    /// How many of them could not be weighed.
+    pub useless: usize,
 }
 
 impl Scene<'_> {
@@ -421,6 +423,13 @@ impl Scene<'_> {
             lines.push(format!(
                 "Samples more often than every {}: they narrow down when it happens.",
                 span(self.gap_s)
+            ));
+        }
+        if self.useless > 0 {
+            lines.push(format!(
+                "{} of {} jobs were not weighed: fewer than 3 runs among the samples, or one between nearly all of them.",
+                self.useless,
+                self.jobs.len()
             ));
         }
         if self.better.is_none() {

@@ -22,7 +22,7 @@ pub(super) fn sentences(log: &DiskLog) -> Vec<String> {
     }
     sentences.push(match log.writes_are {
         WritesAre::ProbablyDiscards => format!(
-            "These are probably discards, sent by a trim, and not data: {} a drive.",
+            "These are probably discards (blocks that a filesystem gives up), and not data: {} a drive.",
             drive_rates(&log.devices)
         ),
         WritesAre::WritesOrDiscards => format!(
