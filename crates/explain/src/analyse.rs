@@ -2,17 +2,18 @@
 
 use crate::attribution::{Cause, weigh};
 use crate::change::{ChangeOptions, ChangePoint, change_points};
-use crate::compose::{causes, describe, is_event, moment, other};
+use crate::compose::{causes, cycle, describe, is_event, moment, other};
 use crate::find::{Findings, Found, Samples, find, is_wave};
 use crate::grid::grid;
 use crate::numbers::{count_f64, seconds};
 use crate::runs::{Class, classes};
-use crate::verdict::{Analysis, Change, ChangeKind, Kind, SeriesVerdict, Verdict};
+use crate::verdict::{Analysis, Change, ChangeKind, Kind, SeriesVerdict, Shape, Verdict};
 use crate::wall::Wall;
 use crate::words::{Scene, separation};
 use crate::{JobRuns, Options, words};
 use facts::series::{Dating, Series};
 use rayon::prelude::*;
+use schedule::{Run, Seen, rhythm_changes};
 
 /// Fewer samples tell nothing.
 const SAMPLES_MIN: usize = 16;
@@ -47,7 +48,10 @@ pub fn explain(series: &[Series], jobs: &[JobRuns], options: &Options) -> Analys
 }
 
 fn zone_name(options: &Options) -> String {
-    options.zone.iana_name().unwrap_or("UTC").to_owned()
+    match options.zone.iana_name() {
+        None | Some("Etc/UTC" | "Etc/UCT" | "UCT" | "Zulu" | "Etc/Zulu") => "UTC".to_owned(),
+        Some(name) => name.to_owned(),
+    }
 }
 
 /// Larger is more worth reading: what has a cause, then what recurs, then what changed.
@@ -80,7 +84,8 @@ fn control_false_discoveries(verdicts: &mut [SeriesVerdict], chances: &[Option<f
     for (rank, &(i, chance)) in order.iter().enumerate().rev() {
         least = least.min(chance * count / count_f64(rank + 1));
         let verdict = &mut verdicts[i].verdict;
-        verdict.q = Some(least);
+        // The tail is fitted: it may decide among many series, but shows no more than was made.
+        verdict.q = Some(least.max(verdict.p.unwrap_or(0.0)));
         let recurs = matches!(verdict.kind, Kind::Periodic | Kind::Unattributed);
         if recurs && least > FALSE_SHARE {
             verdict.kind = Kind::Undecided;
@@ -141,6 +146,13 @@ fn one(series: &Series, jobs: &[JobRuns], options: &Options) -> (SeriesVerdict, 
         result.verdict.sentence = format!(
             "Cannot tell: {} samples, {SAMPLES_MIN} needed at least.",
             times_us.len()
+        );
+        return (result, None);
+    }
+    if only_rises(&values) {
+        result.verdict.sentence = format!(
+            "Cannot tell: {} only rises, as a counter does; its rate may recur (--counter {}).",
+            series.name, series.name
         );
         return (result, None);
     }
@@ -238,7 +250,7 @@ fn tell_changes(
     jobs: &[JobRuns],
     scene: &Scene,
 ) {
-    let rescheduled = rescheduled(jobs);
+    let rescheduled = rescheduled(jobs, &samples.times_us);
     let times = &samples.times_us;
     for change in changes {
         verdict.changes.push(Change {
@@ -302,52 +314,52 @@ fn tell_changes(
     verdict.changes.sort_by_key(|change| change.from);
     let is_level = |change: &&Change| matches!(change.what, ChangeKind::Level | ChangeKind::Slope);
     let told: Vec<Change> = verdict.changes.iter().filter(is_level).cloned().collect();
-    if verdict.kind == Kind::None && !told.is_empty() {
+    let is_load = verdict.kind == Kind::Unattributed && verdict.shape == Some(Shape::Wave);
+    if (verdict.kind == Kind::None || is_load) && !told.is_empty() {
+        let load = is_load.then(|| std::mem::take(&mut verdict.sentence));
         verdict.kind = Kind::Change;
         verdict.sentence = scene.changed(&told);
+        if let Some(load) = load {
+            verdict.sentence.push_str(" Besides, ");
+            verdict.sentence.push_str(&load);
+        }
     } else {
         verdict.sentence.push_str(&Scene::bounds(&verdict.changes));
     }
 }
 
-/// When jobs began to run much more often, or much less, and in which words.
-fn rescheduled(jobs: &[JobRuns]) -> Vec<(i64, String)> {
-    /// Distances between runs that are compared on either side.
-    const SIDE: usize = 3;
+/// When jobs began to run much more often, or much less, and in which words. Runs that were seen
+/// are not compared with computed ones: today's schedule says nothing of yesterday's.
+fn rescheduled(jobs: &[JobRuns], times_us: &[i64]) -> Vec<(i64, String)> {
+    let (Some(&first), Some(&last)) = (times_us.first(), times_us.last()) else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
     for job in jobs {
-        let starts: Vec<i64> = job
-            .runs
-            .iter()
-            .map(|run| run.earliest.as_microsecond())
-            .collect();
-        let gaps: Vec<i64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        let middle = |part: &[i64]| {
-            let mut part = part.to_vec();
-            part.sort_unstable();
-            seconds(part[part.len() / 2])
-        };
-        let mut i = SIDE;
-        while i + SIDE <= gaps.len() {
-            let (before, after) = (middle(&gaps[i - SIDE..i]), middle(&gaps[i..i + SIDE]));
-            let ratio = after / before.max(1.0);
-            if !(0.55..=1.8).contains(&ratio) {
-                found.push((
-                    starts[i],
-                    format!(
-                        "{} runs {} instead of {}",
-                        job.name,
-                        words::every(None, after),
-                        words::every(None, before)
-                    ),
-                ));
-                i += SIDE;
+        let alike = |a: &Run, b: &Run| (a.seen == Seen::Computed) == (b.seen == Seen::Computed);
+        for runs in job.runs.chunk_by(alike) {
+            for change in rhythm_changes(runs) {
+                let at = change.first_after.as_microsecond();
+                if (first..=last).contains(&at) {
+                    found.push((
+                        at,
+                        format!(
+                            "{} runs {} instead of {}",
+                            job.name,
+                            words::every(None, change.after_s),
+                            words::every(None, change.before_s)
+                        ),
+                    ));
+                }
             }
-            i += 1;
         }
-        // Single runs of jobs that hardly ever run: deploys, upgrades.
-        if starts.len() < RUNS_MIN {
-            found.extend(starts.iter().map(|&at| (at, format!("{} ran", job.name))));
+        // Single runs of jobs that hardly ever run: deployments, upgrades.
+        if job.runs.len() < RUNS_MIN {
+            found.extend(
+                job.runs
+                    .iter()
+                    .map(|run| (run.earliest.as_microsecond(), format!("{} ran", job.name))),
+            );
         }
     }
     found
@@ -362,6 +374,18 @@ fn beside(from_us: i64, to_us: i64, reach_us: i64, happened: &[(i64, String)]) -
         .filter(|(at, _)| near(*at))
         .min_by_key(|(at, _)| (at - middle).abs())
         .map(|(_, what)| what.clone())
+}
+
+/// Whether the values are those of a counter: they rise, many times by as much as in one step, and
+/// fall in one of 200 steps at most.
+fn only_rises(values: &[f64]) -> bool {
+    let steps: Vec<f64> = values.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let falls = steps.iter().filter(|step| **step < 0.0).count();
+    let rises = steps.iter().filter(|step| **step > 0.0).count();
+    let is_whole = values
+        .iter()
+        .all(|value| value.fract() == 0.0 && *value >= 0.0);
+    is_whole && falls * 200 <= steps.len() && rises * 2 > steps.len() && steps.len() >= 50
 }
 
 /// Times that ascend and values that are numbers, whatever was handed in.
@@ -416,17 +440,18 @@ fn judge(
     let mut verdict = empty(Kind::None);
     if findings.patterns.is_empty() {
         verdict.p = Some(findings.p_none);
-        verdict.candidates.push(crate::verdict::Candidate {
-            name: "nothing".to_owned(),
-            score: 1.0,
-            gain_nats: 0.0,
-        });
+        verdict.candidates.push(nothing());
         if let Some(few) = &findings.few {
             verdict.kind = Kind::Undecided;
             let seen = span_in_periods(samples, few);
             verdict.sentence = format!(
-                "Cannot tell: {seen} cycles seen, 3 needed. What may recur: {}",
-                other(few).sentence
+                "Cannot tell: {seen} cycles seen, 3 needed, of {}.",
+                words::other(
+                    few.pattern.form.shape(few.pattern.size()),
+                    cycle(&few.pattern),
+                    few.pattern.clock.period_us() / 1e6,
+                    few.pattern.size()
+                )
             );
             return verdict;
         }
@@ -447,7 +472,20 @@ fn judge(
             .filter(|one| matches!(one.cause, Cause::Class(..)))
             .map(|one| one.score)
             .sum();
-        choices.push((number, weighed, of_jobs));
+        // What looked like more than noise may not stand an exact fit.
+        let is_nothing = weighed
+            .first()
+            .is_none_or(|one| one.cause == Cause::Nothing);
+        if !is_nothing {
+            choices.push((number, weighed, of_jobs));
+        }
+    }
+    if choices.is_empty() {
+        verdict.p = findings.patterns.first().map(|found| found.p);
+        verdict.candidates.push(nothing());
+        verdict.sentence = scene.nothing(None);
+        verdict.would_change = scene.would_change(&verdict, false);
+        return verdict;
     }
     choices.sort_by(|a, b| {
         let worth = |choice: &(usize, Vec<crate::attribution::Weighed>, f64)| {
@@ -486,6 +524,15 @@ fn judge(
     verdict
 }
 
+/// The explanation that is always weighed, alone.
+fn nothing() -> crate::verdict::Candidate {
+    crate::verdict::Candidate {
+        name: "nothing".to_owned(),
+        score: 1.0,
+        gain_nats: 0.0,
+    }
+}
+
 fn span_in_periods(samples: &Samples, found: &Found) -> usize {
     let span = samples.times_us[samples.times_us.len() - 1] - samples.times_us[0];
     #[expect(
@@ -494,8 +541,8 @@ fn span_in_periods(samples: &Samples, found: &Found) -> usize {
         clippy::cast_sign_loss,
         reason = "two or three"
     )]
-    let periods = (span as f64 / found.pattern.clock.period_us()) as usize;
-    periods
+    let periods = (span as f64 / found.pattern.clock.period_us()).round() as usize;
+    periods.min(2)
 }
 
 #[cfg(test)]

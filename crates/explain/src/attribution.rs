@@ -10,8 +10,8 @@ use crate::grid::Grid;
 use crate::noise::{regress, step};
 use crate::numbers::{as_count, as_f64, count_f64};
 use crate::pattern::{Clock, Pattern};
-use crate::runs::{Class, Forms, RunsFit, RunsTask, ages, prefix_sums};
-use crate::shape::{Form, width_of};
+use crate::runs::{Class, Forms, RunsFit, RunsTask, ages, box_places, prefix_sums};
+use crate::shape::{BOX_BINS, Form, width_of};
 
 /// What is weighed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -146,7 +146,12 @@ fn weigh_unknown(
         Form::Wave => count_f64(pattern.coefficients.len()),
         _ => 1.0,
     };
-    let charge = phases.ln() + 0.5 * coefficients * count;
+    // As classes are: one form in two is a sawtooth, the others are boxes of some widths.
+    let forms = match pattern.form {
+        Form::Box { .. } => count_f64(2 * BOX_BINS.len()).ln(),
+        _ => std::f64::consts::LN_2,
+    };
+    let charge = phases.ln() + forms + 0.5 * coefficients * count;
     Some(exact?.log_likelihood - charge)
 }
 
@@ -188,13 +193,14 @@ fn looked_at(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<(usize, RunsF
         .enumerate()
         .flat_map(|(number, class)| {
             let task = RunsTask::new(number, class, pattern.grid, grid, forms, fit.phi);
-            let charge = task.charge + if rivals(class) { alike } else { others };
+            let charge = if rivals(class) { alike } else { others };
             task.search_each(&white, fit.phi, &prefix)
                 .into_iter()
-                .map(move |found| (number, found, charge))
+                .map(|found| (number, found, charge + task.charge_of(found.form)))
+                .collect::<Vec<_>>()
         })
         .collect();
-    looked.sort_by(|a, b| (b.1.gain - b.2).total_cmp(&(a.1.gain - a.2)));
+    looked.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
     // Jobs with the pattern's own period are never left out: a first look over all of the time
     // does not show what they did in a part of it.
     let rest = looked.split_off(looked.len().min(EXACT_MAX));
@@ -213,17 +219,17 @@ fn form_of_runs(class: &Class, fit: &RunsFit, grid: &Grid) -> Vec<f64> {
         .iter()
         .map(|&start| fit.at.of(start))
         .collect();
-    // A bin belongs to a run that starts within it.
-    let wall_us: Vec<i64> = match fit.form {
-        Form::Box { .. } => grid
-            .index
-            .iter()
-            .map(|bin| grid.start_us + (bin + 1) * grid.width_us - 1)
-            .collect(),
-        _ => grid.wall_us.clone(),
+    let period_us = class.period_of(fit.form);
+    let Form::Box { duty } = fit.form else {
+        return ages(&starts, period_us, &grid.wall_us)
+            .into_iter()
+            .map(|age| fit.form.at(age))
+            .collect();
     };
-    ages(&starts, class.period_of(fit.form), &wall_us)
-        .into_iter()
-        .map(|age| fit.form.at(age))
-        .collect()
+    let width = as_count(duty * as_f64(period_us) / as_f64(grid.width_us)).max(1);
+    let mut cells = vec![0.0; grid.len()];
+    for (from, until) in box_places(&starts, width, fit.shift, grid) {
+        cells[from..until].fill(1.0);
+    }
+    cells
 }

@@ -40,7 +40,8 @@ pub(crate) fn describe(verdict: &mut Verdict, found: &Found, samples: &Samples) 
     let shape = pattern.form.shape(size);
     verdict.shape = Some(shape);
     verdict.p = Some(found.p);
-    let on = &found.beginnings[found.on.clone()];
+    let on = seen_beginnings(found, samples);
+    let on = on.as_slice();
     verdict.cycles = Some(on.len());
     verdict.cycles_seen = Some(on.iter().filter(|(_, gain)| *gain > 0.0).count());
     let first = on.first().map(|(at, _)| *at);
@@ -59,6 +60,26 @@ pub(crate) fn describe(verdict: &mut Verdict, found: &Found, samples: &Samples) 
     verdict.phase = phase(pattern, on, samples);
     verdict.effect = Some(effect(pattern, samples));
     verdict.folded = Some(folded(pattern, samples));
+}
+
+/// The beginnings that have samples before and after them.
+fn seen_beginnings(found: &Found, samples: &Samples) -> Vec<(i64, f64)> {
+    let pattern = &found.pattern;
+    let middle = middle_of(pattern);
+    let (first, last) = (
+        samples.wall_us[0],
+        samples.wall_us[samples.wall_us.len() - 1],
+    );
+    found.beginnings[found.on.clone()]
+        .iter()
+        .copied()
+        .filter(|(at, _)| (first..last).contains(&(at + middle)))
+        .collect()
+}
+
+/// Where the middle of a pattern's interval lies, from each beginning on.
+fn middle_of(pattern: &Pattern) -> i64 {
+    pattern.interval_us.0 + (pattern.interval_us.1 - pattern.interval_us.0) / 2
 }
 
 /// The calendar that a pattern follows.
@@ -82,7 +103,7 @@ fn events(pattern: &Pattern, on: &[(i64, f64)], samples: &Samples) -> Vec<Interv
     if pattern.form == Form::Wave {
         return Vec::new();
     }
-    let middle = pattern.interval_us.0 + (pattern.interval_us.1 - pattern.interval_us.0) / 2;
+    let middle = middle_of(pattern);
     let times = &samples.times_us;
     on.iter()
         .take(EVENTS_MAX)
@@ -324,7 +345,10 @@ pub(crate) fn other(found: &Found) -> OtherPattern {
         period_s,
         shape,
         p: found.p,
-        sentence: words::other(shape, cycle(&found.pattern), period_s, found.pattern.size()),
+        sentence: format!(
+            "Besides, {}.",
+            words::other(shape, cycle(&found.pattern), period_s, found.pattern.size())
+        ),
     }
 }
 

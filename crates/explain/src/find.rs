@@ -19,6 +19,10 @@ const PATTERNS_MAX: usize = 3;
 const STATISTIC_MIN: f64 = 1.0;
 /// A job's runs have to explain this much more than a period of its own, in nats, or a fifth.
 const RUNS_BONUS: f64 = 30.0;
+/// So many candidates are fitted exactly until one stands it.
+const TRIES: usize = 4;
+/// A box's typical size is this part of the fitted one at least.
+const TYPICAL_MIN: f64 = 0.3;
 /// Cycles that are too few for a verdict, but worth a word.
 const CYCLES_FEW: f64 = 2.0;
 
@@ -190,25 +194,16 @@ impl<'a> Search<'a> {
     }
 
     fn best(mut self, samples: &Samples, classes: &[Class], seed: u64) -> Option<Found> {
-        let fixed = self.best_period();
-        let least = fixed
-            .as_ref()
-            .map_or(f64::MIN, |(_, found)| found.statistic);
+        let (least, by_period) = match self.best_period() {
+            Some((statistic, pattern)) => (statistic, Some(pattern)),
+            None => (STATISTIC_MIN, None),
+        };
         // A calendar says more to people than "after each run": runs have to explain clearly more.
-        let runs = self
-            .best_runs()
-            .filter(|(statistic, ..)| *statistic > least + least.max(RUNS_BONUS) * 0.2);
-        let statistic = runs.map_or(least, |(statistic, ..)| statistic);
-        if statistic < STATISTIC_MIN {
-            return None;
-        }
-        let by_period = fixed
-            .filter(|(_, found)| found.statistic >= STATISTIC_MIN)
-            .and_then(|(task, found)| refine(&self.grids, &task, &found, &mut Scratch::default()));
-        let by_runs = runs.and_then(|(_, task, fit)| {
-            let grid = &self.grids[task.grid];
-            of_runs(&classes[task.class], task, fit, grid)
-        });
+        let enough = least + least.max(RUNS_BONUS) * 0.2;
+        let (statistic, by_runs) = match self.best_runs(classes, enough) {
+            Some((statistic, pattern)) => (statistic, Some(pattern)),
+            None => (least, None),
+        };
         let (pattern, rival) = match (by_runs, by_period) {
             // Runs whose schedule has changed: what recurred before, and no longer does after, is
             // told, and the runs are weighed against it.
@@ -236,9 +231,9 @@ impl<'a> Search<'a> {
         Some(found)
     }
 
-    /// The best of all periods.
-    fn best_period(&mut self) -> Option<(Task, Candidate)> {
-        let mut best: Option<(Task, Candidate)> = None;
+    /// The best of all periods that stands an exact fit, with its statistic.
+    fn best_period(&mut self) -> Option<(f64, Pattern)> {
+        let mut found: Vec<(&Task, Candidate)> = Vec::new();
         let mut room = Vec::new();
         for task in &self.tasks {
             let grid = &self.grids[task.grid];
@@ -247,28 +242,53 @@ impl<'a> Search<'a> {
             let Some(null) = Null::fit(index, values, &mut room) else {
                 continue;
             };
-            if let Some(found) = task.search(index, values, &null, &mut self.scratch)
-                && best
-                    .as_ref()
-                    .is_none_or(|(_, best)| found.statistic > best.statistic)
-            {
-                best = Some((task.clone(), found));
-            }
+            let best = task.search(index, values, &null, &mut self.scratch);
+            found.extend(best.map(|best| (task, best)));
         }
-        best
+        found.retain(|(_, found)| found.statistic >= STATISTIC_MIN);
+        found.sort_by(|a, b| b.1.statistic.total_cmp(&a.1.statistic));
+        found.into_iter().take(TRIES).find_map(|(task, found)| {
+            refine(&self.grids, task, &found, &mut self.scratch)
+                .filter(|pattern| !is_made_by_few(pattern))
+                .map(|pattern| (found.statistic, pattern))
+        })
     }
 
-    /// The best of all jobs' runs.
-    fn best_runs(&self) -> Option<(f64, &RunsTask, RunsFit)> {
-        self.runs
+    /// The best of all jobs' runs that stands an exact fit, where it is better than `enough`.
+    fn best_runs(&self, classes: &[Class], enough: f64) -> Option<(f64, Pattern)> {
+        let mut found: Vec<(f64, &RunsTask, RunsFit)> = self
+            .runs
             .iter()
             .filter_map(|task| {
                 let noise = self.whitened.get(&(task.grid, task.variant))?.as_ref()?;
                 let fit = task.search(&noise.white, noise.null.phi, &noise.prefix)?;
                 Some((fit.gain - task.charge, task, fit))
             })
-            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .filter(|(statistic, ..)| *statistic > enough)
+            .collect();
+        found.sort_by(|a, b| b.0.total_cmp(&a.0));
+        found
+            .into_iter()
+            .take(TRIES)
+            .find_map(|(statistic, task, fit)| {
+                let grid = &self.grids[task.grid];
+                of_runs(&classes[task.class], task, fit, grid)
+                    .filter(|pattern| !is_made_by_few(pattern))
+                    .map(|pattern| (statistic, pattern))
+            })
     }
+}
+
+/// Whether some large occurrences stand for a box that most do not show: what is typical is much
+/// smaller than what was fitted, or of the other sign.
+fn is_made_by_few(pattern: &Pattern) -> bool {
+    let (Some(&typical), Some(&fitted)) = (
+        pattern.coefficients.first(),
+        pattern.fit.coefficients.first(),
+    ) else {
+        return true;
+    };
+    matches!(pattern.form, Form::Box { .. }) && typical / fitted < TYPICAL_MIN
 }
 
 /// Whether the runs of a pattern's class come at two distances, as after a change of schedule.
@@ -284,7 +304,7 @@ fn of_runs(class: &Class, task: &RunsTask, found: RunsFit, grid: &Grid) -> Optio
     let starts_us = class
         .starts_us
         .iter()
-        .map(|&start| found.at.of(start))
+        .map(|&start| found.at.of(start) + found.shift * grid.width_us)
         .collect();
     let spread = class
         .starts_us

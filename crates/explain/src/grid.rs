@@ -22,6 +22,8 @@ pub(crate) struct Grid {
     pub width_us: i64,
     /// Wall time at which bin 0 begins.
     pub start_us: i64,
+    /// Whether bins hold several samples as a rule.
+    pub is_wide: bool,
     /// Numbers of the filled bins, ascending.
     pub index: Vec<i64>,
     /// Mean wall time of the samples in each.
@@ -98,6 +100,7 @@ impl Grid {
         Self {
             width_us,
             start_us,
+            is_wide: index.len() * 3 < values.len() * 2,
             index,
             wall_us: times,
             means,

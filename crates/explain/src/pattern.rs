@@ -5,10 +5,10 @@ use crate::grid::{Grid, Variant};
 use crate::noise::{Fit, regress};
 use crate::numbers::{as_f64, as_i64, count_f64};
 use crate::runs::ages;
-use crate::search::{CALENDARS_US, Candidate, Null, Scratch, Task};
+use crate::search::{Candidate, Null, Scratch, Task};
 use crate::shape::{Form, width_of};
 use crate::statistics::median;
-use crate::wall::{DAY_US, MONDAY_US};
+use crate::wall::{DAY_US, HOUR_US, MONDAY_US};
 
 /// Twice the logarithm of the likelihood that a 95 % interval may lose (chi-squared, 1 degree).
 const INTERVAL_LOSS: f64 = 3.84 / 2.0;
@@ -16,7 +16,19 @@ const INTERVAL_LOSS: f64 = 3.84 / 2.0;
 const HARMONICS_MAX: usize = 6;
 /// Beyond this many filled bins a wider grid is used for exact fits.
 const FIT_BINS_MAX: usize = 40_000;
-/// A calendar's period is taken before another that fits no better than by this, in nats.
+/// Units of round periods, the roundest first.
+const ROUND_US: [i64; 9] = [
+    7 * DAY_US,
+    DAY_US,
+    DAY_US / 2,
+    HOUR_US,
+    HOUR_US / 2,
+    HOUR_US / 4,
+    HOUR_US / 12,
+    HOUR_US / 60,
+    HOUR_US / 360,
+];
+/// A round period is taken before another that fits no better than by this, in nats.
 const CALENDAR_BONUS: f64 = 3.0;
 
 /// When a pattern's periods begin.
@@ -174,7 +186,7 @@ pub(crate) fn refine(
     candidate: &Candidate,
     scratch: &mut Scratch,
 ) -> Option<Pattern> {
-    let (mut number, variant, form) = (task.grid, task.variant, candidate.form);
+    let (mut number, variant, mut form) = (task.grid, task.variant, candidate.form);
     let grid = &grids[number];
     let width = as_f64(grid.width_us);
     let mut period_us = candidate.period_bins * width;
@@ -183,9 +195,11 @@ pub(crate) fn refine(
         as_f64(grid.start_us) + (as_f64(window_start) + candidate.phase_bins) * width;
     if task.calendar.is_none() {
         (period_us, origin_us) = exact_period(grid, variant, form, period_us, origin_us, scratch)?;
+        if let Some(again) = again(grid, variant, period_us, scratch) {
+            (form, origin_us) = again;
+        }
     }
     // On to narrower grids, as far as they show more.
-    let mut form = form;
     let mut interval_us = (-grid.width_us, grid.width_us);
     if form == Form::Wave {
         interval_us = (0, 0);
@@ -362,21 +376,48 @@ fn exact_period(
             look(period, from, &mut best);
         }
         if from == 0 {
-            for calendar in CALENDARS_US {
-                let calendar = as_f64(calendar);
-                let slip = (calendar - best.1).abs() / best.1 * span;
-                if slip < best.1 / 2.0 {
-                    let mut exact = (f64::MIN, calendar, origin_us);
-                    look(calendar, 0, &mut exact);
-                    if exact.0 + CALENDAR_BONUS > best.0 {
-                        best = exact;
-                    }
+            let exact = best;
+            let cycles = span / exact.1;
+            // As far as the samples tell, it may as well be a round one.
+            let slack = (2.0 * width).max(exact.1 / 12.0) / cycles;
+            let round = ROUND_US
+                .iter()
+                .map(|&unit| (exact.1 / as_f64(unit)).round() * as_f64(unit))
+                .find(|round| *round > 0.0 && (round - exact.1).abs() <= slack);
+            if let Some(round) = round {
+                let mut rounded = (f64::MIN, round, origin_us);
+                look(round, 0, &mut rounded);
+                if rounded.0 + CALENDAR_BONUS > exact.0 {
+                    best = rounded;
                 }
             }
             return Some((best.1, best.2));
         }
         bins *= 4;
     }
+}
+
+/// With the exact period, the form and its place once more: one that slipped a little may have
+/// looked like another.
+fn again(
+    grid: &Grid,
+    variant: Variant,
+    period_us: f64,
+    scratch: &mut Scratch,
+) -> Option<(Form, f64)> {
+    let width = as_f64(grid.width_us);
+    let null = Null::fit(&grid.index, grid.values(variant), &mut Vec::new())?;
+    let task = Task {
+        grid: 0,
+        variant,
+        window: 0..grid.len(),
+        period_bins: (period_us / width, period_us / width),
+        calendar: Some(0),
+        charge: 0.0,
+    };
+    let found = task.search(&grid.index, grid.values(variant), &null, scratch)?;
+    let origin_us = as_f64(grid.start_us) + (as_f64(grid.index[0]) + found.phase_bins) * width;
+    Some((found.form, origin_us))
 }
 
 struct Place {
@@ -439,35 +480,9 @@ fn place(
             }
         }
     }
-    let (mut gain, mut bin, mut form, mut gains) = best?;
+    let profile = |form: Form| task.profile(&grid.index, values, &null, form, scratch);
+    let (gain, bin, form, gains) = best_width(best?, profile);
     let bins = gains.len();
-    // Wider or narrower by a bin, as long as that is better.
-    while let Form::Box { duty } = form {
-        let width = width_of(duty, bins);
-        let next = [width.saturating_sub(1), width + 1]
-            .into_iter()
-            .filter(|&width| width >= 1 && width * 2 <= bins)
-            .filter_map(|width| {
-                let form = Form::Box {
-                    duty: count_f64(width) / count_f64(bins),
-                };
-                let gains = task.profile(&grid.index, values, &null, form, scratch);
-                // Around where it is: no further than it is wide.
-                let near = |at: usize| {
-                    let apart = (at + bins - bin) % bins;
-                    apart.min(bins - apart) <= width
-                };
-                (0..bins)
-                    .filter(|&at| near(at))
-                    .max_by(|&a, &b| gains[a].total_cmp(&gains[b]))
-                    .map(|at| (gains[at], at, form, gains))
-            })
-            .max_by(|a, b| a.0.total_cmp(&b.0));
-        match next {
-            Some(next) if next.0 > gain => (gain, bin, form, gains) = next,
-            _ => break,
-        }
-    }
     let bin_us = period_us / count_f64(bins);
     let likely = |steps: usize, up: bool| {
         let at = if up {
@@ -492,11 +507,59 @@ fn place(
         origin_us + count_f64(after) * bin_us,
         bin_us,
     );
+    // Periods that are no multiple of the samples' distance have samples at all phases; that the
+    // period is exact is not known so well.
+    let is_whole = (period_bins - period_bins.round()).abs() < 1e-9;
+    let spare = if is_whole {
+        0.0
+    } else {
+        ((width - (high - low)) / 2.0).max(0.0)
+    };
     Some(Place {
         origin_us,
-        interval_us: (as_i64(low - origin_us), as_i64(high - origin_us)),
+        interval_us: (
+            as_i64(low - spare - origin_us),
+            as_i64(high + spare - origin_us),
+        ),
         form,
     })
+}
+
+/// Widens or narrows a box bin by bin, as long as that is better; other forms stay. Takes and gives
+/// the gain, the bin, the form, and the gains at all bins.
+fn best_width(
+    mut best: (f64, usize, Form, Vec<f64>),
+    mut profile: impl FnMut(Form) -> Vec<f64>,
+) -> (f64, usize, Form, Vec<f64>) {
+    let bins = best.3.len();
+    while let Form::Box { duty } = best.2 {
+        let width = width_of(duty, bins);
+        let mut next: Option<(f64, usize, Form, Vec<f64>)> = None;
+        for width in [width.saturating_sub(1), width + 1] {
+            if width == 0 || width * 2 > bins {
+                continue;
+            }
+            let form = Form::Box {
+                duty: count_f64(width) / count_f64(bins),
+            };
+            let gains = profile(form);
+            // Around where it is: no further than it is wide.
+            let around = (0..bins).filter(|at| {
+                let apart = (at + bins - best.1) % bins;
+                apart.min(bins - apart) <= width
+            });
+            if let Some(at) = around.max_by(|&a, &b| gains[a].total_cmp(&gains[b]))
+                && next.as_ref().is_none_or(|next| gains[at] > next.0)
+            {
+                next = Some((gains[at], at, form, gains));
+            }
+        }
+        match next {
+            Some(next) if next.0 > best.0 => best = next,
+            _ => break,
+        }
+    }
+    best
 }
 
 /// The same phase as `at`, nearest to `to`.

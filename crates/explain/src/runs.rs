@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 const PERIOD_BINS: f64 = 12.0;
 /// A job's doing is over after this part of its period.
 const DUTY_MAX: f64 = 0.25;
+/// Where a box may begin, counted in samples from the first one after a run.
+const SHIFTS: [i64; 3] = [0, 1, -1];
 /// A run is believed to be the last for this many periods.
 const AGE_MAX: f64 = 2.0;
 
@@ -134,12 +136,16 @@ impl Class {
 /// How a class fits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RunsFit {
-    /// Gain in nats, taking the innovations' variance as 1.
+    /// Gain in nats, taking the innovations' variance as 1, less the charge for the forms tried.
     pub gain: f64,
     /// Sawtooth or box; the duty is a part of the typical distance between runs.
     pub form: Form,
     /// Where in the intervals of the starts.
     pub at: At,
+    /// Of a box: from the first sample after a run (0), from the next one on (1: what is sampled is
+    /// the time before), or from the one before (-1: samples are dated by the start of what they
+    /// stand for).
+    pub shift: i64,
     /// In the values' unit: from right after a run to right before the next (sawtooth), or above
     /// the level outside (box).
     pub amplitude: f64,
@@ -176,7 +182,7 @@ pub(crate) struct RunsTask {
     pub grid: usize,
     /// Which values.
     pub variant: Variant,
-    /// What is taken off for the forms tried, in nats.
+    /// What is taken off for the classes tried, in nats.
     pub charge: f64,
     /// Whitened forms, sparse, with their sizes.
     forms: Vec<Prepared>,
@@ -186,6 +192,7 @@ pub(crate) struct RunsTask {
 struct Prepared {
     form: Form,
     at: At,
+    shift: i64,
     /// Position among the filled bins, and value.
     cells: Cells,
     norm: f64,
@@ -252,7 +259,9 @@ impl RunsTask {
                 if variant.is_none_or(|variant| is_spike == (variant == Variant::Sharp))
                     && count_f64(width) <= (period_bins * DUTY_MAX).max(1.0)
                 {
-                    forms.extend(boxes(&starts, class.period_us, width, grid, phi, at));
+                    for shift in SHIFTS {
+                        forms.extend(boxes(&starts, class.period_us, width, shift, grid, phi, at));
+                    }
                 }
             }
         }
@@ -260,7 +269,7 @@ impl RunsTask {
             class: number,
             grid: grid_number,
             variant: variant.unwrap_or(Variant::Slow),
-            charge: count_f64(forms.len().max(1)).ln(),
+            charge: 0.0,
             forms,
         }
     }
@@ -280,6 +289,19 @@ impl RunsTask {
             .into_iter()
             .filter_map(|fits| fits.into_iter().max_by(|a, b| a.gain.total_cmp(&b.gain)))
             .collect()
+    }
+
+    /// What a form is charged for those tried beside it: one in two is a sawtooth.
+    pub fn charge_of(&self, form: Form) -> f64 {
+        let boxes = self
+            .forms
+            .iter()
+            .filter(|prepared| matches!(prepared.form, Form::Box { .. }))
+            .count();
+        match form {
+            Form::Box { .. } => count_f64(2 * boxes.max(1)).ln(),
+            _ => std::f64::consts::LN_2,
+        }
     }
 
     fn fits<'a>(
@@ -304,9 +326,10 @@ impl RunsTask {
                         .sum(),
                 };
                 RunsFit {
-                    gain: 0.5 * sum * sum / prepared.norm,
+                    gain: 0.5 * sum * sum / prepared.norm - self.charge_of(prepared.form),
                     form: prepared.form,
                     at: prepared.at,
+                    shift: prepared.shift,
                     amplitude: sum / prepared.norm,
                 }
             })
@@ -379,36 +402,61 @@ fn sawtooth(starts: &[i64], period_us: i64, grid: &Grid, phi: f64, at: At) -> Op
     (norm > 1e-9 * count_f64(cells.len())).then_some(Prepared {
         form: Form::Sawtooth,
         at,
+        shift: 0,
         cells: Cells::Dense(cells),
         norm,
     })
+}
+
+/// The filled bins that a box of so many bins after each start takes: the first and the one after
+/// the last.
+pub(crate) fn box_places(
+    starts: &[i64],
+    width: usize,
+    shift: i64,
+    grid: &Grid,
+) -> Vec<(usize, usize)> {
+    let mut places: Vec<(usize, usize)> = Vec::new();
+    let wide = i64::try_from(width).unwrap_or(i64::MAX);
+    for &start in starts {
+        // The first sample after the start shows it; of wide bins, the one that holds the start.
+        let first = grid.wall_us.partition_point(|&wall| wall < start);
+        let bin = (start - grid.start_us).div_euclid(grid.width_us);
+        let holds = grid.is_wide && first > 0 && grid.index[first - 1] == bin;
+        let Some(&first) = grid.index.get(first - usize::from(holds)) else {
+            continue;
+        };
+        if first > bin + 1 {
+            // No samples were taken then.
+            continue;
+        }
+        let from_bin = first + shift;
+        let from = grid.index.partition_point(|&index| index < from_bin);
+        let until = from
+            + grid.index[from..]
+                .iter()
+                .take(width)
+                .take_while(|&&index| index < from_bin + wide)
+                .count();
+        let free = places.last().is_none_or(|&(_, last)| last <= from);
+        if until > from && free {
+            places.push((from, until));
+        }
+    }
+    places
 }
 
 fn boxes(
     starts: &[i64],
     period_us: i64,
     width: usize,
+    shift: i64,
     grid: &Grid,
     phi: f64,
     at: At,
 ) -> Option<Prepared> {
-    let mut places: Vec<(usize, usize)> = Vec::new();
-    let mut inside = 0usize;
-    for &start in starts {
-        let bin = (start - grid.start_us).div_euclid(grid.width_us);
-        let from = grid.index.partition_point(|&index| index < bin);
-        let until = from
-            + grid.index[from..]
-                .iter()
-                .take(width)
-                .take_while(|&&index| index < bin + i64::try_from(width).unwrap_or(i64::MAX))
-                .count();
-        let free = places.last().is_none_or(|&(_, last)| last <= from);
-        if until > from && free {
-            inside += until - from;
-            places.push((from, until));
-        }
-    }
+    let places = box_places(starts, width, shift, grid);
+    let inside: usize = places.iter().map(|(from, until)| until - from).sum();
     let runs = count_f64(places.len());
     let norm = runs * (1.0 + phi * phi) + (1.0 - phi).powi(2) * (count_f64(inside) - runs);
     // What the level outside takes up.
@@ -418,6 +466,7 @@ fn boxes(
             duty: count_f64(width) * as_f64(grid.width_us) / as_f64(period_us),
         },
         at,
+        shift,
         cells: Cells::Boxes(places),
         norm: norm * (1.0 - share),
     })

@@ -185,7 +185,7 @@ impl Scene<'_> {
         } else if is_wave {
             text.push_str(" So smooth a curve is what load looks like, not a job.");
         } else if self.jobs.is_empty() {
-            text.push_str(" No jobs were given to compare it with.");
+            text.push_str(" There are no jobs to compare it with.");
         } else if let Some(first) = verdict.classes.first() {
             let _ = write!(
                 text,
@@ -385,13 +385,17 @@ impl Scene<'_> {
                 self.amount(last.level_after)
             ),
         };
+        let beside = last
+            .beside
+            .as_ref()
+            .map_or(String::new(), |beside| format!(", when {beside}"));
         let provisional = if last.provisional {
             "; so young that more samples may move it"
         } else {
             ""
         };
         format!(
-            "{} does not recur but {count}, {which}between {} and {}, {what}{provisional}.",
+            "{} {count}, {which}between {} and {}, {what}{beside}{provisional}.",
             self.name,
             minute(last.from),
             minute(last.to)
@@ -494,7 +498,7 @@ pub(crate) fn other(shape: Shape, cycle: Cycle, period_s: f64, size: f64) -> Str
         Shape::Wave => "a smooth wave",
     };
     format!(
-        "Besides, {what} {}, of {}.",
+        "{what} {}, of {}",
         every(Some(cycle), period_s),
         number(size.abs())
     )
