@@ -520,7 +520,8 @@ fn judge(
             verdict.sentence.push_str(&also.sentence);
         }
     }
-    verdict.would_change = scene.would_change(&verdict, explained);
+    let more = scene.would_change(&verdict, explained);
+    verdict.would_change.extend(more);
     verdict
 }
 

@@ -265,7 +265,14 @@ pub(crate) fn causes(
             && one.score >= 0.01
         {
             let class = &classes[number];
-            let (matched, missed, idle_runs) = matches(verdict, class, jobs, samples);
+            let late_us = if fit.shift < 0 { samples.gap_us } else { 0 };
+            let (matched, missed, idle_runs) = matches(verdict, class, jobs, samples, late_us);
+            if late_us > 0 && verdict.classes.is_empty() {
+                verdict.would_change.push(format!(
+                    "Whether times mark the start of what each sample stands for: only then {} runs in those gaps, and not one sample later.",
+                    words::names(&members(class, jobs))
+                ));
+            }
             verdict.classes.push(JobClass {
                 jobs: members(class, jobs),
                 role: role(fit.form, fit.amplitude, better),
@@ -296,14 +303,16 @@ fn matches(
     class: &Class,
     jobs: &[JobRuns],
     samples: &Samples,
+    late_us: i64,
 ) -> (usize, usize, usize) {
+    let late = jiff::SignedDuration::from_micros(late_us);
     let runs = &jobs[class.members[0]].runs;
     let (mut matched, mut taken) = (0, 0);
     for event in &verdict.events {
         let within = runs
             .iter()
             .skip(runs.partition_point(|run| run.latest < event.from))
-            .take_while(|run| run.earliest <= event.to)
+            .take_while(|run| run.earliest <= event.to.checked_add(late).unwrap_or(event.to))
             .count();
         matched += usize::from(within > 0);
         taken += within;

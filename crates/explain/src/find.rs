@@ -4,8 +4,8 @@
 use crate::bootstrap::probability;
 use crate::evidence::{Turn, evidence, stretch, turning_point};
 use crate::grid::{Grid, SHARP_SIGMAS, Variant, grids};
-use crate::noise::whiten;
-use crate::numbers::count_f64;
+use crate::noise::{regress, whiten};
+use crate::numbers::{as_f64, count_f64};
 use crate::pattern::{Clock, Pattern, fit, refine};
 use crate::runs::{At, Class, Forms, RunsFit, RunsTask, prefix_sums};
 use crate::search::{CYCLES_MIN, Candidate, Null, Scratch, Task, tasks};
@@ -19,6 +19,8 @@ const PATTERNS_MAX: usize = 3;
 const STATISTIC_MIN: f64 = 1.0;
 /// A job's runs have to explain this much more than a period of its own, in nats, or a fifth.
 const RUNS_BONUS: f64 = 30.0;
+/// Candidates whose statistic is this part of the best one's at least are put beside it.
+const RIVAL_MIN: f64 = 0.2;
 /// So many candidates are fitted exactly until one stands it.
 const TRIES: usize = 4;
 /// A box's typical size is this part of the fitted one at least.
@@ -101,7 +103,14 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
         for (rest, value) in findings.rest.iter_mut().zip(values) {
             *rest -= value;
         }
-        findings.patterns.push(found);
+        // What a form of lines leaves of a real curve recurs with it: that is no news.
+        let ghost = findings
+            .patterns
+            .iter()
+            .any(|known| is_ghost(&found.pattern, known));
+        if !ghost {
+            findings.patterns.push(found);
+        }
     }
     if findings.patterns.is_empty() {
         let search = Search::new(samples, &findings.rest, &[], CYCLES_FEW..CYCLES_MIN);
@@ -136,6 +145,17 @@ impl Whitened {
             prefix,
         })
     }
+}
+
+/// Whether a pattern is what is left of one that was found before.
+fn is_ghost(pattern: &Pattern, known: &Found) -> bool {
+    let of = |other: &Pattern| {
+        let ratio = pattern.clock.period_us() / other.clock.period_us();
+        let same_clock =
+            (ratio - 1.0).abs() < 0.01 || pattern.class.is_some() && pattern.class == other.class;
+        same_clock && pattern.size().abs() < other.size().abs() * 0.5
+    };
+    of(&known.pattern) || known.whole.as_ref().is_some_and(of)
 }
 
 struct Search<'a> {
@@ -247,11 +267,46 @@ impl<'a> Search<'a> {
         }
         found.retain(|(_, found)| found.statistic >= STATISTIC_MIN);
         found.sort_by(|a, b| b.1.statistic.total_cmp(&a.1.statistic));
-        found.into_iter().take(TRIES).find_map(|(task, found)| {
-            refine(&self.grids, task, &found, &mut self.scratch)
-                .filter(|pattern| !is_made_by_few(pattern))
-                .map(|pattern| (found.statistic, pattern))
-        })
+        // Statistics of different grids are not quite comparable: other periods that come near are
+        // put beside the best on one grid.
+        let best = found.first().map_or(0.0, |(_, found)| found.statistic);
+        let mut refined: Vec<(f64, Pattern)> = Vec::new();
+        let mut tries = 0;
+        for (task, found) in found {
+            let period_us = found.period_bins * as_f64(self.grids[task.grid].width_us);
+            let is_known = refined
+                .iter()
+                .any(|(_, known)| (known.clock.period_us() / period_us - 1.0).abs() < 0.01);
+            if tries == TRIES
+                || (is_known || found.statistic < best * RIVAL_MIN) && !refined.is_empty()
+            {
+                continue;
+            }
+            tries += 1;
+            refined.extend(
+                refine(&self.grids, task, &found, &mut self.scratch)
+                    .filter(|pattern| !is_made_by_few(pattern))
+                    .map(|pattern| (found.statistic, pattern)),
+            );
+        }
+        if refined.len() > 1 {
+            let widest = refined.iter().map(|(_, pattern)| pattern.grid).min()?;
+            let grid = &self.grids[widest];
+            let likelihood = |pattern: &Pattern| {
+                let shape = pattern.values(&grid.wall_us);
+                regress(&grid.index, &grid.sharp, &[&shape])
+                    .map_or(f64::MIN, |fit| fit.log_likelihood)
+            };
+            let judged: Vec<f64> = refined
+                .iter()
+                .map(|(_, pattern)| likelihood(pattern))
+                .collect();
+            let best = (0..judged.len()).max_by(|&a, &b| judged[a].total_cmp(&judged[b]))?;
+            // What was tested is the best of the search, whichever is told.
+            let statistic = refined[0].0;
+            return Some((statistic, refined.swap_remove(best).1));
+        }
+        refined.pop()
     }
 
     /// The best of all jobs' runs that stands an exact fit, where it is better than `enough`.
