@@ -19,6 +19,8 @@ const PATTERNS_MAX: usize = 3;
 const STATISTIC_MIN: f64 = 1.0;
 /// A job's runs have to explain this much more than a period of its own, in nats, or a fifth.
 const RUNS_BONUS: f64 = 30.0;
+/// A multiple of a period has to gain so many nats more.
+const MULTIPLE_MIN: f64 = 10.0;
 /// Candidates whose statistic is this part of the best one's at least are put beside it.
 const RIVAL_MIN: f64 = 0.2;
 /// So many candidates are fitted exactly until one stands it.
@@ -304,9 +306,39 @@ impl<'a> Search<'a> {
             let best = (0..judged.len()).max_by(|&a, &b| judged[a].total_cmp(&judged[b]))?;
             // What was tested is the best of the search, whichever is told.
             let statistic = refined[0].0;
-            return Some((statistic, refined.swap_remove(best).1));
+            refined = vec![(statistic, refined.swap_remove(best).1)];
         }
-        refined.pop()
+        let (statistic, pattern) = refined.pop()?;
+        let multiple = self.multiple(&pattern);
+        Some((statistic, multiple.unwrap_or(pattern)))
+    }
+
+    /// What resets every three days looks, folded by one and a half, like something smaller: the
+    /// multiple of a period that explains clearly more, if there is one.
+    fn multiple(&mut self, pattern: &Pattern) -> Option<Pattern> {
+        let grid = &self.grids[pattern.grid];
+        let values = grid.values(pattern.variant);
+        let null = Null::fit(&grid.index, values, &mut Vec::new())?;
+        let bins = pattern.clock.period_us() / as_f64(grid.width_us);
+        let mut best: Option<(f64, Task, Candidate)> = None;
+        for factor in [1.0, 2.0, 3.0, 4.0, 7.0] {
+            if bins * factor * CYCLES_MIN > as_f64(grid.span_bins()) {
+                break;
+            }
+            let task = Task::of_period(pattern.grid, grid, pattern.variant, bins * factor);
+            let found = task.search(&grid.index, values, &null, &mut self.scratch)?;
+            // The first is the period itself, which the others have to surpass.
+            let least = best.as_ref().map_or(f64::MIN, |(least, ..)| *least);
+            if best.is_none() || found.statistic > least + MULTIPLE_MIN {
+                best = Some((found.statistic, task, found));
+            }
+        }
+        let (_, task, found) = best?;
+        if found.period_bins < bins * 1.5 {
+            return None;
+        }
+        refine(&self.grids, &task, &found, &mut self.scratch)
+            .filter(|pattern| !is_made_by_few(pattern))
     }
 
     /// The best of all jobs' runs that stands an exact fit, where it is better than `enough`.

@@ -407,14 +407,7 @@ fn again(
 ) -> Option<(Form, f64)> {
     let width = as_f64(grid.width_us);
     let null = Null::fit(&grid.index, grid.values(variant), &mut Vec::new())?;
-    let task = Task {
-        grid: 0,
-        variant,
-        window: 0..grid.len(),
-        period_bins: (period_us / width, period_us / width),
-        calendar: Some(0),
-        charge: 0.0,
-    };
+    let task = Task::of_period(0, grid, variant, period_us / width);
     let found = task.search(&grid.index, grid.values(variant), &null, scratch)?;
     let origin_us = as_f64(grid.start_us) + (as_f64(grid.index[0]) + found.phase_bins) * width;
     Some((found.form, origin_us))
@@ -442,14 +435,7 @@ fn place(
     }
     let values = grid.values(variant);
     let null = Null::fit(&grid.index, values, &mut Vec::new())?;
-    let task = Task {
-        grid: 0,
-        variant,
-        window: 0..grid.len(),
-        period_bins: (period_bins, period_bins),
-        calendar: Some(0),
-        charge: 0.0,
-    };
+    let task = Task::of_period(0, grid, variant, period_bins);
     // A box that was found on wider bins may be narrower or wider here.
     let forms: Vec<Form> = match form {
         Form::Box { duty } => [0.25, 0.5, 0.75, 1.0, 1.25]

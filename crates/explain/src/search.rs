@@ -206,6 +206,18 @@ pub(crate) struct Scratch {
 }
 
 impl Task {
+    /// One that looks at a single period over a whole grid.
+    pub fn of_period(number: usize, grid: &Grid, variant: Variant, period_bins: f64) -> Self {
+        Self {
+            grid: number,
+            variant,
+            window: 0..grid.len(),
+            period_bins: (period_bins, period_bins),
+            calendar: Some(0),
+            charge: 0.0,
+        }
+    }
+
     /// Whether its candidates are fitted exactly.
     pub fn is_exact(&self) -> bool {
         self.window.len() <= EXACT_BINS_MAX
