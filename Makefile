@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo test deps lint unit fuzz-smoke guest lab docs bench bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases test-schedules
+.PHONY: demo test deps lint unit fuzz-smoke guest lab docs bench bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases test-schedules bench-explain
 
 demo: release
 	@./lab/demo.sh
@@ -19,7 +19,7 @@ test:
 	@$(STAGE) guest 300 $(MAKE) --no-print-directory guest
 	@$(STAGE) completeness 120 $(MAKE) --no-print-directory completeness
 	@$(STAGE) crash 180 $(MAKE) --no-print-directory crash
-	@$(STAGE) servers 200 $(MAKE) --no-print-directory servers
+	@$(STAGE) servers 300 $(MAKE) --no-print-directory servers
 	@./lab/stage.sh --summary
 
 lint:
@@ -28,6 +28,7 @@ lint:
 
 unit:
 	cargo test --workspace --locked
+	@$(MAKE) --no-print-directory cases
 
 # A million random and mutated inputs through every parser.
 fuzz-smoke:
@@ -73,15 +74,17 @@ test-schedules:
 	    --test systemd -- --ignored --nocapture
 
 # Below and of real servers: Elasticsearch 6.8, 7.4 (check --cluster alone) and 7.17, OpenSearch 2.19. They
-# come through Maven.
+# come through Maven. Prometheus, from Debian's package, for explain alone.
 test-servers:
 	@./lab/servers/test-trim.sh
 	@./lab/servers/test-cluster.sh
+	@./lab/servers/test-explain.sh
 
 # The part of it that `make test` has time for.
 servers:
 	@./lab/servers/test-trim.sh opensearch-2.19.1
 	@./lab/servers/test-cluster.sh opensearch-2.19.1
+	@./lab/servers/test-explain.sh prometheus opensearch-2.19.1
 
 # What the articles' curve and log of disks must yield: lab/explain-cases/README.md.
 cases:
@@ -115,6 +118,11 @@ bench-trim: release
 # 256 million pages take minutes and 4 GB: SIZES="1 16" is quick.
 bench-ssd:
 	@SIZES="$(SIZES)" FTLSIM="$(FTLSIM)" ./benches/ssd/speed.sh
+
+# Change points beside Apache Otava and ruptures, which pip fetches: prints Markdown, takes minutes.
+# SIZES="1000 10000" LIMIT_S=20 is quick.
+bench-explain:
+	@./benches/explain/compare.sh
 
 # Licences, sources and advisories (cargo install cargo-deny).
 deny:

@@ -4,8 +4,12 @@
 //! `cargo run -p fuzz-targets -- [--inputs N] [--seed N] [--only NAME]`
 
 use fuzz_targets::{TARGETS, Target};
+use std::num::NonZero;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::available_parallelism;
 
 /// Longest input that is made, in bytes.
 const LEN_MAX: usize = 512;
@@ -29,27 +33,32 @@ fn main() -> ExitCode {
     }
     // The default hook would print a backtrace for every panic that is caught and counted.
     std::panic::set_hook(Box::new(|_| {}));
-    let mut passed = 0;
-    let mut failed = 0;
-    for target in TARGETS
+    let chosen: Vec<&Target> = TARGETS
         .iter()
         .filter(|target| only.as_deref().is_none_or(|name| name == target.name))
-    {
-        match run(target, inputs, seed) {
-            None => {
-                println!("{:<14} {inputs} inputs", target.name);
-                passed += 1;
-            }
-            Some(input) => {
-                println!(
-                    "{:<14} PANICS on {:?}",
-                    target.name,
-                    String::from_utf8_lossy(&input)
-                );
-                failed += 1;
+        .collect();
+    let next = AtomicUsize::new(0);
+    let failed = AtomicUsize::new(0);
+    // Each target by itself has the same inputs, whatever runs beside it.
+    let work = || {
+        while let Some(target) = chosen.get(next.fetch_add(1, Relaxed)) {
+            match run(target, inputs, seed) {
+                None => println!("{:<14} {inputs} inputs", target.name),
+                Some(input) => {
+                    let input = String::from_utf8_lossy(&input);
+                    println!("{:<14} PANICS on {input:?}", target.name);
+                    failed.fetch_add(1, Relaxed);
+                }
             }
         }
-    }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..available_parallelism().map_or(1, NonZero::get) {
+            scope.spawn(work);
+        }
+    });
+    let failed = failed.into_inner();
+    let passed = chosen.len() - failed;
     println!("{passed} passed, {failed} failed");
     if failed == 0 && passed > 0 {
         ExitCode::SUCCESS

@@ -6,6 +6,7 @@ CASE is curve (the generated CSV itself), jobs, blind, events or iostat (JSON do
 
 import csv
 import json
+import re
 import sys
 from datetime import datetime, timedelta, timezone
 
@@ -107,7 +108,12 @@ def events(path):
     pattern(verdict, DAILY_FROM)
     expect("the events explain it", verdict["kind"] == "periodic", verdict["kind"])
     first = verdict["classes"][0] if verdict["classes"] else {"jobs": [], "role": None}
-    expect("they heal", first["jobs"] == ["trims"] and first["role"] == "heals", first)
+    expect("fstrim heals", first["jobs"] == ["fstrim"] and first["role"] == "heals", first)
+    ends = [change["beside"] or "" for change in verdict["changes"] if change["what"] == "pattern_ends"]
+    rescheduled = re.compile(r"fstrim runs every (day|24 h) instead of every 7 days")
+    expect("the end lies beside the change of its schedule", len(ends) == 1 and rescheduled.search(ends[0]), ends)
+    sentence = verdict["sentence"]
+    expect("and the sentence says so", rescheduled.search(sentence) and "strong evidence" in sentence, sentence)
 
 
 def near(found, wanted, within):

@@ -5,15 +5,18 @@
     curves.py bulk TYPED                        documents for Elasticsearch; TYPED: 1 where types have names (6.8)
     curves.py rally TYPED                       results of races
     curves.py compare CASE SAMPLES              SAMPLES: series, microseconds and value, with tabs between
+    curves.py verdict KIND DOCUMENT             DOCUMENT: what `trimtab explain --format json` said of `wait`
 
 All curves follow from the minute: two hosts, 14 days from 2026-01-05 (a Monday), one sample a minute.
 - load: falls from 1,000 by 1/16 a minute and recovers each Monday; db2 lies 100 higher. Eighths and sixteenths
   are exact in binary, in 32 bits too.
 - bytes: a counter, that grows by 60 a minute, and by 600 from 02:00 to 02:59; it begins anew with the ninth day.
+- wait: about 5, and 35 in the five minutes from 03:10 on each day; of db2 without these.
 - From day 3 12:00 to day 3 14:00 there is nothing.
 """
 
 import json
+import random
 import sys
 
 START_S = 1767571200
@@ -25,6 +28,21 @@ HOSTS = ("db1", "db2")
 
 def load(host, minute):
     return 1000 - (minute % 10080) / 16 + 100 * HOSTS.index(host)
+
+
+def waits():
+    """Noise, the same each time, in sixteenths."""
+    noise = random.Random(310)
+    return {host: [round(16 * noise.gauss(5, 0.5)) / 16 for _ in range(MINUTES)] for host in HOSTS}
+
+
+WAITS = waits()
+# Minutes of the day.
+SPIKE = range(190, 195)
+
+
+def wait(host, minute):
+    return WAITS[host][minute] + (30 if host == "db1" and minute % 1440 in SPIKE else 0)
 
 
 def counters():
@@ -46,6 +64,11 @@ def openmetrics():
             if minute not in GAP:
                 value = "NaN" if minute % 5000 == 4999 else load(host, minute)
                 print(f'lab_load{{host="{host}",job="lab"}} {value} {START_S + 60 * minute}')
+    print("# TYPE lab_wait gauge")
+    for host in HOSTS:
+        for minute in range(MINUTES):
+            if minute not in GAP:
+                print(f'lab_wait{{host="{host}",job="lab"}} {wait(host, minute)} {START_S + 60 * minute}')
     print("# TYPE lab_bytes counter")
     for minute in range(MINUTES):
         if minute not in GAP:
@@ -64,6 +87,7 @@ def bulk(typed):
             print(json.dumps({"index": {"_index": f"lab-{minute // 10080}", **kind}}))
             print(json.dumps({
                 "@timestamp": time_ms, "load": load(host, minute), "bytes": COUNTER[minute],
+                "wait": wait(host, minute),
                 "host": {"name": host}, "text": f"of {host}", "odd": minute % 2 == 1,
             }))
 
@@ -192,10 +216,36 @@ def compare(case, path):
     print(f"{case}: {count} values of {len(wanted)} series agree")
 
 
+def verdict(kind, path):
+    """One series for each host: db1's spikes recur daily, at their time of day, and db2 has none."""
+    series = json.load(open(path))["result"]["series"]
+    by_host = {host: [one for one in series if host in one["name"]] for host in HOSTS}
+    if len(series) != 2 or any(len(of_host) != 1 for of_host in by_host.values()):
+        sys.exit(f"series {[one['name'] for one in series]}")
+    (one,), (other,) = by_host.values()
+    told = one["verdict"]
+    said = told["sentence"]
+    if (told["kind"], told["shape"], told["cycle"]) != (kind, "spike", "day") or told["period_s"] != 86400:
+        sys.exit(f"{told['kind']}, {told['shape']} each {told['period_s']} s, expected {kind}: {said}")
+    # Each spike that was found begins within a step or two of 03:10, and nearly each day has one.
+    begins = [event["from"] for event in told["events"]]
+    days = {at[:10] for at in begins}
+    if len(days) < 9 or not all("03:07" <= at[11:16] <= "03:12" for at in begins):
+        sys.exit(f"spikes from {begins}")
+    jobs = [job for each in told["classes"][:1] for job in each["jobs"]]
+    if kind == "periodic" and not (len(jobs) == 1 and "backup" in jobs[0] and told["classes"][0]["role"] == "hurts"):
+        sys.exit(f"jobs {told['classes']}")
+    if other["verdict"]["kind"] != "none":
+        sys.exit(f"of {other['name']}, which is noise: {other['verdict']['sentence']}")
+    print(said)
+
+
 if __name__ == "__main__":
     what, *rest = sys.argv[1:]
     if what == "compare":
         compare(*rest)
+    elif what == "verdict":
+        verdict(*rest)
     elif what == "openmetrics":
         openmetrics()
     else:

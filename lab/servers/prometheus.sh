@@ -9,6 +9,8 @@
 # everybody in the network can ask. It is kept in ${TRIMTAB_CACHE:-~/.cache/trimtab}/servers. RUN is a new
 # directory. It listens on loopback alone, and scrapes nothing. Exit 77: it cannot be had here, and the last
 # line says why.
+#
+#   LOGIN   1: it answers the user lab with the password lab-password alone
 set -euo pipefail
 PATIENCE_S=120
 
@@ -19,6 +21,15 @@ die() {
 skip() {
     echo "$*" >&2
     exit 77
+}
+
+# The version that apt would take; nothing where it knows none.
+candidate() {
+    apt-cache policy prometheus | awk '/Candidate:/ && $2 != "(none)" { print $2 }'
+}
+# Uses fetch's variables.
+download() {
+    (cd "$work" && apt-get download -qq -o APT::Sandbox::User=root "prometheus=$version" >&2)
 }
 
 fetch() {
@@ -40,14 +51,24 @@ fetch() {
         fi
     done
     { command -v apt-get && command -v dpkg-deb; } >/dev/null || skip "prometheus is missing, and so is apt-get"
-    version=$(apt-cache policy prometheus | awk '/Candidate:/ { print $2 }')
-    [[ ${version:-(none)} != "(none)" ]] || skip "no package prometheus is known here: run 'apt-get update'"
+    version=$(candidate)
+    # Images of systems come without the lists of packages.
+    if [ -z "$version" ] && [ "$(id -u)" = 0 ]; then
+        apt-get update -qq >&2 || skip "apt-get cannot update its lists"
+        version=$(candidate)
+    fi
+    [ -n "$version" ] || skip "no package prometheus is known here: run 'apt-get update'"
     work=$(mktemp -d "$cache/.fetch.XXXXXX")
     # shellcheck disable=SC2064
     trap "rm -rf '$work'" EXIT
     echo "== fetching Debian's prometheus $version" >&2
-    (cd "$work" && apt-get download -qq -o APT::Sandbox::User=root "prometheus=$version" >&2 &&
-        dpkg-deb -x ./*.deb root) || skip "apt-get cannot download prometheus"
+    if ! download; then
+        # The lists may be older than the mirror.
+        [ "$(id -u)" != 0 ] || apt-get update -qq >&2 || true
+        version=$(candidate)
+        download || skip "apt-get cannot download prometheus"
+    fi
+    (cd "$work" && dpkg-deb -x ./*.deb root) || die "the package of prometheus cannot be unpacked"
     mv "$work/root" "$cache/prometheus-$version"
     rm -rf "$work"
     trap - EXIT
@@ -72,15 +93,22 @@ start() { # RUN [FILE]
             die "promtool does not take $2"
         }
     fi
+    local login=() user=()
+    if [ "${LOGIN:-}" = 1 ]; then
+        # bcrypt of the password.
+        # shellcheck disable=SC2016
+        echo 'basic_auth_users: {lab: $2b$04$abcdefghijklmnopqrstuuRmh8HtELSGLRIbn8Tav9ZLLfCC8wwMW}' >"$run/web.yml"
+        login=(--web.config.file="$run/web.yml") user=(-u lab:lab-password)
+    fi
     # It does not tell which port the kernel picks for it.
     port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     setsid "$bin/prometheus" --config.file="$run/prometheus.yml" --storage.tsdb.path="$run/data" \
-        --storage.tsdb.retention.time=100y --web.listen-address="127.0.0.1:$port" \
+        --storage.tsdb.retention.time=100y --web.listen-address="127.0.0.1:$port" "${login[@]}" \
         </dev/null >"$run/out" 2>&1 &
     pid=$!
     echo "$pid" >"$run/pid"
     give_up=$((SECONDS + PATIENCE_S))
-    until curl -fsS -m 5 -o /dev/null "http://127.0.0.1:$port/-/ready" 2>/dev/null; do
+    until curl -fsS -m 5 "${user[@]}" -o /dev/null "http://127.0.0.1:$port/-/ready" 2>/dev/null; do
         if ! kill -0 "$pid" 2>/dev/null || [ "$SECONDS" -ge "$give_up" ]; then
             echo "prometheus.sh: it did not start:" >&2
             tail -n 10 "$run/out" | cut -c1-300 >&2

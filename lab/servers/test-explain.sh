@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Histories out of real servers: what the crate `sources` reads is what was put in.
+# Histories out of real servers: what the crate `sources` reads is what was put in, and `trimtab explain` says
+# what recurs in it.
 #
 #   lab/servers/test-explain.sh [SERVER...]      without a word: prometheus, 6.8.23 and 7.17.28 of
 #                                                Elasticsearch, 2.19.1 of OpenSearch
@@ -9,13 +10,16 @@
 #                    decoder (ftdc.py). None is kept here: MongoDB's servers write them.
 #
 # Each server gets the curves of curves.py: a sawtooth of two hosts, one sample a minute over 14 days with a
-# gap of two hours, and a counter that begins anew. What must be shown follows from them:
+# gap of two hours, a counter that begins anew, and noise in which one host has a spike each day. What must be
+# shown follows from them:
 # - every value, at its time, and none in the gap; 20,160 points come in several pieces, since Prometheus
 #   gives 11,000 at once and Elasticsearch 6.8 and 7.17 make 10,000 buckets at once;
 # - of two hosts two series; of a filter, or of a shorter time, the part that fits;
 # - a counter's rates, and none where it began anew;
 # - of Rally's results one series for each metric of each task, one point for each race;
-# - what is refused, in the server's own words or with the names that are there.
+# - what is refused, in the server's own words or with the names that are there;
+# - by `trimtab explain`: one host's spikes recur daily, at 03:10, and a crontab's job of that time is behind
+#   them; the other host has nothing. With wrong credentials it could not run, which is exit 2.
 # No time is judged. Servers are started one after the other, on loopback.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 2
@@ -52,6 +56,7 @@ for server in "$@"; do
     esac
 done
 cargo build --locked -q -p sources --example read || exit 2
+cargo build --locked -q -p trimtab || exit 2
 unset TRIMTAB_USER TRIMTAB_PASSWORD TRIMTAB_API_KEY TRIMTAB_BEARER_TOKEN TRIMTAB_CREDENTIALS_FILE
 
 top=$(mktemp -d "${TMPDIR:-/var/tmp}/trimtab-explain.XXXXXX")
@@ -60,7 +65,12 @@ chmod 755 "$top"
 # A copy, out of the way of clean: a build beside this test would exchange it.
 reader=$top/.read
 cp "${CARGO_TARGET_DIR:-target}/debug/examples/read" "$reader" || exit 2
+trimtab=$top/.trimtab
+cp "${CARGO_TARGET_DIR:-target}/debug/trimtab" "$trimtab" || exit 2
+proxy_pid=
 clean() {
+    [ -z "$proxy_pid" ] || kill "$proxy_pid" 2>/dev/null
+    proxy_pid=
     if [ -e "$top/run" ]; then
         case $server in
         prometheus) $prometheus stop "$top/run" ;;
@@ -69,7 +79,7 @@ clean() {
     fi
     rm -rf --one-file-system "${top:?}"/*
 }
-trap 'clean; rm -f "$reader"; rmdir "$top"' EXIT
+trap 'clean; rm -f "$reader" "$trimtab"; rmdir "$top"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
@@ -95,6 +105,27 @@ refused() { # TEXT ARGUMENT...
     shift
     ! read_history "$@" && [ ! -s "$top/out" ] && says "$text"
 }
+# What `trimtab explain` says of the curve with spikes, in JSON, in out; its exit code in code.
+explain() { # ARGUMENT...
+    timeout "$PATIENCE_S" "$trimtab" explain "$@" --format json --tz UTC </dev/null >"$top/out" 2>"$top/err"
+    code=$?
+}
+blames() { # KIND
+    [ "$code" = 1 ] || return 1
+    python3 $curves verdict "$1" "$top/out" >"$top/said" 2>>"$top/err" || return 1
+    sed "s/^/   $server: /" "$top/said"
+}
+explained() { # ARGUMENT...: as the server's curve is asked for
+    # Ten days, none of them cut.
+    local asked=("$@" --since "$begin" --until 2026-01-15T00:00:00Z --better lower)
+    explain "${asked[@]}" --jobs none
+    expect "spikes recur daily, and no job is known" blames unattributed
+    explain "${asked[@]}" --jobs "$top/crontab"
+    expect "spikes recur daily, and a job is behind them" blames periodic
+}
+cannot_run() { # TEXT
+    [ "$code" = 2 ] && [ ! -s "$top/out" ] && says "$1" && ! says wrong-password
+}
 told() { # TEXT: as the answer
     grep -qxF -- "$1" "$top/out"
 }
@@ -102,10 +133,18 @@ told() { # TEXT: as the answer
 day1=2026-01-06T00:00:00Z day2=2026-01-07T00:00:00Z
 begin=2026-01-05T00:00:00Z end=2026-01-19T00:00:00Z
 
+# Beside the one that is behind the spikes.
+jobs() {
+    echo "10 3 * * * root backup"
+    echo "25 6 * * * root run-parts /etc/cron.daily"
+    echo "17 * * * * root run-parts /etc/cron.hourly"
+}
+
 test_prometheus() {
     local url
     python3 $curves openmetrics >"$top/history"
-    url=$($prometheus start "$top/run" "$top/history") || {
+    local -x TRIMTAB_USER=lab TRIMTAB_PASSWORD=lab-password
+    url=$(LOGIN=1 $prometheus start "$top/run" "$top/history") || {
         expect "it starts" false
         return
     }
@@ -113,7 +152,7 @@ test_prometheus() {
     expect "it is recognised" grep -qE '^Prometheus [0-9]+\.[0-9.]+' "$top/out"
     expect "14 days of two hosts, minute by minute" \
         gives prometheus-load prometheus "$url" "$begin" "$end" 60 lab_load
-    expect "values that are no numbers are told" says "no finite numbers"
+    expect "values that are no numbers are told" says "no number, or infinite"
     expect "one day of it" gives prometheus-day prometheus "$url" "$day1" "$day2" 60 lab_load
     read_history prometheus "$url" "$begin" "$end" 60 'rate(lab_bytes_total{host=~"db.+"}[5m])'
     expect "Prometheus' own rates" python3 -c '
@@ -127,6 +166,12 @@ assert len(rates) > 19000 and {1.0, 10.0} <= {round(rate, 6) for rate in rates} 
         prometheus "$url" "$begin" "$end" 60 no_such_metric
     expect "it is no Elasticsearch" refused "neither Elasticsearch nor OpenSearch" \
         elastic "$url" - - 60 lab load mean
+    jobs >"$top/crontab"
+    explained "$url" --query lab_wait
+    TRIMTAB_PASSWORD=wrong-password explain "$url" --query lab_wait --jobs none
+    expect "wrong credentials are told" cannot_run "status 401"
+    explain "$url" --query 'rate(lab_wait[5m]' --jobs none
+    expect "what is refused is told by the command, too" cannot_run "parse error"
     $prometheus stop "$top/run"
 }
 
@@ -177,7 +222,7 @@ test_elastic() {
     expect "one day of one host" gives elastic-filter elastic "$url" "$day1" "$day2" 3600 'lab-*' load mean \
         filter=host.name:db2
     expect "a counter's rates" gives elastic-rate elastic "$url" - - 3600 'lab-*' bytes rate
-    expect "its new beginning is told" says "began anew: 1 times"
+    expect "its new beginning is told" says "began anew 1 time:"
     read_history elastic "$url" "$begin" "$day1" 86400 'lab-*' load 50 split=odd time=@timestamp
     expect "a percentile, split by a yes and no" python3 -c '
 import sys
@@ -204,6 +249,22 @@ assert "more than the 1 with the most documents" in open(sys.argv[2]).read()
         elastic "$url" 2020-01-01T00:00:00Z 2020-02-01T00:00:00Z 60 'lab-*' load mean
     expect "Rally's results" gives rally rally "$url"
     expect "it is no Prometheus" refused "status" prometheus "$url" "$begin" "$end" 60 up
+    jobs >"$top/crontab"
+    explained "$url" --index 'lab-*' --field wait --split-by host.name.keyword --agg max
+    explain "$url" --index 'lab-*' --field waits --jobs none
+    expect "a field that is not there is told by the command, too" cannot_run "no field waits; similar:"
+    # These servers know no users: a proxy does.
+    echo lab:lab-password >"$top/users"
+    local proxy
+    coproc proxied { exec python3 lab/servers/proxy.py "$url" --credentials "$top/users"; }
+    # shellcheck disable=SC2154
+    proxy_pid=$proxied_PID
+    read -r proxy <&"${proxied[0]}"
+    TRIMTAB_USER=lab TRIMTAB_PASSWORD=wrong-password explain "$proxy" --index 'lab-*' --field wait --jobs none
+    expect "wrong credentials are told" cannot_run "status 401"
+    kill "$proxy_pid"
+    wait "$proxy_pid" 2>/dev/null
+    proxy_pid=
     $node stop "$top/run"
 }
 

@@ -196,7 +196,13 @@ fn looked_at(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<(usize, RunsF
             let charge = if rivals(class) { alike } else { others };
             task.search_each(&white, fit.phi, &prefix)
                 .into_iter()
-                .map(|found| (number, found, charge + task.charge_of(found.form)))
+                .map(|found| {
+                    (
+                        number,
+                        found,
+                        charge + task.charge_of(found.form, found.shift),
+                    )
+                })
                 .collect::<Vec<_>>()
         })
         .collect();

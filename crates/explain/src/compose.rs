@@ -53,7 +53,11 @@ pub(crate) fn describe(verdict: &mut Verdict, found: &Found, samples: &Samples) 
         };
         moment(from.max(samples.times_us[0]))
     });
-    verdict.until = (found.on.end < found.beginnings.len())
+    // An end within the last period may be none.
+    let last = samples.wall_us[samples.wall_us.len() - 1];
+    let ends = found.on.end < found.beginnings.len()
+        && as_f64(last.saturating_sub(pattern.on_us.1)) > period_us;
+    verdict.until = ends
         .then(|| samples.wall.moment(pattern.on_us.1.min(i64::MAX / 2)))
         .map(moment);
     verdict.events = events(pattern, on, samples);
@@ -280,6 +284,7 @@ pub(crate) fn causes(
                 missed,
                 idle_runs,
                 score: one.score,
+                dated_by_start: fit.shift < 0,
                 evidence: evidence(class, jobs),
                 separate_by: None,
             });

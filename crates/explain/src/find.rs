@@ -404,6 +404,9 @@ fn of_runs(class: &Class, task: &RunsTask, found: RunsFit, grid: &Grid) -> Optio
         At::Middle => (-spread / 2, spread / 2),
         At::Latest => (-spread, 0),
     };
+    // The clock begins where the form does, the event is the run itself.
+    let shift_us = found.shift * grid.width_us;
+    let interval_us = (interval_us.0 - shift_us, interval_us.1 - shift_us);
     let mut pattern = Pattern {
         clock: Clock::Runs {
             starts_us,

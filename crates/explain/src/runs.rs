@@ -13,6 +13,10 @@ const PERIOD_BINS: f64 = 12.0;
 const DUTY_MAX: f64 = 0.25;
 /// Where a box may begin, counted in samples from the first one after a run.
 const SHIFTS: [i64; 3] = [0, 1, -1];
+/// What the later place is charged, in nats.
+const LATE_NATS: f64 = 1.0;
+/// What the earlier one is, which asks for samples that are dated otherwise than they seem.
+const EARLY_NATS: f64 = 4.0;
 /// A run is believed to be the last for this many periods.
 const AGE_MAX: f64 = 2.0;
 
@@ -292,14 +296,19 @@ impl RunsTask {
     }
 
     /// What a form is charged for those tried beside it: one in two is a sawtooth.
-    pub fn charge_of(&self, form: Form) -> f64 {
+    pub fn charge_of(&self, form: Form, shift: i64) -> f64 {
         let boxes = self
             .forms
             .iter()
             .filter(|prepared| matches!(prepared.form, Form::Box { .. }))
             .count();
+        let unusual = match shift {
+            0 => 0.0,
+            1 => LATE_NATS,
+            _ => EARLY_NATS,
+        };
         match form {
-            Form::Box { .. } => count_f64(2 * boxes.max(1)).ln(),
+            Form::Box { .. } => count_f64(2 * boxes.max(1)).ln() + unusual,
             _ => std::f64::consts::LN_2,
         }
     }
@@ -326,7 +335,8 @@ impl RunsTask {
                         .sum(),
                 };
                 RunsFit {
-                    gain: 0.5 * sum * sum / prepared.norm - self.charge_of(prepared.form),
+                    gain: 0.5 * sum * sum / prepared.norm
+                        - self.charge_of(prepared.form, prepared.shift),
                     form: prepared.form,
                     at: prepared.at,
                     shift: prepared.shift,

@@ -78,7 +78,8 @@ pub(crate) fn tasks(grids: &[Grid], cycles: Range<f64>) -> Vec<Task> {
             }
             let slow = (number == 0 && bins < PERIOD_BINS.0 * 4.0)
                 || (PERIOD_BINS.0..PERIOD_BINS.0 * 4.0).contains(&bins);
-            let sharp = number == 0 && bins <= count_f64(FOLD_BINS_MAX);
+            // A spike may be longer than some samples: on wider bins it is short again.
+            let sharp = bins <= count_f64(FOLD_BINS_MAX);
             for (wanted, variant) in [(slow, Variant::Slow), (sharp, Variant::Sharp)] {
                 if wanted {
                     tasks.push(Task {

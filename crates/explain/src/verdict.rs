@@ -199,6 +199,9 @@ pub struct JobClass {
     pub missed: usize,
     /// Runs after which nothing is to be seen, although there are samples.
     pub idle_runs: usize,
+    /// Its runs fit only if times mark the start of what each sample stands for: they come within
+    /// the sample that shows the event first, not before it.
+    pub dated_by_start: bool,
     /// Probability against all other candidates, all taken for equally likely before.
     pub score: f64,
     /// How the runs are known: `seen in the journal`, `computed from etc/crontab:18: 47 6 * * 7`.

@@ -53,6 +53,7 @@ pub(crate) fn every(cycle: Option<Cycle>, period_s: f64) -> String {
         Some(Cycle::Week) => "every week".to_owned(),
         Some(Cycle::Month) => "every month".to_owned(),
         Some(Cycle::Runs) => "after each run".to_owned(),
+        _ if (period_s / 86_400.0 - 1.0).abs() < 0.01 => "every day".to_owned(),
         _ => format!("every {}", span(period_s)),
     }
 }
@@ -194,6 +195,12 @@ impl Scene<'_> {
                 first.matched,
                 first.matched + first.missed
             );
+        } else if verdict
+            .candidates
+            .iter()
+            .any(|one| one.name != "nothing" && !one.name.starts_with("an unknown cause"))
+        {
+            text.push_str(" No known job explains it.");
         } else {
             text.push_str(" No known job on this host runs then.");
         }
@@ -279,6 +286,10 @@ impl Scene<'_> {
         let all = first.missed == 0;
         let several = first.jobs.len() > 1;
         let mut text = match (several, all) {
+            _ if first.dated_by_start => {
+                " If times mark the start of what each sample stands for, this runs within the first one that shows it: "
+                    .to_owned()
+            }
             (true, true) => " Jobs that run in every one of those gaps: ".to_owned(),
             (false, true) => " One job runs in every one of those gaps: ".to_owned(),
             (_, false) => format!(

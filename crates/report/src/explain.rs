@@ -6,6 +6,7 @@
 
 mod chart;
 mod columns;
+mod disk_log;
 mod document;
 mod fold;
 mod html;
@@ -19,9 +20,10 @@ pub use html::{HtmlOptions, html};
 pub use text::{ExplainTextOptions, text};
 
 use explain::JobRuns;
+use explain::disk_log::DiskLog;
 use explain::verdict::{Analysis, JobClass, Kind, SeriesVerdict};
 use facts::Skipped;
-use facts::series::Series;
+use facts::series::{Dating, Series};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::collections::{HashMap, VecDeque};
@@ -33,6 +35,8 @@ pub struct ExplainReport<'a> {
     pub analysis: &'a Analysis,
     /// The series that were analysed, in any order.
     pub series: &'a [Series],
+    /// What short logs of disks show by themselves.
+    pub disk_logs: &'a [DiskLog],
     /// The jobs that were weighed, and events given by hand.
     pub jobs: &'a [JobRuns],
     /// Where the jobs were read: `live`, `bundle host.tar.zst`, `crontab /etc/crontab`; `None`
@@ -63,14 +67,47 @@ struct Told<'a> {
 }
 
 impl<'a> ExplainReport<'a> {
-    /// Whether something was found: a series recurs or changed.
+    /// Whether something was found: a series recurs or changed, or the disks of a log jumped.
     pub fn is_trouble(&self) -> bool {
-        self.analysis.series.iter().any(|series| {
+        let is_found = |series: &SeriesVerdict| {
             matches!(
                 series.verdict.kind,
                 Kind::Periodic | Kind::Unattributed | Kind::Change
             )
-        })
+        };
+        !self.disk_logs.is_empty() || self.analysis.series.iter().any(is_found)
+    }
+
+    /// What is told one by one, and what is summed up: series of a log of disks that is told as a
+    /// whole, and those of any such log that is too short for each by itself.
+    fn parted(&self, all: bool) -> (Vec<Told<'a>>, Vec<Told<'a>>) {
+        let is_summed_up = |told: &Told<'_>| {
+            let of_a_log = told
+                .series
+                .is_some_and(|series| series.labels.contains_key("metric"));
+            let of_a_told_one = || {
+                let host = told.series.and_then(|series| series.labels.get("host"));
+                self.disk_logs
+                    .iter()
+                    .any(|log| log.source == told.verdict.source && log.host.as_ref() == host)
+            };
+            of_a_log
+                && told.verdict.dating != Dating::Absolute
+                && match told.verdict.verdict.kind {
+                    Kind::Undecided => true,
+                    Kind::None => of_a_told_one(),
+                    Kind::Periodic | Kind::Unattributed | Kind::Change => false,
+                }
+        };
+        let (summed_up, told): (Vec<_>, Vec<_>) = self
+            .told()
+            .into_iter()
+            .partition(|one| !all && is_summed_up(one));
+        // One that stands alone is told.
+        if self.disk_logs.is_empty() && told.is_empty() && summed_up.len() == 1 {
+            return (summed_up, Vec::new());
+        }
+        (told, summed_up)
     }
 
     /// Verdicts with their series: by source and name, in turn where several have both in common.
@@ -109,29 +146,6 @@ impl<'a> ExplainReport<'a> {
         }
     }
 
-    /// How many series have which verdict, in words: `2 periodic, 1 none`.
-    fn counts(&self) -> String {
-        let kinds = [
-            Kind::Periodic,
-            Kind::Unattributed,
-            Kind::Change,
-            Kind::Undecided,
-            Kind::None,
-        ];
-        let all = &self.analysis.series;
-        let parts: Vec<String> = kinds
-            .into_iter()
-            .filter_map(|kind| {
-                let number = all.iter().filter(|one| one.verdict.kind == kind).count();
-                (number > 0).then(|| {
-                    let number = crate::units::grouped(number as u64);
-                    format!("{number} {}", words::kind(kind))
-                })
-            })
-            .collect();
-        parts.join(", ")
-    }
-
     /// The runs of a class as stretches of time in microseconds since the epoch.
     fn runs_of(&self, class: &JobClass) -> Vec<(i64, i64)> {
         self.jobs
@@ -141,4 +155,29 @@ impl<'a> ExplainReport<'a> {
             .map(|run| (run.earliest.as_microsecond(), run.latest.as_microsecond()))
             .collect()
     }
+}
+
+/// How many series have which verdict, in words: `2 periodic, 1 none`.
+fn counts(told: &[Told<'_>]) -> String {
+    let kinds = [
+        Kind::Periodic,
+        Kind::Unattributed,
+        Kind::Change,
+        Kind::Undecided,
+        Kind::None,
+    ];
+    let parts: Vec<String> = kinds
+        .into_iter()
+        .filter_map(|kind| {
+            let number = told
+                .iter()
+                .filter(|one| one.verdict.verdict.kind == kind)
+                .count();
+            (number > 0).then(|| {
+                let number = crate::units::grouped(number as u64);
+                format!("{number} {}", words::kind(kind))
+            })
+        })
+        .collect();
+    parts.join(", ")
 }

@@ -24,7 +24,9 @@ const DELIMITERS: [u8; 4] = [b',', b'|', b'\t', b';'];
 pub(crate) fn delimiter(head: &str, cut: bool) -> Option<u8> {
     let lines = first_lines(head, cut);
     let mut best = None;
-    for delimiter in DELIMITERS {
+    // One that does not occur parts nothing.
+    let occurs = |delimiter: &u8| lines.as_bytes().contains(delimiter);
+    for delimiter in DELIMITERS.into_iter().filter(occurs) {
         let counts = field_counts(&lines, delimiter);
         let fields = most_common(&counts);
         let share = counts.iter().filter(|&&count| count == fields).count();

@@ -1,7 +1,9 @@
 //! What may go wrong while a history is read.
 
 use facts::InputError;
-use http::HttpError;
+use http::{HttpError, shown};
+
+use serde::de::DeserializeOwned;
 
 /// A history that could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -44,4 +46,30 @@ pub enum SourceError {
         /// What there is too much of, and the way out.
         reason: String,
     },
+}
+
+impl SourceError {
+    /// A question that is refused, or an answer that is none.
+    pub(crate) fn refused(source_name: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::Refused {
+            source_name: source_name.into(),
+            reason: reason.into(),
+        }
+    }
+
+    /// A question to a server whose answer is more than is kept.
+    pub(crate) fn too_much(source_name: impl Into<String>, what: &str) -> Self {
+        Self::TooMuch {
+            source_name: source_name.into(),
+            reason: format!("{what}: ask for fewer series, a longer step, or less time"),
+        }
+    }
+}
+
+/// A saved answer of a server.
+pub(crate) fn saved<T: DeserializeOwned>(body: &[u8], source_name: &str) -> Result<T, SourceError> {
+    serde_json::from_slice(body).map_err(|error| {
+        let words = shown(error.to_string().as_bytes());
+        SourceError::refused(source_name, format!("unexpected JSON: {words}"))
+    })
 }

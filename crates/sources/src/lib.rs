@@ -13,7 +13,6 @@ pub mod prometheus;
 mod rally;
 mod reading;
 mod sadf;
-mod samples;
 mod server;
 pub mod store;
 mod table;

@@ -15,6 +15,15 @@ pub struct Samples {
     not_finite: usize,
 }
 
+impl Extend<(i64, f64)> for Samples {
+    /// Takes samples, as [`Samples::push`] does.
+    fn extend<T: IntoIterator<Item = (i64, f64)>>(&mut self, samples: T) {
+        for (time_us, value) in samples {
+            self.push(time_us, value);
+        }
+    }
+}
+
 /// A mended curve, as [`Series`](facts::series::Series) holds it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Curve {
@@ -185,10 +194,7 @@ pub fn rates(counter: Curve) -> Curve {
         .notes
         .push("a counter, turned into its rate per second".to_owned());
     if resets > 0 {
-        let times = count(resets, "time");
-        rates.notes.push(format!(
-            "the counter began anew {times}: the samples across are left out"
-        ));
+        rates.notes.push(began_anew(resets));
     }
     if too_large > 0 {
         let what = count(too_large, "sample");
@@ -197,6 +203,12 @@ pub fn rates(counter: Curve) -> Curve {
             .push(format!("{what} left out: the rate is out of range"));
     }
     rates
+}
+
+/// The note about counters that were smaller than before.
+pub(crate) fn began_anew(resets: usize) -> String {
+    let times = count(resets, "time");
+    format!("the counter began anew {times}: the samples across are left out")
 }
 
 /// `1 sample`, `2 samples`.

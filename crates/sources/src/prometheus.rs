@@ -5,7 +5,8 @@ mod answer;
 #[cfg(test)]
 mod tests;
 
-use crate::samples::mended;
+use crate::error::saved;
+use crate::mend::{self, Samples};
 use crate::{Limits, Reading, SourceError, Times};
 use answer::{Answer, Data};
 use facts::Skipped;
@@ -99,22 +100,8 @@ pub fn read_answer(
     source_name: &str,
     limits: &Limits,
 ) -> Result<Reading, SourceError> {
-    let answer: Answer = serde_json::from_slice(body).map_err(|error| SourceError::Refused {
-        source_name: source_name.to_owned(),
-        reason: format!("unexpected JSON: {}", shown(error.to_string().as_bytes())),
-    })?;
-    let mut collector = Collector {
-        source_name: source_name.to_owned(),
-        promql: "answer".to_owned(),
-        step_s: 0,
-        limits: *limits,
-        streams: BTreeMap::new(),
-        samples: 0,
-        warnings: BTreeSet::new(),
-        histograms: 0,
-        too_many: BTreeSet::new(),
-    };
-    match collector.take(answer) {
+    let mut collector = Collector::of(source_name, "answer", 0, limits);
+    match collector.take(saved(body, source_name)?) {
         Ok(()) => collector.finish(),
         Err(Trouble::TooLarge(error) | Trouble::Other(error)) => Err(error),
     }
@@ -138,7 +125,7 @@ struct Collector {
     step_s: u32,
     limits: Limits,
     /// By what Prometheus tells a series from others.
-    streams: BTreeMap<BTreeMap<String, String>, Vec<(i64, f64)>>,
+    streams: BTreeMap<BTreeMap<String, String>, Samples>,
     samples: usize,
     warnings: BTreeSet<String>,
     histograms: usize,
@@ -147,10 +134,7 @@ struct Collector {
 
 impl Collector {
     fn new(endpoint: &Endpoint, query: &Query, limits: &Limits) -> Result<Self, SourceError> {
-        let refused = |reason: &str| SourceError::Refused {
-            source_name: endpoint.to_string(),
-            reason: reason.to_owned(),
-        };
+        let refused = |reason: &str| SourceError::refused(endpoint.to_string(), reason);
         if query.step_s == 0 {
             return Err(refused("the step has to be at least 1 s"));
         }
@@ -160,17 +144,27 @@ impl Collector {
         if query.promql.len() > QUERY_BYTES_MAX {
             return Err(refused("the query is longer than 4096 bytes"));
         }
-        Ok(Self {
-            source_name: endpoint.to_string(),
-            promql: query.promql.trim().to_owned(),
-            step_s: query.step_s,
+        let source_name = endpoint.to_string();
+        Ok(Self::of(
+            &source_name,
+            query.promql.trim(),
+            query.step_s,
+            limits,
+        ))
+    }
+
+    fn of(source_name: &str, promql: &str, step_s: u32, limits: &Limits) -> Self {
+        Self {
+            source_name: source_name.to_owned(),
+            promql: promql.to_owned(),
+            step_s,
             limits: *limits,
             streams: BTreeMap::new(),
             samples: 0,
             warnings: BTreeSet::new(),
             histograms: 0,
             too_many: BTreeSet::new(),
-        })
+        }
     }
 
     fn ask(
@@ -256,24 +250,18 @@ impl Collector {
                 let Some(time_us) = answer::time_us(sample.0) else {
                     return Err(self.refused("a sample's time is no moment").into());
                 };
-                samples.push((time_us, sample.1));
+                samples.push(time_us, sample.1);
             }
         }
         Ok(())
     }
 
     fn refused(&self, reason: &str) -> SourceError {
-        SourceError::Refused {
-            source_name: self.source_name.clone(),
-            reason: reason.to_owned(),
-        }
+        SourceError::refused(&self.source_name, reason)
     }
 
     fn too_much(&self, what: &str) -> SourceError {
-        SourceError::TooMuch {
-            source_name: self.source_name.clone(),
-            reason: format!("{what}: ask for fewer series, a longer step, or less time"),
-        }
+        SourceError::too_much(&self.source_name, what)
     }
 
     fn finish(self) -> Result<Reading, SourceError> {
@@ -282,10 +270,12 @@ impl Collector {
         for (labels, samples) in self.streams {
             let metric = labels.get("__name__");
             let base = metric.map_or(self.promql.as_str(), String::as_str);
-            let mended = mended(samples);
+            let curve = samples.mend();
             let apart = written(&labels, |label| varying.contains(label));
+            let name = format!("{}{apart}", cut(base));
+            let better = mend::better(base, None);
             let series = Series {
-                name: format!("{}{apart}", cut(base)),
+                name,
                 source: self.source_name.clone(),
                 labels: labels
                     .into_iter()
@@ -295,11 +285,11 @@ impl Collector {
                     })
                     .collect(),
                 unit: None,
-                better: None,
+                better,
                 dating: Dating::Absolute,
-                times_us: mended.times_us,
-                values: mended.values,
-                notes: mended.notes,
+                times_us: curve.times_us,
+                values: curve.values,
+                notes: curve.notes,
             };
             if series.values.is_empty() {
                 let why = "none of its values is a finite number";

@@ -86,12 +86,11 @@ pub fn identify(client: &Client, endpoint: &Endpoint) -> Result<Server, SourceEr
             return Ok(Server::Prometheus { version });
         }
     }
-    Err(SourceError::Refused {
-        source_name: endpoint.to_string(),
-        reason: "neither Elasticsearch nor OpenSearch nor Prometheus answers here: give the server's own \
-                 URL, its base path included"
-            .to_owned(),
-    })
+    Err(SourceError::refused(
+        endpoint.to_string(),
+        "neither Elasticsearch nor OpenSearch nor Prometheus answers here: give the server's own URL, \
+         its base path included",
+    ))
 }
 
 /// The answer if it is one of the page; `None` where the server has no such page, or none for us.

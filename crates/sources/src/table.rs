@@ -2,43 +2,23 @@
 //! which hold values, and which tell series apart.
 
 mod cells;
+mod roles;
 
 use crate::detect::FileOptions;
 use crate::gather::{Draft, Gather};
 use crate::mend::{self, count};
-use crate::times::{self, TimeReader};
+use crate::times::TimeReader;
 use crate::{Reading, SourceError};
-use cells::{is_missing, number, numeric, unit_of};
+use cells::{is_missing, number, unit_of};
 use facts::series::Dating;
 use facts::{InputError, Skipped};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// Rows that decide about the columns.
 const SAMPLE_ROWS: usize = 1_000;
 
 /// Their text, in bytes.
 const SAMPLE_BYTES: usize = 4 << 20;
-
-/// Names of columns that are likely to hold times, the likeliest first.
-const TIME_NAMES: &[&str] = &[
-    "@timestamp",
-    "timestamp",
-    "time",
-    "datetime",
-    "date",
-    "ts",
-    "race-timestamp",
-    "race_timestamp",
-    "when",
-    "epoch",
-    "unix",
-    "unixtime",
-    "unix_time",
-    "created_at",
-    "start_time",
-    "start",
-    "t",
-];
 
 /// Columns that are named one by one where they are skipped.
 const NAMED_MAX: usize = 10;
@@ -271,196 +251,6 @@ impl<'o> Table<'o> {
     fn error(&self, expected: impl Into<String>, found: &str) -> InputError {
         InputError::new(self.source.as_str(), expected, found)
     }
-
-    /// A column that the user named, by its name or its number from 1.
-    fn named(&self, name: &str, what: &str, line: usize) -> Result<usize, InputError> {
-        let by_name = self.names.get(name).copied().or_else(|| {
-            self.columns
-                .iter()
-                .position(|column| column.name.eq_ignore_ascii_case(name))
-        });
-        let by_number = || {
-            let number: usize = name.parse().ok()?;
-            (1..=self.columns.len())
-                .contains(&number)
-                .then(|| number - 1)
-        };
-        by_name.or_else(by_number).ok_or_else(|| {
-            self.error(format!("a column {name} ({what})"), &self.column_list())
-                .at_line(line)
-        })
-    }
-
-    fn column_list(&self) -> String {
-        let names: Vec<&str> = self.columns.iter().map(|one| one.name.as_str()).collect();
-        format!("the columns {}", names.join(", "))
-    }
-
-    fn find_time(&mut self, sample: &[Row], line: usize) -> Result<usize, SourceError> {
-        if let Some(name) = &self.options.time_column {
-            return Ok(self.named(name, "times", line)?);
-        }
-        let mut found: Vec<(usize, bool, usize)> = Vec::new();
-        let mut clocks: Vec<usize> = Vec::new();
-        for (index, column) in self.columns.iter().enumerate() {
-            let mut texts = sample
-                .iter()
-                .filter_map(|row| row.text(index))
-                .take(100)
-                .peekable();
-            let Some(&first) = texts.peek() else {
-                continue;
-            };
-            let name = column.name.to_ascii_lowercase();
-            // Of `metrics.timestamp` the last part tells.
-            let last = name.rsplit('.').next().unwrap_or(&name);
-            let likely = TIME_NAMES
-                .iter()
-                .position(|&one| one == name || one == last);
-            // The user's format is taken at their word, for the column that it fits.
-            let fits = match &self.options.time_format {
-                Some(_) => self.options.time_reader().read_us(first).is_ok(),
-                None => times::looks_like_time(first),
-            };
-            // Otherwise it is how long something took.
-            let says_clock = ["time", "clock", "zeit", "column "]
-                .iter()
-                .any(|word| name.contains(word));
-            if times::clock(first).is_some() && !fits && says_clock {
-                clocks.push(index);
-            }
-            // A bare number is a time only where the column says so.
-            let bare = texts.all(times::is_bare_number);
-            // Without a header, the first one is as likely as any.
-            if fits && (!bare || likely.is_some() || name == "column 1") {
-                found.push((likely.unwrap_or(TIME_NAMES.len()), bare, index));
-            }
-        }
-        found.sort_unstable();
-        let Some(&(.., time)) = found.first() else {
-            return Err(self
-                .error(
-                    "a column of times; name it, or the format of its times",
-                    &self.column_list(),
-                )
-                .at_line(line)
-                .into());
-        };
-        if found.len() > 1 {
-            let name = &self.columns[time].name;
-            self.gather.warnings.push(format!(
-                "{} columns hold times; those of {name} are used",
-                found.len()
-            ));
-        }
-        // A date alone and a time of day belong together.
-        let date_only = sample
-            .iter()
-            .find_map(|row| row.text(time))
-            .is_some_and(|text| {
-                let mut probe = self.options.time_reader();
-                probe.settle(std::iter::once(text)).is_ok() && !text.contains(':')
-            });
-        if date_only
-            && self.options.time_format.is_none()
-            && let Some(&clock) = clocks.first()
-            && !times::is_bare_number(sample[0].text(time).unwrap_or(""))
-        {
-            self.columns[clock].role = Some(Role::Clock);
-        }
-        Ok(time)
-    }
-
-    fn find_values(&mut self, sample: &[Row], line: usize) -> Result<(), SourceError> {
-        let named: BTreeSet<usize> = self
-            .options
-            .value_columns
-            .iter()
-            .chain(&self.options.counter_columns)
-            .map(|name| self.named(name, "values", line))
-            .collect::<Result<_, _>>()?;
-        let labels: BTreeSet<usize> = self
-            .options
-            .label_columns
-            .iter()
-            .flatten()
-            .map(|name| self.named(name, "labels", line))
-            .collect::<Result<_, _>>()?;
-        let only_named = !self.options.value_columns.is_empty();
-        for index in 0..self.columns.len() {
-            if self.columns[index].role.is_some() || labels.contains(&index) {
-                continue;
-            }
-            if only_named && !named.contains(&index) {
-                continue;
-            }
-            let cells = sample.iter().flat_map(Row::cells);
-            let role = numeric(
-                cells.filter(|cell| cell.column == index),
-                self.comma_allowed,
-            );
-            // Whatever is in a named column that is no number, is an error where it stands.
-            self.columns[index].role = match role {
-                None if named.contains(&index) => Some(Role::Value { comma: false }),
-                role => role,
-            };
-        }
-        let any = self
-            .columns
-            .iter()
-            .any(|column| matches!(column.role, Some(Role::Value { .. })));
-        if any {
-            Ok(())
-        } else {
-            Err(self
-                .error("a column of numbers", &self.column_list())
-                .at_line(line)
-                .into())
-        }
-    }
-
-    fn find_labels(&mut self, sample: &[Row], time: usize, line: usize) -> Result<(), SourceError> {
-        if let Some(names) = &self.options.label_columns {
-            for name in names {
-                let index = self.named(name, "labels", line)?;
-                self.columns[index].role = Some(Role::Label);
-            }
-            return Ok(());
-        }
-        let mut distinct_times = BTreeSet::new();
-        let mut rows = 0;
-        for row in sample {
-            if let Some(text) = row.text(time) {
-                rows += 1;
-                distinct_times.insert(text);
-            }
-        }
-        let times_repeat = distinct_times.len() < rows;
-        for index in 0..self.columns.len() {
-            if self.columns[index].role.is_some() {
-                continue;
-            }
-            let texts: Vec<&str> = sample.iter().filter_map(|row| row.text(index)).collect();
-            let distinct = texts.iter().collect::<BTreeSet<_>>().len();
-            // Text that comes again and again says what a row is about; where times repeat, it also
-            // does if it is what sets rows of one time apart.
-            let recurs = distinct > 0 && distinct * 2 <= texts.len();
-            let separates = times_repeat && distinct > 1 && distinct < rows.max(3);
-            if recurs || separates {
-                self.columns[index].role = Some(Role::Label);
-                if !times_repeat && distinct > 1 {
-                    let name = &self.columns[index].name;
-                    self.gather.warnings.push(format!(
-                        "column {name} is taken to tell series apart, although no time occurs \
-                         twice; name the columns of labels, if it does not"
-                    ));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    // --- Rows.
 
     fn time_text<'c>(&self, cells: impl Iterator<Item = Cell<'c>>) -> String {
         let mut date = "";

@@ -4,6 +4,7 @@
 use super::ExplainReport;
 use crate::document::to_json;
 use explain::JobRuns;
+use explain::disk_log::DiskLog;
 use explain::verdict::Analysis;
 use facts::Skipped;
 use jiff::Timestamp;
@@ -40,6 +41,8 @@ pub struct ExplainResult<'a> {
     /// The series with their verdicts.
     #[serde(flatten)]
     pub analysis: &'a Analysis,
+    /// What short logs of disks show by themselves, where what is written to the drives jumps.
+    pub disk_logs: &'a [DiskLog],
     /// Where the time zone was taken from.
     pub zone_from: &'a str,
     /// Where the jobs were read; null where no host's were.
@@ -85,6 +88,7 @@ impl<'a> ExplainDocument<'a> {
             source: &report.source,
             result: ExplainResult {
                 analysis: report.analysis,
+                disk_logs: report.disk_logs,
                 zone_from: &report.zone_from,
                 jobs_from: report.jobs_from.as_deref(),
                 jobs: report.jobs.iter().map(JobRow::of).collect(),

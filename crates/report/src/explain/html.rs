@@ -6,9 +6,10 @@ use super::fold::{FoldAxis, spans};
 use super::rows::{self, EXPLANATION_HEAD};
 use super::svg::{self, SeriesChart};
 use super::words::{self, Clock, micros};
-use super::{ExplainReport, Told};
+use super::{ExplainReport, Told, counts, disk_log};
 use crate::escape::escape_json;
 use crate::page::{PAGE_END, escape_html, page_start};
+use explain::disk_log::DiskLog;
 use explain::verdict::SeriesVerdict;
 use facts::series::{Dating, Series};
 use serde::Serialize;
@@ -17,7 +18,8 @@ use std::fmt::Write as _;
 /// How the page is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HtmlOptions {
-    /// Series that are told in full; of the others there is a line in the summary.
+    /// Series that are told in full; of the others there is a line in the summary. `usize::MAX`: all,
+    /// those of short logs of disks too, which are summed up otherwise.
     pub details_max: usize,
 }
 
@@ -54,9 +56,9 @@ struct Data<'a> {
 
 /// Renders a report as a page.
 pub fn html(report: &ExplainReport<'_>, options: &HtmlOptions) -> String {
-    let told = report.told();
+    let (told, summed_up) = report.parted(options.details_max == usize::MAX);
     let title = match told.as_slice() {
-        [one] => one.verdict.name.clone(),
+        [one] if report.disk_logs.is_empty() => one.verdict.name.clone(),
         _ => format!("What recurs in {}", report.source),
     };
     let mut out = page_start(&title, include_str!("page.css"), true);
@@ -71,13 +73,22 @@ pub fn html(report: &ExplainReport<'_>, options: &HtmlOptions) -> String {
     for warning in report.warnings {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", escape_html(warning));
     }
+    for log in report.disk_logs {
+        section_of_log(&mut out, log);
+    }
     match told.len() {
+        0 if !report.disk_logs.is_empty() || !summed_up.is_empty() => {}
         0 => out += "<p class=\"sentence\">No series: there is nothing to explain.</p>\n",
         1 => {}
-        _ => summary(&mut out, report, &told, options.details_max),
+        _ => summary(&mut out, &told, options.details_max),
     }
     for (index, one) in told.iter().take(options.details_max).enumerate() {
-        section(&mut out, report, one, index, told.len());
+        let all = told.len() + report.disk_logs.len();
+        section(&mut out, report, one, index, all);
+    }
+    if !summed_up.is_empty() {
+        let words = disk_log::summed_up(&summed_up).replace('`', "");
+        let _ = writeln!(out, "<p class=\"label\">{}</p>", escape_html(&words));
     }
     let unknown: Vec<String> = report
         .jobs
@@ -101,15 +112,45 @@ pub fn html(report: &ExplainReport<'_>, options: &HtmlOptions) -> String {
     out + PAGE_END
 }
 
+/// A log of disks: its sentences, its figures, and what stays open.
+fn section_of_log(out: &mut String, log: &DiskLog) {
+    let _ = writeln!(
+        out,
+        "<section class=\"series\">\n<h2>{}</h2>\n<p class=\"sentence\">{}</p>\n\
+         <p class=\"label\">{}</p>\n<div class=\"scroll\"><table>\n<thead><tr>",
+        escape_html(&log.source),
+        escape_html(&log.sentences.join(" ")),
+        escape_html(&disk_log::about(log))
+    );
+    let class = |column: usize| if column == 5 { " class=\"name\"" } else { "" };
+    for (column, name) in disk_log::HEAD.iter().enumerate() {
+        let _ = write!(out, "<th scope=\"col\"{}>{name}</th>", class(column));
+    }
+    *out += "</tr></thead>\n<tbody>\n";
+    for device in &log.devices {
+        *out += "<tr>";
+        for (column, cell) in disk_log::row(device).iter().enumerate() {
+            let _ = write!(out, "<td{}>{}</td>", class(column), escape_html(cell));
+        }
+        *out += "</tr>\n";
+    }
+    *out += "</tbody></table></div>\n";
+    for (title, lines) in disk_log::lists(log) {
+        let lines: Vec<String> = lines.iter().map(|line| line.replace('`', "")).collect();
+        list(out, "h3", title, &lines);
+    }
+    *out += "</section>\n";
+}
+
 /// One row for each series, the largest effect first.
-fn summary(out: &mut String, report: &ExplainReport<'_>, told: &[Told<'_>], details_max: usize) {
+fn summary(out: &mut String, told: &[Told<'_>], details_max: usize) {
     let _ = writeln!(
         out,
         "<p class=\"sentence\">{} series: {}.</p>\n<div class=\"scroll\"><table>\n<thead><tr>\
          <th scope=\"col\">effect</th><th scope=\"col\">verdict</th><th scope=\"col\">period</th>\
          <th scope=\"col\">q</th><th scope=\"col\" class=\"name\">series</th></tr></thead>\n<tbody>",
         crate::units::grouped(told.len() as u64),
-        escape_html(&report.counts())
+        escape_html(&counts(told))
     );
     for (index, one) in told.iter().enumerate() {
         let verdict = &one.verdict.verdict;

@@ -5,10 +5,11 @@ use super::columns::{Axis, reduce};
 use super::fold::{FoldAxis, spans};
 use super::rows::{self, EXPLANATION_HEAD, Explanation};
 use super::words::{self, Clock, micros};
-use super::{ExplainReport, Told};
+use super::{ExplainReport, Told, counts, disk_log};
 use crate::escape::{cut, display_width, escape};
 use crate::text::TextOptions;
 use crate::wrap::wrap;
+use explain::disk_log::DiskLog;
 use explain::verdict::{Kind, SeriesVerdict};
 use std::fmt::Write as _;
 
@@ -17,7 +18,8 @@ use std::fmt::Write as _;
 pub struct ExplainTextOptions {
     /// Columns, colours, characters; verbose: lists in full.
     pub text: TextOptions,
-    /// Series that are told in full; of the others there is a line in the summary.
+    /// Series that are told in full; of the others there is a line in the summary. `usize::MAX`: all,
+    /// those of short logs of disks too, which are summed up otherwise.
     pub details_max: usize,
 }
 
@@ -59,17 +61,32 @@ pub fn text(report: &ExplainReport<'_>, options: &ExplainTextOptions) -> String 
         options: options.text,
         width: options.text.width.max(WIDTH_MIN),
     };
-    let told = report.told();
+    let (told, summed_up) = report.parted(options.details_max == usize::MAX);
     for warning in report.warnings {
         page.labelled(0, "caution", warning, Style::Bold);
     }
     if !report.warnings.is_empty() {
         page.blank();
     }
+    for (index, log) in report.disk_logs.iter().enumerate() {
+        if index > 0 || report.disk_logs.len() + told.len() > 1 {
+            page.heading(&log.source);
+        }
+        page.disk_log(log);
+    }
     match told.as_slice() {
+        [] if !report.disk_logs.is_empty() || !summed_up.is_empty() => {}
         [] => page.paragraph(0, "No series: there is nothing to explain.", Style::Bold),
-        [one] => page.series(report, one, 1),
+        [one] => {
+            if !report.disk_logs.is_empty() {
+                page.heading(&one.verdict.name);
+            }
+            page.series(report, one, 1);
+        }
         all => {
+            if !report.disk_logs.is_empty() {
+                page.blank();
+            }
             page.summary(report, all);
             for one in all.iter().take(options.details_max) {
                 page.heading(&one.verdict.name);
@@ -85,6 +102,13 @@ pub fn text(report: &ExplainReport<'_>, options: &ExplainTextOptions) -> String 
                 page.paragraph(0, &words, Style::Dim);
             }
         }
+    }
+    if !summed_up.is_empty() {
+        let words = disk_log::summed_up(&summed_up);
+        if !page.out.is_empty() {
+            page.blank();
+        }
+        page.paragraph(0, &words, Style::Dim);
     }
     page.close(report);
     page.out
@@ -105,12 +129,72 @@ struct Page {
 }
 
 impl Page {
+    /// A log of disks: its sentences, its figures, and what stays open.
+    fn disk_log(&mut self, log: &DiskLog) {
+        self.paragraph(0, &log.sentences.join(" "), Style::Kind(Kind::Change));
+        self.blank();
+        let source = escape(&log.source);
+        let about = format!(
+            "{}: {}",
+            cut(&source, NAME_COLUMNS_MAX),
+            disk_log::about(log)
+        );
+        self.paragraph(INDENT, &about, Style::Dim);
+        self.blank();
+        // A narrow terminal has room for what is written.
+        let columns: &[usize] = if self.width < WIDTH_TABLE {
+            &[0, 1, 2]
+        } else {
+            &[0, 1, 2, 3, 4]
+        };
+        let rows: Vec<[String; 6]> = log.devices.iter().map(disk_log::row).collect();
+        let widths: Vec<usize> = columns
+            .iter()
+            .map(|&column| {
+                let cells = rows.iter().map(|row| display_width(&row[column]));
+                cells
+                    .chain([disk_log::HEAD[column].len()])
+                    .max()
+                    .unwrap_or(0)
+            })
+            .collect();
+        let room = self
+            .width
+            .saturating_sub(INDENT + widths.iter().map(|wide| wide + 2).sum::<usize>());
+        let shown = if self.options.verbose {
+            rows.len()
+        } else {
+            rows.len().min(SUMMARY_MAX)
+        };
+        let line = |cells: &[&str]| {
+            let mut line = " ".repeat(INDENT);
+            for (&column, wide) in columns.iter().zip(&widths) {
+                let _ = write!(line, "{:>wide$}  ", cells[column]);
+            }
+            let device = escape(cells[5]);
+            line + &cut(&device, room.max(6))
+        };
+        let head = self.paint(&line(&disk_log::HEAD), Style::Dim);
+        self.line(&head);
+        for row in &rows[..shown] {
+            let cells: Vec<&str> = row.iter().map(String::as_str).collect();
+            self.line(&line(&cells));
+        }
+        if shown < rows.len() {
+            let words = format!("and {} more (-v lists them all)", rows.len() - shown);
+            self.paragraph(INDENT, &words, Style::Dim);
+        }
+        for (title, lines) in disk_log::lists(log) {
+            self.list(title, lines, usize::MAX);
+        }
+    }
+
     /// One line for each series, the largest effect first.
     fn summary(&mut self, report: &ExplainReport<'_>, told: &[Told<'_>]) {
         let words = format!(
             "{} series: {}.",
             crate::units::grouped(told.len() as u64),
-            report.counts()
+            counts(told)
         );
         let worst = if report.is_trouble() {
             Style::Kind(Kind::Periodic)

@@ -277,3 +277,37 @@ fn without_a_script_the_picture_is_there() {
     }
     insta::assert_snapshot!("explain_html_weekly", page);
 }
+
+#[test]
+fn a_log_of_disks_is_told_as_a_whole() {
+    let case = explained::disks();
+    insta::assert_snapshot!("explain_text_disks", plain(&case));
+    for width in [40, 80] {
+        for line in text(&case.report(), &options(width, false, false)).lines() {
+            assert!(
+                line.contains('`') || columns(line) <= width,
+                "{width}: {line:?}"
+            );
+            assert!(
+                !line.chars().any(|c| c.is_control() || c == '\u{202e}'),
+                "{line:?}"
+            );
+        }
+    }
+    let page = html(&case.report(), &HtmlOptions::default());
+    assert_well_formed("disks", &page);
+    assert!(!page.contains("<img") && page.contains("x15,625"));
+    assert_valid(&validator(), &json(&case.report()));
+    // All of them, where that is asked for.
+    let options = ExplainTextOptions {
+        details_max: usize::MAX,
+        ..ExplainTextOptions::default()
+    };
+    assert_eq!(plain(&case).matches("Cannot tell.").count(), 0);
+    assert_eq!(
+        text(&case.report(), &options)
+            .matches("Cannot tell.")
+            .count(),
+        3
+    );
+}

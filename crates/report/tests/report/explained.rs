@@ -1,6 +1,7 @@
 //! Answers to draw: made by hand, as an analysis would fill them.
 
 use explain::JobRuns;
+use explain::disk_log::{DeviceJump, DiskLog, FromTo, WritesAre};
 use explain::verdict::{
     Analysis, Candidate, Change, ChangeKind, Cycle, Effect, Folded, Interval, JobClass, Kind,
     OtherPattern, Phase, Role, SeriesVerdict, Shape, Verdict,
@@ -20,6 +21,7 @@ const US: i64 = 1_000_000;
 pub struct Case {
     pub analysis: Analysis,
     pub series: Vec<Series>,
+    pub disk_logs: Vec<DiskLog>,
     pub jobs: Vec<JobRuns>,
     pub zone: TimeZone,
     pub skipped: Vec<Skipped>,
@@ -38,6 +40,7 @@ impl Case {
                 zone: "Europe/Berlin".to_owned(),
             },
             series,
+            disk_logs: Vec::new(),
             jobs: Vec::new(),
             zone: schedule::parse_zone("Europe/Berlin").unwrap(),
             skipped: Vec::new(),
@@ -49,6 +52,7 @@ impl Case {
         ExplainReport {
             analysis: &self.analysis,
             series: &self.series,
+            disk_logs: &self.disk_logs,
             jobs: &self.jobs,
             jobs_from: Some("bundle host.tar.zst".to_owned()),
             zone: &self.zone,
@@ -207,6 +211,7 @@ pub fn weekly() -> Case {
                 matched: 11,
                 missed: 0,
                 idle_runs: 0,
+                dated_by_start: false,
                 score: 0.94,
                 evidence: vec![weekly.clone(), "stamp of anacron: 2016-03-27".to_owned()],
                 separate_by: Some(
@@ -219,6 +224,7 @@ pub fn weekly() -> Case {
                 matched: 11,
                 missed: 0,
                 idle_runs: 73,
+                dated_by_start: false,
                 score: 0.001,
                 evidence: vec!["computed from etc/crontab:17: 25 6 * * *".to_owned()],
                 separate_by: None,
@@ -419,7 +425,65 @@ pub fn extreme() -> Case {
     ])
 }
 
-/// All of them by name.
+/// A log of disks whose own series say nothing, with hostile names in it.
+pub fn disks() -> Case {
+    let parts = (0..3).map(|number| {
+        let mut one = series(
+            &format!("sd{number} kB_wrtn/s"),
+            "2020-04-13T00:00:00Z",
+            3,
+            vec![512.0, 8e6],
+        );
+        one.dating = Dating::Day(jiff::civil::date(2020, 4, 13));
+        one.labels
+            .insert("metric".to_owned(), "kB_wrtn/s".to_owned());
+        one.labels.insert("host".to_owned(), HOSTILE.to_owned());
+        (one, bare(Kind::Undecided, "Cannot tell."))
+    });
+    let mut case = Case::new(parts.collect());
+    let device = |name: &str, members: &[&str]| DeviceJump {
+        device: name.to_owned(),
+        members: members.iter().map(|name| (*name).to_owned()).collect(),
+        write_before_kb_s: 512.0,
+        write_after_kb_s: vec![Some(8e6), None],
+        write_times: Some(15_625.0),
+        read_before_kb_s: Some(2_048.0),
+        read_after_kb_s: vec![Some(0.0), None],
+        read_down_times: vec![None, None],
+        request_kb: None,
+    };
+    case.disk_logs = vec![DiskLog {
+        source: "races.csv".to_owned(),
+        host: Some(HOSTILE.to_owned()),
+        kernel: Some("4.4.0-1105-aws".to_owned()),
+        dating: Dating::Day(jiff::civil::date(2020, 4, 13)),
+        samples: 2,
+        jump_sample: 2,
+        devices: vec![
+            DeviceJump {
+                write_before_kb_s: 0.0,
+                write_times: None,
+                read_before_kb_s: None,
+                read_after_kb_s: vec![None, None],
+                ..device("sda", &[])
+            },
+            device(HOSTILE, &[]),
+            device("md0", &["sda", HOSTILE]),
+        ],
+        drives_write_kb_s: 16e6,
+        iowait_percent: Some(FromTo { from: 0.2, to: 9.8 }),
+        writes_are: WritesAre::ProbablyDiscards,
+        because: vec!["Linux 4.4.0-1105-aws counts discards as writes.".to_owned()],
+        sentences: vec![
+            "Writes jump between sample 1 and sample 2 of 2: md0 x15,625.".to_owned(),
+            HOSTILE.to_owned(),
+        ],
+        cannot_tell: vec!["Whether it recurs.".to_owned()],
+        mounts: vec![HOSTILE.to_owned()],
+    }];
+    case
+}
+
 pub fn all() -> Vec<(&'static str, Case)> {
     vec![
         ("weekly", weekly()),

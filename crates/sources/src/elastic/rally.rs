@@ -4,10 +4,11 @@
 
 use super::Session;
 use super::answer::{Hit, Search};
-use crate::samples::mended;
+use crate::error::saved;
+use crate::mend::{self, Samples};
 use crate::{Limits, Reading, SourceError, Times};
 use facts::Skipped;
-use facts::series::{Better, Dating, Series};
+use facts::series::{Dating, Series};
 use http::{Client, Endpoint, shown};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -103,10 +104,7 @@ pub fn read_answer(
     source_name: &str,
     limits: &Limits,
 ) -> Result<Reading, SourceError> {
-    let answer: Search = serde_json::from_slice(body).map_err(|error| SourceError::Refused {
-        source_name: source_name.to_owned(),
-        reason: format!("unexpected JSON: {}", shown(error.to_string().as_bytes())),
-    })?;
+    let answer: Search = saved(body, source_name)?;
     let mut races = Races::default();
     for hit in answer.hits.iter().flat_map(|hits| &hits.hits) {
         races.take(hit, limits);
@@ -124,8 +122,6 @@ fn whole(reading: Reading, source_name: String) -> Result<Reading, SourceError> 
     }
     Ok(reading)
 }
-
-type Samples = Vec<(i64, f64)>;
 
 #[derive(Default)]
 struct Races {
@@ -168,7 +164,7 @@ impl Races {
                 self.too_many += 1;
                 continue;
             }
-            self.series.entry(key).or_default().push((time_us, number));
+            self.series.entry(key).or_default().push(time_us, number);
             self.samples += 1;
         }
         self.unread += usize::from(!any);
@@ -185,7 +181,7 @@ impl Races {
             })
             .collect();
         for ((values, figure, unit), samples) in self.series {
-            let samples = mended(samples);
+            let curve = samples.mend();
             let mut name = Vec::new();
             let mut labels = BTreeMap::new();
             for (at, label) in LABELS.iter().enumerate() {
@@ -205,13 +201,7 @@ impl Races {
             }
             labels.insert("figure".to_owned(), figure.to_owned());
             name.extend(unit.clone());
-            let better = match values[LABELS.len() - 1].as_str() {
-                "throughput" => Some(Better::Higher),
-                "latency" | "service_time" | "processing_time" | "error_rate" => {
-                    Some(Better::Lower)
-                }
-                _ => None,
-            };
+            let better = mend::better(&values[LABELS.len() - 1], unit.as_deref());
             reading.add(Series {
                 name: name.join(" "),
                 source: source_name.to_owned(),
@@ -219,9 +209,9 @@ impl Races {
                 unit,
                 better,
                 dating: Dating::Absolute,
-                times_us: samples.times_us,
-                values: samples.values,
-                notes: samples.notes,
+                times_us: curve.times_us,
+                values: curve.values,
+                notes: curve.notes,
             });
         }
         if self.unread > 0 {

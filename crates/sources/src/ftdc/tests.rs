@@ -219,7 +219,7 @@ fn rates_go_on_over_chunks_and_end_at_resets_and_gaps() {
         [(1, 10.0), (2, 30.0), (4, 1.0), (5001, 3.0)]
     );
     assert_eq!(inserts.notes.len(), 2, "{:?}", inserts.notes);
-    assert!(inserts.notes[0].contains("began anew: 1"));
+    assert!(inserts.notes[0].contains("began anew 1 time:"));
     assert!(inserts.notes[1].contains("10 minutes: 1"));
     // The disk did nothing: told, not shown.
     assert!(

@@ -1,5 +1,6 @@
 //! Samples on their way to a series: counters become rates, and what falls into one step becomes its mean.
 
+use crate::mend::began_anew;
 use facts::series::{Better, Dating, Series};
 use std::collections::BTreeMap;
 
@@ -42,7 +43,7 @@ pub(super) struct Track {
     sums: Sums,
     times_us: Vec<i64>,
     values: Vec<f64>,
-    resets: u64,
+    resets: usize,
     gaps: u64,
 }
 
@@ -135,10 +136,7 @@ impl Track {
         }
         let mut notes = Vec::new();
         if self.resets > 0 {
-            notes.push(format!(
-                "counters that began anew: {} times; no value there",
-                self.resets
-            ));
+            notes.push(began_anew(self.resets));
         }
         if self.gaps > 0 {
             notes.push(format!(

@@ -28,6 +28,10 @@ const REFUSED: &[(&[&str], &str)] = &[
     ),
     (
         &["http://u:hunter2@127.0.0.1:1", "--jobs", "none"],
+        "without user and password",
+    ),
+    (
+        &["http://127.0.0.1:1", "--jobs", "none"],
         "nothing is asked for",
     ),
     (
@@ -58,7 +62,7 @@ fn a_crontab_that_is_none_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("mine");
     for (text, named) in [
-        ("", "no entry"),
+        ("", "lines of five fields and a command"),
         ("61 * * * * x\n", "a minute from 0 to 59"),
     ] {
         std::fs::write(&path, text).unwrap();

@@ -29,8 +29,8 @@ use std::time::Duration;
     Times (--since, --until): 2026-11-01, '2026-11-01 06:00' in the zone of --tz, 2026-11-01T06:00:00Z,\n\
     or a span before now: 90d, 12h.\n\n\
     Exit codes: 0 nothing recurs and nothing changed, or too little is known to tell (the sentence says\n\
-    which); 1 a series recurs, with or without a known job, or changed for good; 2 could not run, or\n\
-    nothing could be read."
+    which); 1 a series recurs, with or without a known job, or changed for good, or what is written to\n\
+    the disks of a short log jumps; 2 could not run, or nothing could be read."
 )]
 pub struct Explain {
     /// Histories: files (CSV, TSV, JSON lines, iostat's text, sadf -j), directories (Rally's races,

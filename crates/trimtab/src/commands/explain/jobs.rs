@@ -4,13 +4,14 @@ use crate::cli::SourceArgs;
 use crate::commands::source;
 use crate::error::{CommandError, Kind};
 use explain::JobRuns;
-use facts::host::{Job, Trigger};
+use explain::disk_log::MountedWith;
+use facts::host::Job;
 use facts::series::{Dating, Series};
 use facts::{InputError, Skipped};
-use host::jobs::crontab;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use schedule::{Conditions, CronSense, Log};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -37,6 +38,8 @@ pub struct Found {
     pub cron: CronSense,
     /// The name of their host, where it is known and this one was read.
     pub this_host: Option<String>,
+    /// Filesystems of their host, each once.
+    pub mounts: Vec<MountedWith>,
     /// What could not be read of them.
     pub skipped: Vec<Skipped>,
 }
@@ -53,6 +56,7 @@ pub fn find(named: &str) -> Result<Found, CommandError> {
             zone: None,
             cron: CronSense::Vixie,
             this_host: None,
+            mounts: Vec::new(),
             skipped: Vec::new(),
         }),
         "/" => of_host(&source::live(), true),
@@ -87,6 +91,13 @@ fn of_host(opened: &source::Opened, is_live: bool) -> Result<Found, CommandError
     let (cron, why) = CronSense::of_host(&host);
     tracing::debug!("{why}");
     let jobs = host.jobs.unwrap_or_default();
+    let mut seen = HashSet::new();
+    let mounts = host
+        .mounts
+        .iter()
+        .filter(|mount| seen.insert(mount.device_number))
+        .map(MountedWith::from)
+        .collect();
     Ok(Found {
         jobs: jobs.into_iter().filter(Job::is_active).collect(),
         from: Some(if is_live {
@@ -97,6 +108,7 @@ fn of_host(opened: &source::Opened, is_live: bool) -> Result<Found, CommandError
         zone,
         cron,
         this_host: host.platform.host_name.filter(|_| is_live),
+        mounts,
         skipped: host.skipped.iter().filter(about_jobs).cloned().collect(),
     })
 }
@@ -138,71 +150,31 @@ fn of_crontab(path: &Path) -> Result<Found, CommandError> {
             format!("--jobs {name}: longer than {CRONTAB_BYTES_MAX} bytes, no crontab"),
         ));
     }
-    let (jobs, errors) = crontab_jobs(&name, &text, kind_of(path));
-    if jobs.is_empty() {
-        let why = errors.first().map_or_else(
-            || format!("{name}: it has no entry"),
-            std::string::ToString::to_string,
-        );
-        return Err(CommandError::new(Kind::Input, format!("--jobs {why}"))
-            .hint("a crontab has lines such as `47 6 * * 7 fstrim -av`"));
-    }
     Ok(Found {
-        jobs,
+        jobs: crontab_jobs(&name, &text).map_err(|error| {
+            CommandError::new(Kind::Input, format!("--jobs {error}"))
+                .hint("a crontab has lines such as `47 6 * * 7 fstrim -av`")
+        })?,
         from: Some(format!("crontab {name}")),
         zone: None,
         cron: CronSense::Vixie,
         this_host: None,
-        skipped: errors
-            .iter()
-            .map(|error| Skipped::new(&error.source_name, error.to_string(), None))
-            .collect(),
+        mounts: Vec::new(),
+        skipped: Vec::new(),
     })
 }
 
-/// The system's crontabs name a user in each line.
-fn kind_of(path: &Path) -> crontab::Kind {
-    let is = |part: Option<&std::ffi::OsStr>, name: &str| part.is_some_and(|part| part == name);
-    let directory = path.parent().and_then(Path::file_name);
-    if is(path.file_name(), "crontab") || is(directory, "cron.d") {
-        crontab::Kind::System
-    } else {
-        crontab::Kind::User
-    }
-}
-
-fn crontab_jobs(name: &str, text: &str, kind: crontab::Kind) -> (Vec<Job>, Vec<InputError>) {
-    let parsed = crontab::parse(name, text, kind);
-    let jobs = parsed.entries.into_iter().map(|entry| {
-        let place = format!("{name}:{}", entry.line);
-        let trigger = if entry.schedule == "@reboot" {
-            Trigger::Boot {
-                source: place.clone(),
-            }
-        } else {
-            Trigger::Cron {
-                spec: entry.schedule,
-                time_zone: entry.time_zone,
-                source: place.clone(),
-            }
-        };
-        // The program alone: its arguments and settings before it may hold secrets.
-        let mut words = entry.command.split_whitespace();
-        let program = words.find(|word| !word.contains('=')).unwrap_or("");
-        let program = program.rsplit('/').next().unwrap_or("");
-        Job {
-            name: format!("{place} {program}").trim_end().to_owned(),
-            defined_in: place,
-            user: entry.user,
-            triggers: vec![trigger],
-            commands: Vec::new(),
-            held_back_by: Vec::new(),
-            last_run: None,
-            next_run: None,
-            timer: None,
+/// The jobs of a crontab; those that are named after their line alone get the program to it.
+fn crontab_jobs(name: &str, text: &str) -> Result<Vec<Job>, InputError> {
+    let mut jobs = host::jobs::from_crontab(name, text)?;
+    for job in &mut jobs {
+        if job.name == job.defined_in
+            && let Some(command) = job.commands.first()
+        {
+            job.name = format!("{} {}", job.defined_in, command.program);
         }
-    });
-    (jobs.collect(), parsed.errors)
+    }
+    Ok(jobs)
 }
 
 /// The stretch of time that runs may have to do with: that of all series that know their days.
@@ -336,24 +308,21 @@ mod tests {
 
     #[test]
     fn a_crontab_of_a_user_and_one_of_the_system() {
-        let (jobs, errors) = crontab_jobs(
-            "mine",
-            "PATH=/bin\n47 6 * * 7 SECRET=x /sbin/fstrim -av\nnonsense\n@reboot y\n",
-            crontab::Kind::User,
-        );
-        let names: Vec<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
-        assert_eq!(names, ["mine:2 fstrim", "mine:4 y"]);
-        assert_eq!(errors[0].line, Some(3));
-        let (jobs, _) = crontab_jobs("etc", "0 5 * * * root tar c\n", crontab::Kind::System);
-        assert_eq!(jobs[0].name, "etc:1 tar");
-        assert_eq!(kind_of(Path::new("/etc/crontab")), crontab::Kind::System);
-        assert_eq!(kind_of(Path::new("/etc/cron.d/x")), crontab::Kind::System);
-        assert_eq!(kind_of(Path::new("mine")), crontab::Kind::User);
+        let names = |name: &str, text: &str| -> Vec<String> {
+            let jobs = crontab_jobs(name, text).unwrap();
+            jobs.into_iter().map(|job| job.name).collect()
+        };
+        let text = "PATH=/bin\n47 6 * * 7 SECRET=x /sbin/fstrim -av\n@reboot y\n";
+        assert_eq!(names("mine", text), ["mine:2 fstrim", "mine:3 y"]);
+        let text = "0 5 * * * root tar c\n47 6 * * 7 root run-parts /etc/cron.weekly\n";
+        assert_eq!(names("etc", text), ["etc:1 tar", "cron.weekly"]);
+        let error = crontab_jobs("mine", "@daily x\nnonsense\n").unwrap_err();
+        assert_eq!(error.line, Some(2));
     }
 
     fn found(text: &str) -> Found {
         Found {
-            jobs: crontab_jobs("c", text, crontab::Kind::User).0,
+            jobs: crontab_jobs("c", text).unwrap(),
             ..find("none").unwrap()
         }
     }

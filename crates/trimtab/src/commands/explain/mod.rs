@@ -1,6 +1,7 @@
 //! `trimtab explain`: histories and jobs to verdicts.
 
 pub mod args;
+mod disks;
 mod jobs;
 mod load;
 mod readers;
@@ -61,10 +62,12 @@ pub fn run(
     };
     draw.show(&format!("weighing {} series", loaded.series.len()));
     let analysis = explain::explain(&loaded.series, &all_jobs, &options);
+    let disk_logs = disks::logs(&loaded.series, &found, &all_jobs, &zone.zone);
     draw.clear();
     let report = ExplainReport {
         analysis: &analysis,
         series: &loaded.series,
+        disk_logs: &disk_logs,
         jobs: &all_jobs,
         jobs_from: found.from.clone(),
         zone: &zone.zone,

@@ -1,0 +1,81 @@
+//! Short logs of disks among the sources: what they show as a whole.
+
+use super::jobs::Found;
+use explain::JobRuns;
+use explain::disk_log::{Beside, DiskLog, MountedWith, read_disk_log};
+use facts::series::{Dating, Series};
+use jiff::tz::TimeZone;
+
+/// Reads each log of disks whose times are no moments: those of iostat without `-t`. `jobs` have their
+/// runs around the logs' days.
+pub fn logs(series: &[Series], found: &Found, jobs: &[JobRuns], zone: &TimeZone) -> Vec<DiskLog> {
+    let mut groups: Vec<Vec<Series>> = Vec::new();
+    for one in series {
+        if one.dating == Dating::Absolute || !one.labels.contains_key("metric") {
+            continue;
+        }
+        let host = |series: &Series| series.labels.get("host").cloned();
+        let is_same = |group: &&mut Vec<Series>| {
+            group[0].source == one.source && host(&group[0]) == host(one)
+        };
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.push(one.clone()),
+            None => groups.push(vec![one.clone()]),
+        }
+    }
+    // Without any day there are no runs, but the jobs are there all the same.
+    let mut known = jobs.to_vec();
+    let without_runs = found
+        .jobs
+        .iter()
+        .filter(|job| jobs.iter().all(|one| one.name != job.name));
+    known.extend(without_runs.map(|job| JobRuns {
+        name: job.name.clone(),
+        runs: Vec::new(),
+        unknown: Vec::new(),
+    }));
+    groups
+        .iter()
+        .filter_map(|group| {
+            let host = group[0].labels.get("host");
+            let beside = Beside {
+                mounts: mounts_for(found, host.map(String::as_str)),
+                jobs: &known,
+                zone,
+            };
+            read_disk_log(group, &beside)
+        })
+        .collect()
+}
+
+/// The filesystems of a log's host: this host's say nothing of a log that names another one.
+fn mounts_for<'a>(found: &'a Found, host: Option<&str>) -> &'a [MountedWith] {
+    let short = |name: &str| name.split('.').next().unwrap_or(name).to_ascii_lowercase();
+    match (&found.this_host, host) {
+        (Some(this), Some(host)) if short(this) != short(host) => &[],
+        _ => &found.mounts,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::explain::jobs;
+
+    #[test]
+    fn mounts_of_this_host_are_not_another_ones() {
+        let mut found = jobs::find("none").unwrap();
+        found.mounts = vec![MountedWith {
+            mount_point: "/".to_owned(),
+            source: None,
+            fs_type: None,
+            options: vec!["discard".to_owned()],
+        }];
+        // A bundle is what the user says it is.
+        assert_eq!(mounts_for(&found, Some("mongo-03")).len(), 1);
+        found.this_host = Some("es1.example.org".to_owned());
+        for (host, expected) in [(Some("ES1"), 1), (None, 1), (Some("mongo-03"), 0)] {
+            assert_eq!(mounts_for(&found, host).len(), expected, "{host:?}");
+        }
+    }
+}
