@@ -505,7 +505,10 @@ fn judge(
         Kind::Unattributed
     };
     if !explained {
-        verdict.classes.retain(|class| class.score >= 0.05);
+        // One that runs in nearly all of the gaps is worth a word, whatever its score.
+        verdict
+            .classes
+            .retain(|class| class.score >= 0.05 || class.matched >= 4 * class.missed.max(1));
     }
     for class in &mut verdict.classes {
         class.separate_by = separation(class, jobs, &options.zone, scene.gap_s);

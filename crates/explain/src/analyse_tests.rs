@@ -165,6 +165,75 @@ fn a_pattern_that_ends_with_a_schedule_is_told_so() {
     );
 }
 
+/// Runs at moments that are known to the second.
+fn given(name: &str, starts_us: impl Iterator<Item = i64>) -> JobRuns {
+    let runs = starts_us
+        .map(|us| Timestamp::from_microsecond(us).expect("in range"))
+        .map(|at| schedule::Run {
+            job: name.to_owned(),
+            earliest: at,
+            latest: at,
+            len_s: None,
+            seen: schedule::Seen::Given,
+            evidence: "trims.csv".to_owned(),
+        })
+        .collect();
+    JobRuns {
+        name: name.to_owned(),
+        runs,
+        unknown: Vec::new(),
+    }
+}
+
+#[test]
+fn a_run_that_left_no_trace_does_not_acquit_a_job() {
+    let saw = Sawtooth::default();
+    for seed in 1..4 {
+        let made = saw.simulate(seed);
+        let missing = made.truth.resets_us.len() / 2;
+        let runs = made.truth.resets_us.iter().enumerate();
+        let seen = runs
+            .filter(|(number, _)| *number != missing)
+            .map(|(_, &at)| at);
+        let jobs = [
+            given("trim", seen),
+            cron("nightly", "30 3 * * *", &made.series),
+        ];
+        let options = Options {
+            zone: saw.zone.clone(),
+            ..Options::default()
+        };
+        let verdict = explain(&[made.series], &jobs, &options)
+            .series
+            .remove(0)
+            .verdict;
+        assert_eq!(verdict.classes[0].jobs, ["trim"], "{}", verdict.sentence);
+        assert_eq!(verdict.classes[0].missed, 1);
+    }
+}
+
+#[test]
+fn when_between_two_samples_it_ran_does_not_matter() {
+    let saw = Sawtooth {
+        noise: 0.001,
+        ..Sawtooth::default()
+    };
+    let made = saw.simulate(2);
+    // Five hours after each reset, and before the next night.
+    let late = made.truth.resets_us.iter().map(|at| at + 5 * HOUR_US);
+    let jobs = [given("trim", late)];
+    let options = Options {
+        zone: saw.zone.clone(),
+        ..Options::default()
+    };
+    let verdict = explain(&[made.series], &jobs, &options)
+        .series
+        .remove(0)
+        .verdict;
+    assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
+    assert_eq!(verdict.classes[0].jobs, ["trim"]);
+}
+
 #[test]
 fn a_short_stall_every_day_is_a_spike_that_its_job_makes() {
     // Ten days of minutes; five minutes from 03:10 on.

@@ -7,8 +7,8 @@
 
 use crate::find::Found;
 use crate::grid::Grid;
-use crate::noise::{regress, step};
-use crate::numbers::{as_count, as_f64, count_f64};
+use crate::noise::{Fit, regress, step};
+use crate::numbers::{as_count, as_f64, as_i64, count_f64};
 use crate::pattern::{Clock, Pattern};
 use crate::runs::{Class, Forms, RunsFit, RunsTask, ages, box_places, prefix_sums};
 use crate::shape::{BOX_BINS, Form, width_of};
@@ -38,72 +38,183 @@ pub(crate) struct Weighed {
 /// Classes that are fitted exactly, the best of the first look.
 const EXACT_MAX: usize = 6;
 
+/// What one period without a run, or a run without effect, costs a class at most, in nats: about one
+/// in twenty is missed, because logs have holes and jobs are skipped.
+const MISS_NATS: f64 = 3.0;
+
+/// A cause with the form that it gives the values.
+struct Model {
+    cause: Cause,
+    columns: Vec<Vec<f64>>,
+    /// What is taken off for everything it may choose, in nats.
+    charge: f64,
+    fit: Fit,
+}
+
+impl Model {
+    fn new(
+        cause: Cause,
+        columns: Vec<Vec<f64>>,
+        charge: f64,
+        grid: &Grid,
+        values: &[f64],
+    ) -> Option<Self> {
+        let regressors: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+        let fit = regress(&grid.index, values, &regressors)?;
+        Some(Self {
+            cause,
+            columns,
+            charge,
+            fit,
+        })
+    }
+
+    /// The same, fitted to the bins of some periods only. `None` where that is all of them, or fewer
+    /// than half.
+    fn without(
+        &self,
+        grid: &Grid,
+        values: &[f64],
+        periods: &Periods,
+        missed: impl Fn(usize) -> bool,
+    ) -> Option<Self> {
+        let kept: Vec<usize> = (0..grid.len())
+            .filter(|&i| !missed(periods.of_bin[i]))
+            .collect();
+        if kept.len() == grid.len() || kept.len() * 2 < grid.len() {
+            return None;
+        }
+        let pick = |all: &[f64]| -> Vec<f64> { kept.iter().map(|&i| all[i]).collect() };
+        let index: Vec<i64> = kept.iter().map(|&i| grid.index[i]).collect();
+        let columns: Vec<Vec<f64>> = self.columns.iter().map(|column| pick(column)).collect();
+        let regressors: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+        Some(Self {
+            fit: regress(&index, &pick(values), &regressors)?,
+            columns: self.columns.clone(),
+            ..*self
+        })
+    }
+
+    /// Logarithm of the likelihood of the bins of each period, in noise of `phi` and `variance`.
+    fn by_period(
+        &self,
+        grid: &Grid,
+        values: &[f64],
+        noise: (f64, f64),
+        periods: &Periods,
+    ) -> Vec<f64> {
+        let (phi, variance) = noise;
+        let level = self.columns.len();
+        let left = |i: usize| {
+            let meant: f64 = self
+                .columns
+                .iter()
+                .zip(&self.fit.coefficients)
+                .map(|(column, coefficient)| column[i] * coefficient)
+                .sum();
+            values[i] - self.fit.coefficients[level] - meant
+        };
+        let mut sums = vec![0.0; periods.count];
+        let mut before = left(0);
+        for i in 1..grid.len() {
+            let now = left(i);
+            let (kept, size) = step(phi, grid.index[i] - grid.index[i - 1]);
+            let innovation = (now - kept * before) / size;
+            sums[periods.of_bin[i]] -= 0.5 * innovation * innovation / variance;
+            before = now;
+        }
+        sums
+    }
+}
+
+/// Which period each bin belongs to, from one reset or onset to the next.
+struct Periods {
+    of_bin: Vec<usize>,
+    count: usize,
+}
+
+impl Periods {
+    fn new(pattern: &Pattern, grid: &Grid) -> Self {
+        let period_us = as_i64(pattern.clock.period_us());
+        let (first, last) = match (grid.wall_us.first(), grid.wall_us.last()) {
+            (Some(&first), Some(&last)) => (first - period_us, last + period_us),
+            _ => (0, 0),
+        };
+        let beginnings: Vec<i64> = pattern
+            .clock
+            .beginnings(first, last)
+            .into_iter()
+            .map(|at| at + pattern.interval_us.0)
+            .collect();
+        let of_bin = grid
+            .wall_us
+            .iter()
+            .map(|&wall| beginnings.partition_point(|&at| at < wall))
+            .collect();
+        Self {
+            of_bin,
+            count: beginnings.len() + 1,
+        }
+    }
+}
+
 /// Weighs all causes of a pattern in `grid`, the series without its other patterns; the likeliest
 /// comes first.
 ///
-/// A first look takes the noise from the pattern's own fit; the best classes are then fitted with a
-/// noise of their own, as the pattern was, so that neither has an advantage.
+/// Every cause is fitted with a noise of its own, and then judged period by period in the noise that
+/// the best of them leaves. In a period that a class of jobs gets wrong it is taken to have been
+/// missed, for [`MISS_NATS`], and something else to have happened.
 pub(crate) fn weigh(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<Weighed> {
     let pattern = &found.pattern;
     let values = grid.values(pattern.variant);
-    let Some(alone) = regress(&grid.index, values, &[]) else {
+    let models = models(found, grid, values, classes);
+    let Some(best) = models
+        .iter()
+        .max_by(|a, b| a.fit.log_likelihood.total_cmp(&b.fit.log_likelihood))
+    else {
         return Vec::new();
     };
-    let count = count_f64(grid.len()).ln();
-    let mut weighed = vec![Weighed {
-        cause: Cause::Nothing,
-        score: 0.0,
-        gain: 0.0,
-    }];
-    let ends = usize::from(found.on.start > 0) + usize::from(found.on.end < found.beginnings.len());
-    let bounds = count_f64(ends) * (count_f64(found.beginnings.len().max(1)).ln() + 0.5 * count);
-    // Where the pattern is not on, the level may be another.
-    let on: Vec<f64> = grid
-        .wall_us
+    let noise = (best.fit.phi, best.fit.variance);
+    let periods = Periods::new(pattern, grid);
+    let likelihoods: Vec<Vec<f64>> = models
         .iter()
-        .map(|wall| f64::from(u8::from((pattern.on_us.0..=pattern.on_us.1).contains(wall))))
+        .map(|model| model.by_period(grid, values, noise, &periods))
         .collect();
-    for (number, fit, charge) in looked_at(found, grid, classes) {
-        let cells = form_of_runs(&classes[number], &fit, grid);
-        let throughout = regress(&grid.index, values, &[&cells]).map(|exact| (exact, 0.0));
-        // What it does may have begun or ended, although it goes on running.
-        let meanwhile = (ends > 0)
-            .then(|| {
-                let cells: Vec<f64> = cells.iter().zip(&on).map(|(cell, on)| cell * on).collect();
-                regress(&grid.index, values, &[&cells, &on])
-            })
-            .flatten()
-            .map(|exact| (exact, bounds));
-        let best = throughout
-            .into_iter()
-            .chain(meanwhile)
-            .max_by(|a, b| (a.0.log_likelihood - a.1).total_cmp(&(b.0.log_likelihood - b.1)));
-        if let Some((exact, bounds)) = best {
-            let fit = RunsFit {
-                amplitude: exact.coefficients[0],
-                ..fit
-            };
-            weighed.push(Weighed {
-                cause: Cause::Class(number, fit),
-                score: 0.0,
-                gain: exact.log_likelihood - alone.log_likelihood - charge - bounds - 0.5 * count,
-            });
-        }
-    }
-    let unknown = match pattern.clock {
-        Clock::Fixed { .. } => Some(pattern),
-        Clock::Runs { .. } => found.rival.as_ref(),
+    let of = |wanted: Cause| {
+        let at = models.iter().position(|model| model.cause == wanted)?;
+        Some(&likelihoods[at])
     };
-    if let Some(unknown) = unknown {
-        let own = unknown.class == pattern.class;
-        let bounds = if own { bounds } else { 0.0 };
-        let gain = weigh_unknown(unknown, (own && ends > 0).then_some(&on), grid, values);
-        weighed.extend(gain.map(|gain| Weighed {
-            cause: Cause::Unknown,
-            score: 0.0,
-            gain: gain - alone.log_likelihood - bounds,
-        }));
-    }
+    let Some(alone) = of(Cause::Nothing) else {
+        return Vec::new();
+    };
+    let fallback = of(Cause::Unknown).unwrap_or(alone);
+    let with_misses = |likelihood: &[f64]| -> f64 {
+        let periods = likelihood.iter().zip(fallback);
+        periods.map(|(own, other)| own.max(other - MISS_NATS)).sum()
+    };
+    let mut weighed: Vec<Weighed> = models
+        .iter()
+        .zip(&likelihoods)
+        .map(|(model, likelihood)| {
+            let sum: f64 = match model.cause {
+                Cause::Class(..) => {
+                    let missed = |period: usize| likelihood[period] < fallback[period] - MISS_NATS;
+                    // Its size is that of the periods that it gets right.
+                    let again = model
+                        .without(grid, values, &periods, missed)
+                        .map(|again| again.by_period(grid, values, noise, &periods));
+                    let again = again.map_or(f64::MIN, |again| with_misses(&again));
+                    with_misses(likelihood).max(again)
+                }
+                _ => likelihood.iter().sum(),
+            };
+            Weighed {
+                cause: model.cause,
+                score: 0.0,
+                gain: sum - alone.iter().sum::<f64>() - model.charge,
+            }
+        })
+        .collect();
     // The better form of each class.
     weighed.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     let mut known = Vec::new();
@@ -123,24 +234,102 @@ pub(crate) fn weigh(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<Weighe
     weighed
 }
 
-/// The likelihood of a pattern with a period of its own, less what it is charged but for its ends.
-fn weigh_unknown(
-    pattern: &Pattern,
-    on: Option<&Vec<f64>>,
-    grid: &Grid,
-    values: &[f64],
-) -> Option<f64> {
+/// Every cause that is weighed, fitted.
+fn models(found: &Found, grid: &Grid, values: &[f64], classes: &[Class]) -> Vec<Model> {
+    let pattern = &found.pattern;
     let count = count_f64(grid.len()).ln();
-    let shape = pattern.values(&grid.wall_us);
-    let exact = match on {
-        None => regress(&grid.index, values, &[&shape]),
-        Some(on) => regress(&grid.index, values, &[&shape, on]),
+    let new = |cause, columns, charge| Model::new(cause, columns, charge, grid, values);
+    let mut models: Vec<Model> = new(Cause::Nothing, Vec::new(), 0.0).into_iter().collect();
+    let ends = usize::from(found.on.start > 0) + usize::from(found.on.end < found.beginnings.len());
+    let bounds = count_f64(ends) * (count_f64(found.beginnings.len().max(1)).ln() + 0.5 * count);
+    // Where the pattern is not on, the level may be another.
+    let on: Vec<f64> = grid
+        .wall_us
+        .iter()
+        .map(|wall| f64::from(u8::from((pattern.on_us.0..=pattern.on_us.1).contains(wall))))
+        .collect();
+    for (number, fit, charge) in looked_at(found, grid, classes) {
+        let cells = form_of_runs(&classes[number], &fit, grid);
+        let charge = charge + 0.5 * count;
+        // What it does may have begun or ended, although it goes on running.
+        let meanwhile: Vec<f64> = cells.iter().zip(&on).map(|(cell, on)| cell * on).collect();
+        let cause = |amplitude| Cause::Class(number, RunsFit { amplitude, ..fit });
+        let throughout = new(cause(0.0), vec![cells], charge);
+        let meanwhile = (ends > 0)
+            .then(|| new(cause(0.0), vec![meanwhile, on.clone()], charge + bounds))
+            .flatten();
+        models.extend(throughout.into_iter().chain(meanwhile).map(|mut model| {
+            model.cause = cause(model.fit.coefficients[0]);
+            model
+        }));
+    }
+    let unknown = match pattern.clock {
+        Clock::Fixed { .. } => Some((pattern, ends > 0)),
+        Clock::Runs { .. } => found.rival.as_ref().map(|rival| (rival, false)),
     };
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "widths are below 2^53 microseconds"
-    )]
-    let phases = (pattern.clock.period_us() / grid.width_us as f64).max(1.0);
+    if let Some((unknown, is_bounded)) = unknown {
+        let shape = shape_of(unknown, grid);
+        let charge = charge_of_unknown(unknown, grid);
+        models.extend(if is_bounded {
+            new(Cause::Unknown, vec![shape, on], charge + bounds)
+        } else {
+            new(Cause::Unknown, vec![shape], charge)
+        });
+    }
+    models
+}
+
+/// The form of a pattern with a period of its own. Of a sawtooth, when exactly it is reset between two
+/// samples is not known: it counts from the first sample after, as the runs of jobs do.
+fn shape_of(pattern: &Pattern, grid: &Grid) -> Vec<f64> {
+    if pattern.form != Form::Sawtooth {
+        return pattern.values(&grid.wall_us);
+    }
+    let (Some(&first), Some(&last)) = (grid.wall_us.first(), grid.wall_us.last()) else {
+        return Vec::new();
+    };
+    let period_us = as_i64(pattern.clock.period_us());
+    let middle = pattern.interval_us.0 + (pattern.interval_us.1 - pattern.interval_us.0) / 2;
+    let starts: Vec<i64> = pattern
+        .clock
+        .beginnings(first - 2 * period_us, last + period_us)
+        .into_iter()
+        .map(|at| at + middle)
+        .collect();
+    let is_on = |wall: i64| (pattern.on_us.0..=pattern.on_us.1).contains(&wall);
+    ages(&first_samples(&starts, grid), period_us, &grid.wall_us)
+        .into_iter()
+        .zip(&grid.wall_us)
+        .map(|(age, &wall)| {
+            if is_on(wall) {
+                pattern.form.at(age)
+            } else {
+                0.0
+            }
+        })
+        .collect()
+}
+
+/// The first sample after each start; of starts before the samples, when there would have been one.
+fn first_samples(starts: &[i64], grid: &Grid) -> Vec<i64> {
+    let Some(&first) = grid.wall_us.first() else {
+        return starts.to_vec();
+    };
+    starts
+        .iter()
+        .map(
+            |&start| match grid.wall_us.partition_point(|&wall| wall < start) {
+                0 => first - (first - start).div_euclid(grid.width_us) * grid.width_us,
+                next => grid.wall_us.get(next).copied().unwrap_or(start),
+            },
+        )
+        .collect()
+}
+
+/// What a pattern with a period of its own is charged, but for its ends.
+fn charge_of_unknown(pattern: &Pattern, grid: &Grid) -> f64 {
+    let count = count_f64(grid.len()).ln();
+    let phases = (pattern.clock.period_us() / as_f64(grid.width_us)).max(1.0);
     // A wave of h harmonics has 2h coefficients, the other forms one.
     let coefficients = match pattern.form {
         Form::Wave => count_f64(pattern.coefficients.len()),
@@ -151,8 +340,7 @@ fn weigh_unknown(
         Form::Box { .. } => count_f64(2 * BOX_BINS.len()).ln(),
         _ => std::f64::consts::LN_2,
     };
-    let charge = phases.ln() + forms + 0.5 * coefficients * count;
-    Some(exact?.log_likelihood - charge)
+    phases.ln() + forms + 0.5 * coefficients * count
 }
 
 /// The best form of the best classes, with what each is charged.
@@ -227,7 +415,7 @@ fn form_of_runs(class: &Class, fit: &RunsFit, grid: &Grid) -> Vec<f64> {
         .collect();
     let period_us = class.period_of(fit.form);
     let Form::Box { duty } = fit.form else {
-        return ages(&starts, period_us, &grid.wall_us)
+        return ages(&first_samples(&starts, grid), period_us, &grid.wall_us)
             .into_iter()
             .map(|age| fit.form.at(age))
             .collect();

@@ -18,6 +18,8 @@ use jiff::Timestamp;
 
 /// Events that a verdict lists, at most.
 const EVENTS_MAX: usize = 20_000;
+/// Classes of jobs are told from this probability on.
+const SCORE_TOLD: f64 = 0.001;
 /// Bins of a folded curve, at most.
 const FOLDED_BINS_MAX: f64 = 288.0;
 
@@ -266,7 +268,7 @@ pub(crate) fn causes(
             gain_nats: one.gain,
         });
         if let Cause::Class(number, fit) = one.cause
-            && one.score >= 0.01
+            && one.score >= SCORE_TOLD
         {
             let class = &classes[number];
             let late_us = if fit.shift < 0 { samples.gap_us } else { 0 };

@@ -42,19 +42,24 @@ pub(crate) fn evidence(pattern: &Pattern, grid: &Grid) -> Vec<(i64, f64)> {
         .into_iter()
         .zip(&grid.wall_us[1..])
     {
-        let next = beginnings.partition_point(|&at| at <= wall);
-        let near = match next {
-            0 => 0,
-            _ if next == beginnings.len() => next - 1,
-            _ if beginnings[next] - wall < wall - beginnings[next - 1] => next,
-            _ => next - 1,
-        };
+        let near = nearest_of(&beginnings, wall);
         let sum = &mut gains[near].1;
         *sum = if sum.is_nan() { gain } else { *sum + gain };
     }
     // Beginnings without samples around them say nothing.
     gains.retain(|(_, gain)| !gain.is_nan());
     gains
+}
+
+/// The number of the beginning that is nearest; 0 where there is none.
+pub(crate) fn nearest_of(beginnings: &[i64], wall: i64) -> usize {
+    let next = beginnings.partition_point(|&at| at <= wall);
+    match next {
+        0 => 0,
+        _ if next == beginnings.len() => next - 1,
+        _ if beginnings[next] - wall < wall - beginnings[next - 1] => next,
+        _ => next - 1,
+    }
 }
 
 /// Whether a pattern begins or ends.
