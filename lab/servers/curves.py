@@ -169,11 +169,11 @@ def expected(case):
         }
     if case == "elastic-mean":
         values = mean_per(1, lambda minute: (load("db1", minute) + load("db2", minute)) / 2)
-        return {"load mean": {at_s(60 * at + 30): value for at, value in values.items()}}
+        return {"load mean": {at_s(60 * at + 60): value for at, value in values.items()}}
     if case == "elastic-split":
         return {
             f"load {figure} host.name.keyword={host}": {
-                at_s(3600 * at + 1800): value
+                at_s(3600 * at + 3600): value
                 for at, value in mean_per(60, lambda minute, host=host: load(host, minute)).items()
             }
             for host in HOSTS
@@ -182,7 +182,7 @@ def expected(case):
     if case == "elastic-filter":
         values = mean_per(60, lambda minute: load("db2", minute))
         whole = {at: value for at, value in values.items() if 24 <= at < 48}
-        return {"load mean": {at_s(3600 * at + 1800): value for at, value in whole.items()}}
+        return {"load mean": {at_s(3600 * at + 3600): value for at, value in whole.items()}}
     if case == "elastic-rate":
         return {"bytes rate": rates(60)}
     if case == "rally":

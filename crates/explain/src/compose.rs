@@ -5,7 +5,6 @@ use crate::find::{Found, Samples};
 use crate::numbers::{as_f64, as_i64};
 use crate::pattern::{Clock, Pattern, start_of};
 use crate::runs::Class;
-use crate::search::CALENDARS_US;
 use crate::shape::Form;
 use crate::statistics::{median, quantile};
 use crate::verdict::{
@@ -93,12 +92,15 @@ pub(crate) fn cycle(pattern: &Pattern) -> Cycle {
     match pattern.clock {
         Clock::Runs { .. } => Cycle::Runs,
         Clock::Fixed { period_us, .. } => {
-            let of = |us: i64| (period_us / as_f64(us) - 1.0).abs() < 1e-9;
-            match CALENDARS_US.iter().position(|&calendar| of(calendar)) {
-                Some(0) => Cycle::Hour,
-                Some(1) => Cycle::Day,
-                Some(2) => Cycle::Week,
-                _ => Cycle::Fixed,
+            let is = |us: i64| (period_us / as_f64(us) - 1.0).abs() < 1e-9;
+            if is(HOUR_US) {
+                Cycle::Hour
+            } else if is(DAY_US) {
+                Cycle::Day
+            } else if is(7 * DAY_US) {
+                Cycle::Week
+            } else {
+                Cycle::Fixed
             }
         }
     }

@@ -193,7 +193,7 @@ pub(crate) fn refine(
     let window_start = grid.index[task.window.start];
     let mut origin_us =
         as_f64(grid.start_us) + (as_f64(window_start) + candidate.phase_bins) * width;
-    if task.calendar.is_none() {
+    if !task.is_calendar {
         (period_us, origin_us) = exact_period(grid, variant, form, period_us, origin_us, scratch)?;
         if let Some(again) = again(grid, variant, period_us, scratch) {
             (form, origin_us) = again;
@@ -348,7 +348,7 @@ fn exact_period(
             variant,
             window: from..grid.len(),
             period_bins: (period_us / width, period_us / width),
-            calendar: Some(0),
+            is_calendar: true,
             charge: 0.0,
         };
         let gains = task.profile(&grid.index[from..], &values[from..], &null, form, scratch);

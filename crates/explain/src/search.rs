@@ -15,7 +15,17 @@ use crate::wall::{DAY_US, HOUR_US};
 use std::ops::Range;
 
 /// Periods that calendars have, in microseconds of wall time.
-pub(crate) const CALENDARS_US: [i64; 3] = [HOUR_US, DAY_US, 7 * DAY_US];
+pub(crate) const CALENDARS_US: [i64; 9] = [
+    HOUR_US,
+    2 * HOUR_US,
+    3 * HOUR_US,
+    4 * HOUR_US,
+    6 * HOUR_US,
+    8 * HOUR_US,
+    12 * HOUR_US,
+    DAY_US,
+    7 * DAY_US,
+];
 /// A pattern that was seen less often is none.
 pub(crate) const CYCLES_MIN: f64 = 3.0;
 /// The latest filled bins that a blind search looks at, but for the widest grid.
@@ -46,8 +56,8 @@ pub(crate) struct Task {
     pub window: Range<usize>,
     /// The periods, in bins; one where both are equal.
     pub period_bins: (f64, f64),
-    /// The calendar, where it is one: index in [`CALENDARS_US`].
-    pub calendar: Option<usize>,
+    /// Whether the period is a calendar's.
+    pub is_calendar: bool,
     /// What is taken off the gain for everything that was tried, in nats.
     pub charge: f64,
 }
@@ -71,7 +81,7 @@ pub(crate) fn tasks(grids: &[Grid], cycles: Range<f64>) -> Vec<Task> {
     for (number, grid) in grids.iter().enumerate() {
         let widest = number + 1 == grids.len();
         let span = as_f64(grid.span_bins());
-        for (calendar, &period_us) in CALENDARS_US.iter().enumerate() {
+        for period_us in CALENDARS_US {
             let bins = as_f64(period_us) / as_f64(grid.width_us);
             if !cycles.contains(&(span / bins)) || bins < PERIOD_FINEST_BINS {
                 continue;
@@ -87,7 +97,7 @@ pub(crate) fn tasks(grids: &[Grid], cycles: Range<f64>) -> Vec<Task> {
                         variant,
                         window: 0..grid.len(),
                         period_bins: (bins, bins),
-                        calendar: Some(calendar),
+                        is_calendar: true,
                         charge: (bins * count_f64(CALENDARS_US.len() * 4)).ln(),
                     });
                 }
@@ -123,7 +133,7 @@ pub(crate) fn tasks(grids: &[Grid], cycles: Range<f64>) -> Vec<Task> {
                 variant,
                 window: window.clone(),
                 period_bins: periods,
-                calendar: None,
+                is_calendar: false,
                 charge: tried.max(1.0).ln(),
             });
         }
@@ -214,7 +224,7 @@ impl Task {
             variant,
             window: 0..grid.len(),
             period_bins: (period_bins, period_bins),
-            calendar: Some(0),
+            is_calendar: true,
             charge: 0.0,
         }
     }

@@ -212,7 +212,6 @@ impl Scene<'_> {
         let Some((effect, shape)) = verdict.effect.as_ref().zip(verdict.shape) else {
             return format!("{name} recurs");
         };
-        let every = every(verdict.cycle, verdict.period_s.unwrap_or(0.0));
         let when = self.when(verdict);
         let size = match effect.relative {
             Some(relative) if relative.is_finite() => percent(relative),
@@ -240,43 +239,39 @@ impl Scene<'_> {
                     (false, true) => "falls back",
                     (false, false) => "jumps back up",
                 };
-                format!("{name} {drift} and {back} {when} {every}")
+                format!("{name} {drift} and {back} {when}")
             }
-            Shape::Spike => format!("{name} jumps up by {size}{lasting} {when} {every}"),
-            Shape::Dip => format!("{name} drops by {size}{lasting} {when} {every}"),
+            Shape::Spike => format!("{name} jumps up by {size}{lasting} {when}"),
+            Shape::Dip => format!("{name} drops by {size}{lasting} {when}"),
             Shape::Step => {
                 let way = if effect.size > 0.0 { "higher" } else { "lower" };
-                format!("{name} is {size} {way}{lasting}, from {when} on, {every}")
+                format!("{name} is {size} {way}{lasting}, beginning {when}")
             }
             Shape::Wave => {
-                format!("{name} goes up and down smoothly {every}, by {size}, highest {when}")
+                format!("{name} goes up and down smoothly by {size}, highest {when}")
             }
         }
     }
 
+    /// How often, and where in each period: `between Sunday 02:59 and Monday 01:07 UTC every week`.
     fn when(&self, verdict: &Verdict) -> String {
+        let every = every(verdict.cycle, verdict.period_s.unwrap_or(0.0));
         let Some(phase) = &verdict.phase else {
-            return String::new();
+            return every;
         };
-        let zone = match verdict.cycle {
-            Some(Cycle::Hour) => String::new(),
-            _ => format!(" {}", self.zone),
-        };
-        if verdict.cycle == Some(Cycle::Runs) {
-            return "right".to_owned();
-        }
-        if phase.from_text == phase.to_text {
-            return format!("at {}{zone}", phase.from_text);
-        }
-        let last = if verdict.cycle == Some(Cycle::Fixed) {
-            ", the last time"
+        let place = if phase.from_text == phase.to_text {
+            format!("at {}", phase.from_text)
         } else {
-            ""
+            format!("between {} and {}", phase.from_text, phase.to_text)
         };
-        format!(
-            "between {} and {}{zone}{last}",
-            phase.from_text, phase.to_text
-        )
+        let zone = self.zone;
+        match verdict.cycle {
+            Some(Cycle::Runs) => format!("right {every}"),
+            Some(Cycle::Hour) => format!("{place} {every}"),
+            Some(Cycle::Day | Cycle::Week | Cycle::Month) => format!("{place} {zone} {every}"),
+            // A date says little of all the others.
+            _ => format!("{every}, the last time {place} {zone}"),
+        }
     }
 
     fn blame(&self, verdict: &Verdict) -> String {

@@ -43,7 +43,8 @@ pub struct Series {
     pub better: Option<Better>,
     /// What the times are worth.
     pub dating: Dating,
-    /// When each sample was taken, in microseconds since the epoch, strictly ascending.
+    /// When each sample was taken, in microseconds since the epoch, strictly ascending. What stands
+    /// for a stretch of time, as a mean does, is dated by its end.
     pub times_us: Vec<i64>,
     /// The samples, finite, as many as there are times.
     pub values: Vec<f64>,

@@ -84,8 +84,8 @@ impl Query {
 
 /// Reads a field's curve.
 ///
-/// Points lie in the middle of their steps, which begin at whole multiples of the step; those of
-/// [`Figure::Rate`] at the steps' ends. Steps without a value are left out.
+/// Points lie at the ends of their steps, which begin at whole multiples of the step: a mean is of the
+/// time before it, as everywhere. Steps without a value are left out.
 ///
 /// # Errors
 /// Where no complete answer came, where a field is missing or of another type (with similar names), where
@@ -192,17 +192,13 @@ fn whole(reading: Reading, source_name: String, query: &Query) -> Result<Reading
 /// The samples that an answer holds for one group; `None` where it is no such answer.
 fn points(answer: &Search, group: usize, query: &Query) -> Option<Vec<(i64, f64)>> {
     let step_us = i64::from(query.step_s) * 1_000_000;
-    let place_us = match query.figure {
-        Figure::Rate => step_us,
-        _ => step_us / 2,
-    };
     let groups = answer.aggregations.get("groups")?;
     let buckets = Bucket::list(groups.pointer(&format!("/buckets/{group}/over_time"))?)?;
     let mut samples = Vec::with_capacity(buckets.len());
     for bucket in buckets {
         let start_us = bucket.start_ms()?.saturating_mul(1000);
         if let Some(value) = bucket.figure() {
-            samples.push((start_us.saturating_add(place_us), value));
+            samples.push((start_us.saturating_add(step_us), value));
         }
     }
     Some(samples)

@@ -195,7 +195,7 @@ pub fn stretch(series: &[Series]) -> Option<(Timestamp, Timestamp)> {
 }
 
 /// The runs of all jobs in a stretch of time: those that logs tell of, else computed ones; and what cannot
-/// be told.
+/// be told. Where there are no jobs, what the logs tell of are the jobs.
 pub fn runs(
     found: &Found,
     logs: &[Log],
@@ -211,6 +211,29 @@ pub fn runs(
     };
     let jobs = &found.jobs;
     let mut all = Vec::new();
+    if jobs.is_empty() {
+        let of_logs = logs.iter().flat_map(Log::events);
+        all.extend(of_logs.map(|events| JobRuns {
+            name: events.name,
+            runs: events.runs,
+            unknown: Vec::new(),
+        }));
+    }
+    for log in logs {
+        if log.until < from || log.from > until {
+            skipped.push(Skipped::new(
+                format!("the runs of {}", log.source),
+                format!(
+                    "it tells of {} to {}, and no sample is of that time",
+                    log.from.strftime("%Y-%m-%d"),
+                    log.until.strftime("%Y-%m-%d")
+                ),
+                Some(
+                    "a log of the same time; lines without a year are dated by the file's own time",
+                ),
+            ));
+        }
+    }
     for job in jobs {
         match schedule::known_runs(job, jobs, logs, from, until, &conditions) {
             Ok(forecast) => {
