@@ -1,6 +1,35 @@
 # shellcheck shell=bash
-# Sourced by the tests of real servers: counts what holds, and shows what was printed where it does not. Uses
-# $server, and $top with the files out and err of what ran last.
+# Sourced by the tests of real servers, after lab/needs.sh: fetches them, counts what holds, and shows what was
+# printed where it does not. Uses $about, what the test is of; $server; and $top with the files out and err of
+# what ran last.
+skip_servers() { # REASON
+    if [ "${REQUIRE_SERVERS:-}" = 1 ]; then
+        # shellcheck disable=SC2154
+        echo "FAILED: $about: $*"
+        exit 1
+    fi
+    skip "$about: $*"
+}
+
+# All of them before any is tested: a download that fails late would waste what was.
+fetch_servers() { # SERVER...
+    local server why
+    for server in "$@"; do
+        case $server in
+        prometheus) why=$(lab/servers/prometheus.sh fetch 2>&1 >/dev/null) ;;
+        *) why=$(lab/servers/node.sh fetch "$server" 2>&1 >/dev/null) ;;
+        esac
+        case $? in
+        0) ;;
+        77) skip_servers "$server: ${why##*$'\n'}" ;;
+        *)
+            echo "FAILED: $server: $why"
+            exit 2
+            ;;
+        esac
+    done
+}
+
 passed=0 failed=0
 expect() { # WHAT COMMAND...
     local what=$1

@@ -32,14 +32,8 @@ elasticsearch-7.4.2 org.elasticsearch.distribution.integ-test-zip:elasticsearch:
 PATIENCE_S=300
 UID_FIRST=58200 UID_LAST=58299
 
-die() {
-    echo "node.sh: $*" >&2
-    exit 2
-}
-skip() {
-    echo "$*" >&2
-    exit 77
-}
+# shellcheck source=lab/servers/run.sh
+. "$(dirname "${BASH_SOURCE[0]}")/run.sh"
 
 # Sets artifact and sum.
 find_server() { # SERVER
@@ -171,11 +165,6 @@ OPTIONS
     esac
 }
 
-is_running() { # RUN
-    local pid
-    pid=$(cat "$1/pid" 2>/dev/null) && grep -qzF -- "$1/" "/proc/$pid/cmdline" 2>/dev/null
-}
-
 start() { # SERVER DATA RUN
     local server=$1 product=${1%%-*} data run archive java home address give_up heap=${HEAP:-512m}
     local as=()
@@ -223,21 +212,6 @@ start() { # SERVER DATA RUN
         sleep 0.2
     done
     echo "http://$address"
-}
-
-stop() { # RUN
-    local run pid give_up=$((SECONDS + 60))
-    run=$(realpath "$1")
-    # Before Java is reached the command line is the start script's, which holds RUN too.
-    if is_running "$run"; then
-        pid=$(cat "$run/pid")
-        kill "$pid"
-        while is_running "$run"; do
-            [ "$SECONDS" -lt "$give_up" ] || kill -KILL "$pid" 2>/dev/null || true
-            sleep 0.1
-        done
-    fi
-    [ ! -e "$run/pid" ] || rm -rf "$run"
 }
 
 case "${1:-} $#" in

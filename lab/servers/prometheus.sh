@@ -14,14 +14,8 @@
 set -euo pipefail
 PATIENCE_S=120
 
-die() {
-    echo "prometheus.sh: $*" >&2
-    exit 2
-}
-skip() {
-    echo "$*" >&2
-    exit 77
-}
+# shellcheck source=lab/servers/run.sh
+. "$(dirname "${BASH_SOURCE[0]}")/run.sh"
 
 # The version that apt would take; nothing where it knows none.
 candidate() {
@@ -75,11 +69,6 @@ fetch() {
     echo "$cache/prometheus-$version/usr/bin"
 }
 
-is_running() { # RUN
-    local pid
-    pid=$(cat "$1/pid" 2>/dev/null) && grep -qzF -- "$1/" "/proc/$pid/cmdline" 2>/dev/null
-}
-
 start() { # RUN [FILE]
     local bin run port pid give_up
     bin=$(fetch)
@@ -118,20 +107,6 @@ start() { # RUN [FILE]
         sleep 0.2
     done
     echo "http://127.0.0.1:$port"
-}
-
-stop() { # RUN
-    local run pid give_up=$((SECONDS + 60))
-    run=$(realpath "$1")
-    if is_running "$run"; then
-        pid=$(cat "$run/pid")
-        kill "$pid"
-        while is_running "$run"; do
-            [ "$SECONDS" -lt "$give_up" ] || kill -KILL "$pid" 2>/dev/null || true
-            sleep 0.1
-        done
-    fi
-    [ ! -e "$run/pid" ] || rm -rf "$run"
 }
 
 case "${1:-} $#" in

@@ -47,29 +47,14 @@ MEMORY_BYTES_MAX=$((3 * (128 << 20)))
 # Shown nowhere, nor in the form in which it travels.
 user=reader password=hunter2-Geheim
 
-skip_servers() { # REASON
-    if [ "${REQUIRE_SERVERS:-}" = 1 ]; then
-        echo "FAILED: check --cluster could not be tested: $*"
-        exit 1
-    fi
-    skip "check --cluster against real servers: $*"
-}
+about="check --cluster against real servers"
+# shellcheck source=lab/servers/expect.sh
+. lab/servers/expect.sh
 for tool in python3 curl setpriv tar zstd openssl; do
     command -v "$tool" >/dev/null || skip_servers "$tool is missing"
 done
 [ $# -gt 0 ] || set -- elasticsearch-6.8.23 elasticsearch-7.4.2 elasticsearch-7.17.28 opensearch-2.19.1
-for server in "$@"; do
-    # All of them first: a download that fails late would waste what was tested.
-    why=$($node fetch "$server" 2>&1 >/dev/null)
-    case $? in
-    0) ;;
-    77) skip_servers "$server: ${why##*$'\n'}" ;;
-    *)
-        echo "FAILED: $server: $why"
-        exit 2
-        ;;
-    esac
-done
+fetch_servers "$@"
 if [ -z "${TRIMTAB:-}" ]; then
     cargo build --locked -q -p trimtab || exit 2
     TRIMTAB=${CARGO_TARGET_DIR:-target}/debug/trimtab
@@ -112,8 +97,6 @@ trap 'clean; rm -f "$trimtab"; rmdir "$top"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# shellcheck source=lab/servers/expect.sh
-. lab/servers/expect.sh
 ask() { # METHOD PATH [JSON]
     local body=()
     [ $# -lt 3 ] || body=(-H 'Content-Type: application/json' -d "$3")

@@ -29,32 +29,14 @@ node=lab/servers/node.sh prometheus=lab/servers/prometheus.sh curves=lab/servers
 # How long a hang is watched.
 PATIENCE_S=120
 
-skip_servers() { # REASON
-    if [ "${REQUIRE_SERVERS:-}" = 1 ]; then
-        echo "FAILED: histories of servers could not be read: $*"
-        exit 1
-    fi
-    skip "histories out of real servers: $*"
-}
+about="histories out of real servers"
+# shellcheck source=lab/servers/expect.sh
+. lab/servers/expect.sh
 for tool in python3 curl; do
     command -v "$tool" >/dev/null || skip_servers "$tool is missing"
 done
 [ $# -gt 0 ] || set -- prometheus elasticsearch-6.8.23 elasticsearch-7.17.28 opensearch-2.19.1
-for server in "$@"; do
-    # All of them first: a download that fails late would waste what was tested.
-    case $server in
-    prometheus) why=$($prometheus fetch 2>&1 >/dev/null) ;;
-    *) why=$($node fetch "$server" 2>&1 >/dev/null) ;;
-    esac
-    case $? in
-    0) ;;
-    77) skip_servers "$server: ${why##*$'\n'}" ;;
-    *)
-        echo "FAILED: $server: $why"
-        exit 2
-        ;;
-    esac
-done
+fetch_servers "$@"
 cargo build --locked -q -p sources --example read || exit 2
 cargo build --locked -q -p trimtab || exit 2
 unset TRIMTAB_USER TRIMTAB_PASSWORD TRIMTAB_API_KEY TRIMTAB_BEARER_TOKEN TRIMTAB_CREDENTIALS_FILE
@@ -83,8 +65,6 @@ trap 'clean; rm -f "$reader" "$trimtab"; rmdir "$top"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# shellcheck source=lab/servers/expect.sh
-. lab/servers/expect.sh
 read_history() { # ARGUMENT...
     timeout "$PATIENCE_S" "$reader" "$@" </dev/null >"$top/out" 2>"$top/err"
 }

@@ -30,31 +30,16 @@ SHARDS=3
 SITTINGS_MAX=20
 seed=${SEED:-$(date +%s)}
 
-skip_servers() { # REASON
-    if [ "${REQUIRE_SERVERS:-}" = 1 ]; then
-        echo "FAILED: trim below real servers could not be tested: $*"
-        exit 1
-    fi
-    skip "trim below real servers: $*"
-}
+about="trim below real servers"
+# shellcheck source=lab/servers/expect.sh
+. lab/servers/expect.sh
 [ "$(id -u)" = 0 ] || skip_servers "loop devices need root"
 for tool in losetup mkfs.xfs xfs_repair python3 curl setpriv; do
     command -v "$tool" >/dev/null || skip_servers "$tool is missing (make test as root installs it)"
 done
 mapfile -t known < <($node list)
 [ $# -gt 0 ] || set -- "${known[@]}"
-for server in "$@"; do
-    # All of them first: a download that fails late would waste what was tested.
-    why=$($node fetch "$server" 2>&1 >/dev/null)
-    case $? in
-    0) ;;
-    77) skip_servers "$server: ${why##*$'\n'}" ;;
-    *)
-        echo "FAILED: $server: $why"
-        exit 2
-        ;;
-    esac
-done
+fetch_servers "$@"
 cargo build --locked -q -p trimtab || exit 2
 unset TRIMTAB_CONFIG TRIMTAB_USER TRIMTAB_PASSWORD TRIMTAB_API_KEY TRIMTAB_CREDENTIALS_FILE TRIMTAB_CA_FILE
 export NO_COLOR=1
@@ -79,8 +64,6 @@ trap 'clean; rm -f "$trimtab"; rmdir "$top"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# shellcheck source=lab/servers/expect.sh
-. lab/servers/expect.sh
 # Runs a pass that is to end at once, and keeps code, out and err.
 trim() {
     "$trimtab" trim "$mount" --state "$top/state" "$@" </dev/null >"$top/out" 2>"$top/err"

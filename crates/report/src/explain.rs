@@ -12,6 +12,7 @@ mod fold;
 mod html;
 mod rows;
 mod svg;
+mod table;
 mod text;
 mod words;
 

@@ -5,6 +5,7 @@ use crate::check::{CheckReport, is_command, severity_word};
 use crate::cluster;
 use crate::escape::{cut, display_width, escape};
 use crate::groups::{Group, Groups, store_words};
+use crate::sheet::{Sheet, Style};
 use crate::tree;
 use crate::units::{count, human_duration, listed};
 use crate::wrap::wrap;
@@ -37,7 +38,6 @@ impl Default for TextOptions {
     }
 }
 
-const WIDTH_MIN: usize = 40;
 /// Where rule ids, stacks and labels start.
 const MIDDLE: usize = 9;
 /// Where titles and labelled text start.
@@ -70,9 +70,7 @@ fn wrap_value(value: &str, room: usize) -> Vec<String> {
 /// Renders a report for a terminal.
 pub fn text(report: &CheckReport<'_>, options: &TextOptions) -> String {
     let mut page = Page {
-        out: String::new(),
-        options: *options,
-        width: options.width.max(WIDTH_MIN),
+        sheet: Sheet::new(options),
         told: Vec::new(),
         shortened: false,
     };
@@ -86,7 +84,7 @@ pub fn text(report: &CheckReport<'_>, options: &TextOptions) -> String {
         page.heading("this host", "not tied to one mount");
         for (index, finding) in groups.host_wide.iter().enumerate() {
             if index > 0 {
-                page.blank();
+                page.sheet.blank();
             }
             page.finding(finding, &[]);
         }
@@ -99,15 +97,15 @@ pub fn text(report: &CheckReport<'_>, options: &TextOptions) -> String {
     page.suppressed(report);
     page.skipped(report.skipped);
     page.close(report);
-    page.out
+    page.sheet.out
 }
 
-#[derive(Clone, Copy)]
-enum Style {
-    Plain,
-    Bold,
-    Dim,
-    Severity(Severity),
+fn style_of(severity: Severity) -> Style {
+    match severity {
+        Severity::Error => Style::Error,
+        Severity::Warning => Style::Warning,
+        Severity::Info => Style::Note,
+    }
 }
 
 /// A finding's text that was printed in full, so that it is not printed again.
@@ -119,9 +117,7 @@ struct Told<'a> {
 }
 
 struct Page<'a> {
-    out: String,
-    options: TextOptions,
-    width: usize,
+    sheet: Sheet,
     told: Vec<Told<'a>>,
     /// A note was printed without its evidence and commands.
     shortened: bool,
@@ -130,17 +126,17 @@ struct Page<'a> {
 impl<'a> Page<'a> {
     fn verdict(&mut self, report: &CheckReport<'_>) {
         let worst = report.findings.iter().map(|finding| finding.severity).max();
-        let style = worst.map_or(Style::Bold, Style::Severity);
-        self.paragraph(0, &report.verdict(), style);
+        let style = worst.map_or(Style::Bold, style_of);
+        self.sheet.paragraph(0, &report.verdict(), style);
         let mut origin = report.origin();
-        if self.options.verbose
+        if self.sheet.options.verbose
             && let Some(uptime_s) = report.host_or_none().platform.uptime_s
         {
             // A bundle may hold any number here; one that is no duration counts as 0.
             let seconds = std::time::Duration::try_from_secs_f64(uptime_s).unwrap_or_default();
             let _ = write!(origin, ", up {}", human_duration(seconds.as_secs()));
         }
-        self.paragraph(0, &origin, Style::Dim);
+        self.sheet.paragraph(0, &origin, Style::Dim);
         for warning in report.warnings {
             self.labelled(0, "caution", warning, Style::Bold);
         }
@@ -161,11 +157,12 @@ impl<'a> Page<'a> {
                 self.labelled(0, "nodes", &escape(&nodes), Style::Dim);
             }
             for finding in &findings {
-                self.blank();
+                self.sheet.blank();
                 self.finding(finding, &[&title]);
             }
             if findings.is_empty() {
-                self.paragraph(MIDDLE, "nothing found here", Style::Plain);
+                self.sheet
+                    .paragraph(MIDDLE, "nothing found here", Style::Plain);
             }
         }
     }
@@ -177,8 +174,8 @@ impl<'a> Page<'a> {
         }
         if let Some(stack) = &group.stack {
             let blamed_by = |device: &str| group.blamed_by(device, host_wide);
-            let room = self.width - MIDDLE;
-            let lines = tree::draw(stack, blamed_by, room, self.options.unicode);
+            let room = self.sheet.width - MIDDLE;
+            let lines = tree::draw(stack, blamed_by, room, self.sheet.options.unicode);
             for (index, line) in lines.into_iter().enumerate() {
                 let label = if index == 0 { "stack" } else { "" };
                 let mut drawn = self.label(label, MIDDLE, Style::Dim);
@@ -189,23 +186,24 @@ impl<'a> Page<'a> {
                         .findings
                         .first()
                         .map_or(Severity::Info, |f| f.severity);
-                    drawn.push_str(&self.paint(&line.mark, Style::Severity(worst)));
+                    drawn.push_str(&self.sheet.paint(&line.mark, style_of(worst)));
                 }
-                self.line(&drawn);
+                self.sheet.line(&drawn);
             }
         }
         let mount_points = group.mount_points();
         for finding in &group.findings {
-            self.blank();
+            self.sheet.blank();
             self.finding(finding, &mount_points);
         }
         if group.findings.is_empty() {
-            self.paragraph(MIDDLE, "nothing found here", Style::Plain);
+            self.sheet
+                .paragraph(MIDDLE, "nothing found here", Style::Plain);
         }
     }
 
     fn finding(&mut self, finding: &'a Finding, mount_points: &[&str]) {
-        let style = Style::Severity(finding.severity);
+        let style = style_of(finding.severity);
         let mut head = self.label(severity_word(finding.severity), MIDDLE, style);
         let rule = escape(&finding.rule);
         let rule = cut(&rule, RULE_COLUMNS_MAX);
@@ -218,7 +216,7 @@ impl<'a> Page<'a> {
         } else {
             escape(&finding.subject)
         };
-        let titles = wrap(&escape(&finding.title), self.width - at);
+        let titles = wrap(&escape(&finding.title), self.sheet.width - at);
         let last = titles.len().saturating_sub(1);
         for (index, title) in titles.iter().enumerate() {
             let mut line = if index == 0 {
@@ -226,24 +224,28 @@ impl<'a> Page<'a> {
             } else {
                 " ".repeat(RIGHT)
             };
-            line.push_str(&self.paint(title, Style::Bold));
+            line.push_str(&self.sheet.paint(title, Style::Bold));
             let start = if index == 0 { at } else { RIGHT };
             let used = start + display_width(title);
             let subject_columns = display_width(&subject);
-            if index == last && !subject.is_empty() && used + 2 + subject_columns <= self.width {
-                line.push_str(&" ".repeat(self.width - used - subject_columns));
+            if index == last
+                && !subject.is_empty()
+                && used + 2 + subject_columns <= self.sheet.width
+            {
+                line.push_str(&" ".repeat(self.sheet.width - used - subject_columns));
                 line.push_str(&subject);
-                self.line(&line);
+                self.sheet.line(&line);
             } else {
-                self.line(&line);
+                self.sheet.line(&line);
                 if index == last && !subject.is_empty() {
-                    self.paragraph(RIGHT, &format!("({subject})"), Style::Plain);
+                    self.sheet
+                        .paragraph(RIGHT, &format!("({subject})"), Style::Plain);
                 }
             }
         }
         if titles.is_empty() {
-            self.line(&head);
-            self.paragraph(RIGHT, &subject, Style::Plain);
+            self.sheet.line(&head);
+            self.sheet.paragraph(RIGHT, &subject, Style::Plain);
         }
 
         let before = |told: &&Told<'_>| told.rule == finding.rule && told.why == finding.why;
@@ -284,7 +286,7 @@ impl<'a> Page<'a> {
     /// Notes are many and nothing has to be done about them: their evidence and commands would bury
     /// what hurts.
     fn is_brief(&self, finding: &Finding) -> bool {
-        finding.severity == Severity::Info && !self.options.verbose
+        finding.severity == Severity::Info && !self.sheet.options.verbose
     }
 
     fn remedy(&mut self, label: &str, remedy: &Remedy) {
@@ -298,11 +300,12 @@ impl<'a> Page<'a> {
         if let Some(undo) = &remedy.undo {
             if is_command(undo) && undo.contains('\n') {
                 let label = self.label("undo", RIGHT - MIDDLE, Style::Dim);
-                self.line(&format!("{}{label}", " ".repeat(MIDDLE)));
+                self.sheet.line(&format!("{}{label}", " ".repeat(MIDDLE)));
                 self.command(undo);
             } else if is_command(undo) {
                 let label = self.label("undo", RIGHT - MIDDLE, Style::Dim);
-                self.line(&format!("{}{label}{}", " ".repeat(MIDDLE), escape(undo)));
+                self.sheet
+                    .line(&format!("{}{label}{}", " ".repeat(MIDDLE), escape(undo)));
             } else {
                 self.field("undo", undo);
             }
@@ -324,7 +327,7 @@ impl<'a> Page<'a> {
         };
         for line in command.lines() {
             // Not through `line`, which trims.
-            let _ = writeln!(self.out, "{}{}", " ".repeat(indent), escape(line));
+            let _ = writeln!(self.sheet.out, "{}{}", " ".repeat(indent), escape(line));
         }
     }
 
@@ -338,28 +341,30 @@ impl<'a> Page<'a> {
             " ".repeat(MIDDLE),
             self.label(label, RIGHT - MIDDLE, Style::Dim)
         );
-        if RIGHT + display_width(&source) + 3 + display_width(&value) <= self.width {
-            self.line(&format!("{head}{source} = {value}"));
+        if RIGHT + display_width(&source) + 3 + display_width(&value) <= self.sheet.width {
+            self.sheet.line(&format!("{head}{source} = {value}"));
             return;
         }
         match source.split_once(": ") {
             // A command or a cluster's answer and its field; a path is never broken.
-            Some((answer, field)) if RIGHT + display_width(&source) > self.width => {
-                self.line(&format!("{head}{answer}:"));
-                self.line(&format!("{}{field}", " ".repeat(RIGHT + 2)));
+            Some((answer, field)) if RIGHT + display_width(&source) > self.sheet.width => {
+                self.sheet.line(&format!("{head}{answer}:"));
+                self.sheet
+                    .line(&format!("{}{field}", " ".repeat(RIGHT + 2)));
             }
-            _ => self.line(&format!("{head}{source}")),
+            _ => self.sheet.line(&format!("{head}{source}")),
         }
-        let room = self.width - RIGHT - 4;
+        let room = self.sheet.width - RIGHT - 4;
         for (index, piece) in wrap_value(&value, room).iter().enumerate() {
             let sign = if index == 0 { "= " } else { "  " };
-            self.line(&format!("{}{sign}{piece}", " ".repeat(RIGHT + 2)));
+            self.sheet
+                .line(&format!("{}{sign}{piece}", " ".repeat(RIGHT + 2)));
         }
     }
 
     fn unplaced(&mut self, groups: &Groups<'_>) {
         for store in &groups.unplaced {
-            self.blank();
+            self.sheet.blank();
             let words = format!("{}; on no mount that is known", store_words(store));
             self.labelled(0, "store", &words, Style::Dim);
         }
@@ -369,7 +374,7 @@ impl<'a> Page<'a> {
         if groups.others == 0 {
             return;
         }
-        self.blank();
+        self.sheet.blank();
         let other = if groups.troubled.is_empty() && groups.clean.is_empty() {
             ""
         } else {
@@ -411,7 +416,8 @@ impl<'a> Page<'a> {
             let words = format!("{whats}: {}", escape(&skip.why));
             self.hanging(&words, Style::Plain);
             if let Some(needs) = &skip.needs {
-                self.paragraph(MIDDLE, &format!("needs {}", escape(needs)), Style::Dim);
+                self.sheet
+                    .paragraph(MIDDLE, &format!("needs {}", escape(needs)), Style::Dim);
             }
         }
     }
@@ -424,7 +430,7 @@ impl<'a> Page<'a> {
             let what = escape(&skip.what).into_owned();
             let reason = (&skip.why, &skip.needs);
             match known.get(&reason) {
-                Some(&index) if !self.options.verbose => {
+                Some(&index) if !self.sheet.options.verbose => {
                     let (whats, _): &mut (Vec<String>, _) = &mut reasons[index];
                     whats.push(what);
                 }
@@ -448,9 +454,9 @@ impl<'a> Page<'a> {
     }
 
     fn close(&mut self, report: &CheckReport<'_>) {
-        self.blank();
+        self.sheet.blank();
         self.labelled(0, "checked", &report.scope(), Style::Dim);
-        if self.options.verbose && !report.rules_run.is_empty() {
+        if self.sheet.options.verbose && !report.rules_run.is_empty() {
             self.labelled(0, "rules", &report.rules_run.join(", "), Style::Dim);
         }
         if let Some(worst) = report
@@ -468,22 +474,27 @@ impl<'a> Page<'a> {
 
     /// A blank line, then `title ------- aside`.
     fn heading(&mut self, title: &str, aside: &str) {
-        self.blank();
+        self.sheet.blank();
         let shown = escape(title);
         let aside = escape(aside);
         let columns = display_width(&shown) + display_width(&aside) + 2;
-        if columns + 3 > self.width {
-            self.paragraph(0, title, Style::Bold);
-            self.paragraph(2, &aside, Style::Dim);
+        if columns + 3 > self.sheet.width {
+            self.sheet.paragraph(0, title, Style::Bold);
+            self.sheet.paragraph(2, &aside, Style::Dim);
             return;
         }
-        let rule = if self.options.unicode { "─" } else { "-" };
+        let rule = if self.sheet.options.unicode {
+            "─"
+        } else {
+            "-"
+        };
         let line = format!(
             "{} {} {aside}",
-            self.paint(&shown, Style::Bold),
-            self.paint(&rule.repeat(self.width - columns), Style::Dim)
+            self.sheet.paint(&shown, Style::Bold),
+            self.sheet
+                .paint(&rule.repeat(self.sheet.width - columns), Style::Dim)
         );
-        self.line(&line);
+        self.sheet.line(&line);
     }
 
     /// Label and text of a finding.
@@ -494,27 +505,20 @@ impl<'a> Page<'a> {
     /// A label at a column, and wrapped text beside it.
     fn labelled(&mut self, indent: usize, label: &str, text: &str, style: Style) {
         let at = if indent == 0 { MIDDLE } else { RIGHT };
-        for (index, line) in wrap(text, self.width - at).iter().enumerate() {
+        for (index, line) in wrap(text, self.sheet.width - at).iter().enumerate() {
             let label = if index == 0 { label } else { "" };
             let label = self.label(label, at - indent, style);
-            self.line(&format!("{}{label}{line}", " ".repeat(indent)));
-        }
-    }
-
-    /// Wrapped text at a column.
-    fn paragraph(&mut self, indent: usize, text: &str, style: Style) {
-        for line in wrap(text, self.width - indent) {
-            let line = self.paint(&line, style);
-            self.line(&format!("{}{line}", " ".repeat(indent)));
+            self.sheet
+                .line(&format!("{}{label}{line}", " ".repeat(indent)));
         }
     }
 
     /// Wrapped text at the margin whose further lines are indented.
     fn hanging(&mut self, text: &str, style: Style) {
-        for (index, line) in wrap(text, self.width - 2).iter().enumerate() {
+        for (index, line) in wrap(text, self.sheet.width - 2).iter().enumerate() {
             let indent = if index == 0 { "" } else { "  " };
-            let line = self.paint(line, style);
-            self.line(&format!("{indent}{line}"));
+            let line = self.sheet.paint(line, style);
+            self.sheet.line(&format!("{indent}{line}"));
         }
     }
 
@@ -524,31 +528,6 @@ impl<'a> Page<'a> {
         if label.is_empty() {
             return " ".repeat(columns);
         }
-        format!("{}{}", self.paint(label, style), " ".repeat(fill))
-    }
-
-    fn paint(&self, text: &str, style: Style) -> String {
-        let code = match style {
-            Style::Plain => return text.to_owned(),
-            Style::Bold => "1",
-            Style::Dim => "2",
-            Style::Severity(Severity::Error) => "1;31",
-            Style::Severity(Severity::Warning) => "1;33",
-            Style::Severity(Severity::Info) => "36",
-        };
-        if self.options.color && !text.is_empty() {
-            format!("\u{1b}[{code}m{text}\u{1b}[0m")
-        } else {
-            text.to_owned()
-        }
-    }
-
-    fn line(&mut self, line: &str) {
-        self.out.push_str(line.trim_end());
-        self.out.push('\n');
-    }
-
-    fn blank(&mut self) {
-        self.out.push('\n');
+        format!("{}{}", self.sheet.paint(label, style), " ".repeat(fill))
     }
 }

@@ -78,7 +78,7 @@ pub fn percent(share: f64) -> String {
 }
 
 /// A number with a comma before each three digits: `999`, `25,000`.
-pub(crate) fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -91,14 +91,14 @@ pub(crate) fn grouped(number: u64) -> String {
 }
 
 /// A number with its noun, which takes an `s` unless there is exactly one.
-pub(crate) fn count(number: impl TryInto<u64>, noun: &str) -> String {
+pub fn count(number: impl TryInto<u64>, noun: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", grouped(number))
 }
 
 /// `a`, `a and b`, `a, b and c`.
-pub(crate) fn listed(parts: &[String]) -> String {
+pub fn listed(parts: &[String]) -> String {
     match parts {
         [] => String::new(),
         [one] => one.clone(),

@@ -1,18 +1,18 @@
 //! Runs that were seen, and computed ones where nobody looked.
 
 use crate::conditions::{Conditions, RUNS_OF_MINUTES_MAX, Uptime, Uptimes};
-use crate::observed::{Log, Sighting};
+use crate::observed::{Log, Sighting, drop_doubles};
 use crate::run::{Forecast, Run, runs};
 use facts::InputError;
 use facts::host::Job;
 use jiff::{SignedDuration, Timestamp};
 
-/// A run in the journal and in a file of syslog is the same one when the two tell it within this, in
-/// seconds: a forwarded line may come late.
-const SAME_RUN_S: f64 = 5.0;
-
 /// cron notes a command in the minute for which it is scheduled, or a little later under load.
 const CRON_LATE: SignedDuration = SignedDuration::from_secs(120);
+
+/// A run that was due right before the first line of a log may be that line: less than the shortest
+/// distance of two runs.
+const AT_BORDER: SignedDuration = SignedDuration::from_secs(59);
 
 /// The runs of a job from `from` until before `until`: those that logs tell of, and computed ones
 /// where no log covers the time. Each run says how it is known.
@@ -39,9 +39,9 @@ pub fn known_runs(
     conditions: &Conditions,
 ) -> Result<Forecast, InputError> {
     let mut covered: Vec<(Timestamp, Timestamp)> = Vec::new();
-    let mut seen: Vec<Run> = Vec::new();
+    let mut seen: Vec<(usize, Sighting<'_>)> = Vec::new();
     let mut silent: Vec<&str> = Vec::new();
-    for log in logs {
+    for (index, log) in logs.iter().enumerate() {
         let mut sightings = log.sightings(job);
         leave_to_rivals(&mut sightings, job, jobs, log, conditions);
         if sightings.is_empty() {
@@ -49,13 +49,13 @@ pub fn known_runs(
             continue;
         }
         covered.push((log.from, log.until));
-        seen.extend(sightings.iter().map(|sighting| sighting.run(&job.name)));
+        seen.extend(sightings.into_iter().map(|sighting| (index, sighting)));
     }
     let mut conditions = conditions.clone();
     if conditions.run_len_s.is_none() {
         conditions.run_len_s =
             seen.iter()
-                .filter_map(|run| run.len_s)
+                .filter_map(|(_, run)| run.len_s)
                 .fold(None, |known, len_s| match known {
                     None => Some((len_s, len_s)),
                     Some((shortest, longest)) => {
@@ -67,26 +67,15 @@ pub fn known_runs(
         let told: Vec<Uptime> = logs.iter().flat_map(|log| log.uptimes.clone()).collect();
         conditions.uptimes = Uptimes::new(told);
     }
-    seen.retain(|run| from <= run.earliest && run.earliest < until);
-    seen.sort_by_key(|run| (run.earliest, run.seen));
-    seen.dedup_by(|later, kept| {
-        let same = later.seen != kept.seen
-            && later.earliest.duration_since(kept.earliest).as_secs_f64() <= SAME_RUN_S;
-        if same {
-            if later.seen < kept.seen {
-                std::mem::swap(later, kept);
-            }
-            kept.len_s = kept.len_s.or(later.len_s);
-        }
-        same
-    });
+    seen.retain(|(_, run)| from <= run.start && run.start < until);
+    drop_doubles(&mut seen);
+    let mut seen: Vec<Run> = seen.iter().map(|(_, run)| run.run(&job.name)).collect();
     let mut forecast = Forecast::default();
     if covered.is_empty() && !logs.is_empty() {
         let logs = silent.join(", ");
-        forecast.unknown.push(format!(
-            "{} is not mentioned in {logs}: its runs are computed",
-            job.name
-        ));
+        forecast
+            .unknown
+            .push(format!("not mentioned in {logs}: its runs are computed"));
     }
     let mut computed: Vec<Run> = Vec::new();
     for (gap_from, gap_until) in gaps(covered, from, until) {
@@ -101,10 +90,8 @@ pub fn known_runs(
         for mut run in found.runs {
             // It may have started where a log looked: then it is the one that was seen there.
             let index = seen.partition_point(|seen| seen.earliest < run.earliest);
-            if seen
-                .get(index)
-                .is_some_and(|seen| seen.earliest <= run.latest)
-            {
+            let latest = run.latest.checked_add(AT_BORDER).unwrap_or(run.latest);
+            if seen.get(index).is_some_and(|seen| seen.earliest <= latest) {
                 continue;
             }
             // Nobody saw it on the other side of the border.

@@ -3,10 +3,14 @@
 //! What is read of a log is who started what and when, never the text of a command: it may hold a
 //! password.
 
+mod join;
 mod journal;
 mod message;
 mod pair;
 mod syslog;
+
+pub(crate) use join::drop_doubles;
+pub use join::observed_runs;
 
 use crate::conditions::Uptime;
 use crate::events::Events;
@@ -27,7 +31,7 @@ const SUBJECTS_MAX: usize = 100_000;
 /// What a log tells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Log {
-    /// Its name: a file.
+    /// Its name: a file, or the newest of several that are read as one.
     pub source: String,
     /// What kind it is: [`Seen::Journal`] or [`Seen::Syslog`].
     pub seen: Seen,
@@ -39,9 +43,21 @@ pub struct Log {
     pub uptimes: Vec<Uptime>,
     /// What could not be read, in plain words with counts.
     pub notes: Vec<String>,
+    /// What it was read from: one file, or several of which each goes on where the one before ends.
+    parts: Vec<Part>,
+    /// Starts of the host, each with the last line before it.
+    host_starts: Vec<(Timestamp, Option<Timestamp>)>,
     subjects: Vec<Subject>,
     /// In the order of their start.
     observed: Vec<Observed>,
+}
+
+/// A file of a log.
+#[derive(Debug, Clone, PartialEq)]
+struct Part {
+    name: String,
+    /// Whether somebody can look a line up by its number.
+    has_lines: bool,
 }
 
 /// A run as a log tells it.
@@ -51,6 +67,8 @@ struct Observed {
     len_s: Option<f64>,
     /// Index into the subjects.
     subject: usize,
+    /// Index into the parts.
+    part: usize,
     /// 1-based line.
     line: usize,
 }
@@ -187,6 +205,7 @@ pub(crate) struct Sighting<'a> {
     pub len_s: Option<f64>,
     log: &'a Log,
     subject: usize,
+    part: usize,
     line: usize,
 }
 
@@ -199,11 +218,20 @@ impl Sighting<'_> {
             len_s: self.len_s,
             seen: self.log.seen,
             evidence: format!(
-                "{}:{}: {}",
-                self.log.source,
-                self.line,
+                "{}: {}",
+                self.place(),
                 self.log.subjects[self.subject].told()
             ),
+        }
+    }
+
+    /// Where that is written.
+    fn place(&self) -> String {
+        let part = &self.log.parts[self.part];
+        if part.has_lines {
+            format!("{}:{}", part.name, self.line)
+        } else {
+            part.name.clone()
         }
     }
 
@@ -279,29 +307,9 @@ impl Log {
             len_s: seen.len_s,
             log: self,
             subject: seen.subject,
+            part: seen.part,
             line: seen.line,
         }
-    }
-
-    /// All that it tells of, by the names of what was started, for whoever takes the log for a list
-    /// of events.
-    pub fn events(&self) -> Vec<Events> {
-        let mut lists: Vec<Events> = Vec::new();
-        let mut places: Vec<Option<usize>> = vec![None; self.subjects.len()];
-        for seen in &self.observed {
-            let place = *places[seen.subject].get_or_insert_with(|| {
-                let name = self.subjects[seen.subject].name();
-                let known = lists.iter().position(|events| events.name == name);
-                known.unwrap_or_else(|| {
-                    let runs = Vec::new();
-                    lists.push(Events { name, runs });
-                    lists.len() - 1
-                })
-            });
-            let events = &mut lists[place];
-            events.runs.push(self.sighting(seen).run(&events.name));
-        }
-        lists
     }
 }
 

@@ -16,6 +16,10 @@ const HEAD_BYTES: usize = 64 << 10;
 /// Lines of them.
 const HEAD_LINES: usize = 50;
 
+/// Put behind every text: the first of them ends a last line without an end, so that only a record in
+/// a quote that is never closed takes the second.
+const END: &[u8] = b"\n\n";
+
 /// Delimiters; of several that do equally well, the last. A comma may stand inside numbers.
 const DELIMITERS: [u8; 4] = [b',', b'|', b'\t', b';'];
 
@@ -110,7 +114,8 @@ pub(crate) fn read(
         .at_line(1)
     })?;
     let comments = has_comments(&head_text);
-    let (bounded, passed) = Bounded::new(Cursor::new(head).chain(input), true);
+    let input = Cursor::new(head).chain(input).chain(END);
+    let (bounded, passed) = Bounded::new(input, true);
     let mut builder = ReaderBuilder::new();
     builder
         .delimiter(delimiter)
@@ -194,20 +199,22 @@ struct Rows<'s, R> {
 impl<R: Read> Rows<'_, R> {
     /// The next record, the line that it begins in, and whether it has quotes.
     fn next(&mut self) -> Result<Option<(usize, StringRecord, bool)>, SourceError> {
-        let read = self.reader.read_byte_record(&mut self.record);
-        let end = self.reader.position().byte();
-        let line = self.passed.line_at(end.saturating_sub(1));
-        match read {
+        let before = self.reader.position().byte();
+        match self.reader.read_byte_record(&mut self.record) {
             Ok(true) => {}
             Ok(false) => return Ok(None),
             Err(error) => {
                 let long = self.passed.is_too_much();
                 return Err(match error.into_kind() {
                     ::csv::ErrorKind::Io(error) if !long => file_error(self.source, error),
-                    _ => too_long(self.source).at_line(line).into(),
+                    _ => too_long(self.source)
+                        .at_line(self.passed.line_from(before))
+                        .into(),
                 });
             }
         }
+        let end = self.reader.position().byte();
+        let line = self.passed.line_at(end.saturating_sub(1));
         // The reader reads ahead: what it has and did not use counts for the next record.
         self.passed.piece_ends();
         let record = StringRecord::from_byte_record_lossy(self.record.clone());
@@ -215,9 +222,19 @@ impl<R: Read> Rows<'_, R> {
         let raw_len = end.saturating_sub(start);
         let plain_len = self.record.as_slice().len() + self.record.len();
         let breaks = self.record.as_slice().iter().filter(|&&byte| byte == b'\n');
+        // The line of the end, less the breaks inside.
+        let line = line.saturating_sub(breaks.count());
+        if self.passed.is_all(end) {
+            let expected = "a record whose quotes are closed";
+            let found = "a quote that is still open at the end of the file";
+            // Here the end is one of the breaks inside.
+            return Err(InputError::new(self.source, expected, found)
+                .at_line(line + 1)
+                .into());
+        }
         // The end of a line, and blank lines before it, are one byte or more.
         let quotes = raw_len > plain_len as u64 + 1;
-        Ok(Some((line.saturating_sub(breaks.count()), record, quotes)))
+        Ok(Some((line, record, quotes)))
     }
 }
 

@@ -1,6 +1,6 @@
 use crate::detect::{FileOptions, Format, read_text};
+use crate::testing::times;
 use crate::{Reading, Times};
-use facts::series::Series;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
@@ -24,14 +24,6 @@ fn error_with(text: &str, options: &FileOptions) -> String {
 
 fn names(reading: &Reading) -> Vec<&str> {
     reading.series.iter().map(|one| one.name.as_str()).collect()
-}
-
-fn times(series: &Series) -> Vec<String> {
-    series
-        .times_us
-        .iter()
-        .map(|&us| Timestamp::from_microsecond(us).unwrap().to_string())
-        .collect()
 }
 
 #[test]
@@ -256,6 +248,20 @@ fn errors_name_line_and_column() {
             "f:2: expected a column of times; name it, or the format of its times, found \
              \"the columns Metric, Task, Value, Unit\"",
         ),
+        (
+            "time,v\n2016-09-26,1\n\nx,\"\n2016-09-27,2\n2016-09-28,3\n",
+            "f:4: expected a record whose quotes are closed, found \"a quote that is still open at \
+             the end of the file\"",
+        ),
+        (
+            "time,v\r\n2016-09-26,1\r\n2016-09-27,\"2\"\"\r\n2016-09-28,3",
+            "f:3: expected a record whose quotes are closed, found \"a quote that is still open at \
+             the end of the file\"",
+        ),
+        (
+            "time,v\n2016-09-26,1\nx,y,\"z\n2016-09-27\",2\n2016-09-28,3\n",
+            "f:3: expected 2 columns, as in line 1, found \"4 columns\"",
+        ),
         ("time,v\n", "f: it has no rows"),
         (
             "time,v\n2016-09-26,\n",
@@ -270,8 +276,13 @@ fn errors_name_line_and_column() {
 fn a_quote_left_open_does_not_fill_the_memory() {
     let mut text = String::from("time,v\n2016-09-26,1\n2016-09-27,\"");
     text.push_str(&"x".repeat(9 << 20));
-    let error = error(&text);
-    assert!(error.contains("8 MiB at most"), "{error}");
+    for text in [text.clone(), text.replace('\n', "\r\n")] {
+        let error = error(&text);
+        assert!(
+            error.contains("f:3: expected lines and records of 8 MiB at most"),
+            "{error}"
+        );
+    }
 }
 
 #[test]
@@ -286,6 +297,16 @@ fn times_outside_are_left_out() {
     };
     let reading = read_text("t,v\n2016-09-26,1\n2016-09-27,2\n2016-09-28,3\n", &options).unwrap();
     assert_eq!(reading.series[0].values, [2.0]);
+}
+
+#[test]
+fn quotes_that_are_closed_at_the_very_end_are_read() {
+    for end in ["", "\n", "\r\n", "\n\n", "\r\n\r\n"] {
+        for cell in ["2", "\"2\"", "\"2\n\"", "\"\n2\n\""] {
+            let text = format!("time,v\n2016-09-26,1\n2016-09-27,{cell}{end}");
+            assert_eq!(read(&text).series[0].values, [1.0, 2.0], "{text:?}");
+        }
+    }
 }
 
 fn quoted(cell: &str) -> String {

@@ -30,6 +30,15 @@ pub enum SourceError {
         /// What is missing, and the way out.
         reason: String,
     },
+    /// A log counts no time, and nothing in it tells how far apart its reports are.
+    #[error(
+        "{source_name}: nothing tells how far apart its reports are: name the seconds between them, or \
+         let iostat print times (-t)"
+    )]
+    NoStep {
+        /// The file.
+        source_name: String,
+    },
     /// A server understood the question and refused it.
     #[error("{source_name}: {reason}")]
     Refused {

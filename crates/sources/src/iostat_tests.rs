@@ -1,7 +1,7 @@
 use super::*;
 use crate::detect::{Format, read_text};
+use crate::testing::times;
 use facts::series::{Better, Dating, Series};
-use jiff::Timestamp;
 use jiff::civil::date;
 use proptest::prelude::*;
 use std::fmt::Write as _;
@@ -52,14 +52,6 @@ fn error(text: &str) -> String {
 fn series<'r>(reading: &'r Reading, name: &str) -> &'r Series {
     let found = reading.series.iter().find(|one| one.name == name);
     found.unwrap_or_else(|| panic!("{name}"))
-}
-
-fn times(series: &Series) -> Vec<String> {
-    series
-        .times_us
-        .iter()
-        .map(|&us| Timestamp::from_microsecond(us).unwrap().to_string())
-        .collect()
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod detect;
 pub mod elastic;
 mod error;
 pub mod ftdc;
+pub mod gaps;
 mod gather;
 mod iostat;
 mod jsonl;
@@ -16,6 +17,8 @@ mod sadf;
 mod server;
 pub mod store;
 mod table;
+#[cfg(test)]
+mod testing;
 mod text;
 pub mod times;
 

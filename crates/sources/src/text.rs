@@ -82,6 +82,8 @@ struct Passage {
     /// Lines that were.
     lines: usize,
     keep_lines: bool,
+    /// There is no more.
+    is_over: bool,
 }
 
 impl Passed {
@@ -104,6 +106,22 @@ impl Passed {
             passage.lines += 1;
         }
         passage.lines + 1
+    }
+
+    /// The same for a piece that begins at `offset`, or behind ends of lines that stand there.
+    pub fn line_from(&self, mut offset: u64) -> usize {
+        let mut line = self.line_at(offset);
+        while self.0.borrow().line_ends.front() == Some(&offset) {
+            offset += 1;
+            line = self.line_at(offset);
+        }
+        line
+    }
+
+    /// Whether the input is over, and was so many bytes.
+    pub fn is_all(&self, bytes: u64) -> bool {
+        let passage = self.0.borrow();
+        passage.is_over && passage.bytes == bytes
     }
 }
 
@@ -140,6 +158,7 @@ impl<R: Read> Read for Bounded<R> {
                 .map(|(offset, _)| offset);
             passage.line_ends.extend(ends.collect::<Vec<_>>());
         }
+        passage.is_over |= len == 0 && !buffer.is_empty();
         passage.piece_bytes += len;
         passage.bytes += len as u64;
         Ok(len)

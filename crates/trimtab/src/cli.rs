@@ -5,6 +5,7 @@ use crate::commands::shards::args::Shards;
 use crate::commands::ssd::args::Ssd;
 use crate::commands::trim::values::{self, BytesPerSecond};
 use crate::commands::trim::window::Window;
+use crate::commands::{explain, shards, ssd};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use facts::Severity;
@@ -61,12 +62,16 @@ pub enum Command {
     /// Explain a rule, or list them all
     Rule(Rule),
     /// Say what makes a curve drop again and again, and which scheduled job is behind it
+    #[command(long_about = explain::args::LONG_ABOUT)]
     Explain(Box<Explain>),
     /// Free, at the drives, what a mounted filesystem no longer uses
+    #[command(long_about = TRIM_LONG_ABOUT)]
     Trim(Box<Trim>),
     /// Simulate a solid-state drive: what will it do under this load, what would a change bring
+    #[command(long_about = ssd::args::LONG_ABOUT)]
     Ssd(Ssd),
     /// What a cluster's master decides about shards, and what that costs it
+    #[command(long_about = shards::args::LONG_ABOUT)]
     Shards(Box<Shards>),
     /// Print a completion script for a shell
     Completions {
@@ -100,17 +105,44 @@ pub struct ClusterArgs {
     #[arg(long, value_name = "URL")]
     pub cluster: Option<String>,
 
-    /// The longest time for one answer of the cluster [default: 30s]
+    #[command(flatten)]
+    pub access: AccessArgs,
+}
+
+/// How a server is asked.
+#[derive(Debug, Args)]
+pub struct AccessArgs {
+    /// The longest time for one answer of the server [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub timeout: Option<Duration>,
 
-    /// File with the credentials for the cluster [default: `TRIMTAB_USER` and its like]
+    /// File with the credentials for the server [default: `TRIMTAB_USER` and its like]
     #[arg(long, value_name = "FILE")]
     pub credentials_file: Option<PathBuf>,
 
     /// Certificates to trust beside the system's, in PEM [default: `TRIMTAB_CA_FILE`]
     #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
+}
+
+/// How an answer about what was found is given.
+#[derive(Debug, Args)]
+pub struct AnswerArgs {
+    /// Exit with 0 whatever is found (errors of trimtab itself still give 2)
+    #[arg(long)]
+    pub exit_zero: bool,
+
+    /// Colour in text output; NO_COLOR is obeyed
+    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+
+    /// Width of text output in columns [default: the terminal's, 80 elsewhere]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(40..=400))]
+    pub width: Option<u16>,
+
+    /// Print the JSON schema of --format json, and nothing else
+    #[arg(long)]
+    pub schema: bool,
 }
 
 /// `trimtab check`.
@@ -166,21 +198,8 @@ pub struct Check {
     #[arg(long, value_enum, value_name = "SEVERITY", env = "TRIMTAB_FAIL_ON")]
     pub fail_on: Option<SeverityArg>,
 
-    /// Exit with 0 whatever is found (errors of trimtab itself still give 2)
-    #[arg(long)]
-    pub exit_zero: bool,
-
-    /// Colour in text output; NO_COLOR is obeyed
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub color: Color,
-
-    /// Width of text output in columns [default: the terminal's, 80 elsewhere]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(40..=400))]
-    pub width: Option<u16>,
-
-    /// Print the JSON schema of --format json, and nothing else
-    #[arg(long)]
-    pub schema: bool,
+    #[command(flatten)]
+    pub answer: AnswerArgs,
 }
 
 /// `trimtab collect`.
@@ -224,14 +243,16 @@ pub struct Rule {
     pub all: bool,
 }
 
-/// `trimtab trim`.
-#[derive(Debug, Args)]
-#[command(
-    long_about = "Free, at the drives, what a mounted filesystem no longer uses, completely and \
+/// What `trimtab trim --help` begins with.
+pub const TRIM_LONG_ABOUT: &str = "Free, at the drives, what a mounted filesystem no longer uses, completely and \
     without anybody noticing.\n\nA pass is cut into steps that suit the filesystem. After each one \
     trimtab waits until the drives have finished and reads are as quick as before; it grows slower \
     where they are not, and stops where that does not help. A pass that was stopped goes on where it \
-    was with the same command. What was freed is counted at every layer below the mount.",
+    was with the same command. What was freed is counted at every layer below the mount.";
+
+/// `trimtab trim`.
+#[derive(Debug, Args)]
+#[command(
     after_help = "Examples:\n  trimtab trim --dry-run /data       what would be done, and how long it may take\n  \
     sudo trimtab trim --now /data      under a running store: an explicit word is needed\n  \
     sudo trimtab trim --window 01:00-05:00 --deadline 20h /data\n  \

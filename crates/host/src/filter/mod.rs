@@ -38,5 +38,8 @@ pub fn keep_command(command: &Command, bytes: &[u8]) -> Result<Vec<u8>, Unread> 
         // Made by this program: numbers, and mount points that mountinfo holds too.
         Command::Statfs { .. } => Ok(bytes.to_vec()),
         Command::DriveLog { tool, .. } => storage::keep_drive_log(*tool, bytes),
+        Command::Journal { .. } => Err(Unread::Failed(
+            "commands in the journal may hold passwords: not kept".to_owned(),
+        )),
     }
 }

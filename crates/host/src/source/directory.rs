@@ -1,6 +1,7 @@
 use super::live::{not_regular, read_bounded};
+use super::log_file::read_end_bounded;
 use super::resolve::{Entry, Found, LastLink, Tree, resolve};
-use super::{Command, Kind, LIST_NAMES_MAX, Source, Stat, Unread, too_many_names};
+use super::{Command, End, Kind, LIST_NAMES_MAX, Source, Stat, Unread, too_many_names};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, fstat, openat, readlinkat};
 use std::cell::{OnceCell, RefCell};
 use std::fs::File;
@@ -91,6 +92,29 @@ impl Directory {
     }
 }
 
+impl Directory {
+    /// Opens a regular file, and nothing else.
+    fn open_regular(&self, path: &str) -> Result<File, Unread> {
+        let Found::Leaf { parent, name } = self.find(path, LastLink::Follow)? else {
+            return Err(not_regular());
+        };
+        // Looked at before it is opened: opening a device has effects.
+        let (_, looked) = open_path(&parent, &name)?;
+        if FileType::from_raw_mode(looked.st_mode) != FileType::RegularFile {
+            return Err(not_regular());
+        }
+        // It may have been replaced since.
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let fd = openat(&parent.fd, name.as_str(), flags, Mode::empty()).map_err(failed)?;
+        let opened = fstat(&fd).map_err(failed)?;
+        if FileType::from_raw_mode(opened.st_mode) != FileType::RegularFile {
+            return Err(not_regular());
+        }
+        Ok(File::from(fd))
+    }
+}
+
 impl Tree for Directory {
     type Dir = Rc<Node>;
 
@@ -133,23 +157,11 @@ impl Tree for Directory {
 
 impl Source for Directory {
     fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, Unread> {
-        let Found::Leaf { parent, name } = self.find(path, LastLink::Follow)? else {
-            return Err(not_regular());
-        };
-        // Looked at before it is opened: opening a device has effects.
-        let (_, looked) = open_path(&parent, &name)?;
-        if FileType::from_raw_mode(looked.st_mode) != FileType::RegularFile {
-            return Err(not_regular());
-        }
-        // It may have been replaced since.
-        let flags =
-            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let fd = openat(&parent.fd, name.as_str(), flags, Mode::empty()).map_err(failed)?;
-        let opened = fstat(&fd).map_err(failed)?;
-        if FileType::from_raw_mode(opened.st_mode) != FileType::RegularFile {
-            return Err(not_regular());
-        }
-        read_bounded(File::from(fd), max_bytes)
+        read_bounded(self.open_regular(path)?, max_bytes)
+    }
+
+    fn read_end(&self, path: &str, max_bytes: usize) -> Result<End, Unread> {
+        read_end_bounded(self.open_regular(path)?, max_bytes)
     }
 
     fn list(&self, path: &str) -> Result<Vec<String>, Unread> {

@@ -1,4 +1,7 @@
-use super::{Command, Kind, LIST_NAMES_MAX, Source, Stat, Unread, drive_log, process, statfs};
+use super::log_file::read_end_bounded;
+use super::{
+    Command, End, Kind, LIST_NAMES_MAX, Source, Stat, Unread, drive_log, journal, process, statfs,
+};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::ffi::OsString;
 use std::fs::File;
@@ -66,27 +69,36 @@ pub(super) fn read_bounded(mut file: File, max_bytes: usize) -> Result<Vec<u8>, 
     Ok(bytes)
 }
 
+/// Opens a regular file, and nothing else.
+fn open_regular(path: &str) -> Result<File, Unread> {
+    let path = absolute(path)?;
+    let refused = |errno: rustix::io::Errno| super::unread(&errno.into());
+    // Looked at before it is opened: opening alone arms a watchdog and rewinds a tape.
+    let seen = rustix::fs::stat(path.as_str()).map_err(refused)?;
+    if FileType::from_raw_mode(seen.st_mode) != FileType::RegularFile {
+        return Err(not_regular());
+    }
+    // It may have been replaced since: never wait for the other end of a FIFO.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let fd = rustix::fs::open(path.as_str(), flags, Mode::empty()).map_err(refused)?;
+    let opened = rustix::fs::fstat(&fd).map_err(refused)?;
+    if FileType::from_raw_mode(opened.st_mode) != FileType::RegularFile {
+        return Err(not_regular());
+    }
+    Ok(File::from(fd))
+}
+
 impl Source for Live {
     fn is_whole(&self) -> bool {
         true
     }
 
     fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, Unread> {
-        let path = absolute(path)?;
-        let refused = |errno: rustix::io::Errno| super::unread(&errno.into());
-        // Looked at before it is opened: opening alone arms a watchdog and rewinds a tape.
-        let seen = rustix::fs::stat(path.as_str()).map_err(refused)?;
-        if FileType::from_raw_mode(seen.st_mode) != FileType::RegularFile {
-            return Err(not_regular());
-        }
-        // It may have been replaced since: never wait for the other end of a FIFO.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let fd = rustix::fs::open(path.as_str(), flags, Mode::empty()).map_err(refused)?;
-        let opened = rustix::fs::fstat(&fd).map_err(refused)?;
-        if FileType::from_raw_mode(opened.st_mode) != FileType::RegularFile {
-            return Err(not_regular());
-        }
-        read_bounded(File::from(fd), max_bytes)
+        read_bounded(open_regular(path)?, max_bytes)
+    }
+
+    fn read_end(&self, path: &str, max_bytes: usize) -> Result<End, Unread> {
+        read_end_bounded(open_regular(path)?, max_bytes)
     }
 
     fn list(&self, path: &str) -> Result<Vec<String>, Unread> {
@@ -138,6 +150,11 @@ impl Source for Live {
                 )),
             },
             Command::DriveLog { tool, drive } => drive_log::ask(*tool, drive),
+            Command::Journal {
+                units,
+                since,
+                until,
+            } => journal::ask(units, *since, *until),
         }
     }
 }

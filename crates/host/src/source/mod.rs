@@ -6,7 +6,9 @@ mod bundle;
 mod bundle_tests;
 mod directory;
 mod drive_log;
+mod journal;
 mod live;
+mod log_file;
 mod memory;
 mod process;
 mod reader;
@@ -21,6 +23,7 @@ pub(crate) use archive::plain_path_fault;
 pub use bundle::{Bundle, BundleError, Limits, open, read_bytes};
 pub use directory::Directory;
 pub use live::Live;
+pub use log_file::{End, read_log};
 pub use reader::{Reader, Recording};
 #[cfg(test)]
 pub(crate) use testing::MemorySource;
@@ -57,6 +60,18 @@ pub trait Source {
     /// # Errors
     /// Why it could not be read; [`Unread::TooLarge`] above `max_bytes`.
     fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, Unread>;
+
+    /// The last `max_bytes` of a file, symbolic links followed. A source that holds its files in
+    /// memory anyway gives them as a whole or not at all.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    fn read_end(&self, path: &str, max_bytes: usize) -> Result<End, Unread> {
+        Ok(End {
+            bytes: self.read(path, max_bytes)?,
+            is_cut: false,
+        })
+    }
 
     /// The names in a directory, sorted, without `.` and `..`.
     ///
@@ -189,7 +204,21 @@ pub enum Command {
         /// ([`crate::storage::drive_log::is_plain_name`]).
         drive: String,
     },
+    /// What systemd's journal tells of runs: `journalctl -o json`, newest first, of cron, anacron,
+    /// run-parts, and of systemd about some units. Never through a [`Reader`]: the text of commands
+    /// may hold passwords, and is not to be recorded.
+    Journal {
+        /// Unit names: services that timers start.
+        units: Vec<String>,
+        /// Nothing older.
+        since: jiff::Timestamp,
+        /// Nothing younger.
+        until: jiff::Timestamp,
+    },
 }
+
+/// The most entries of the journal that are asked for: the newest.
+pub const JOURNAL_ENTRIES_MAX: usize = 400_000;
 
 impl Command {
     /// Name of the file below `cmd/` in a bundle.
@@ -199,6 +228,7 @@ impl Command {
             Self::DmTable => "dmsetup_table".into(),
             Self::Statfs { .. } => "statfs".into(),
             Self::DriveLog { tool, drive } => format!("{}_{drive}", tool.file_prefix()).into(),
+            Self::Journal { .. } => "journal".into(),
         }
     }
 }

@@ -9,6 +9,7 @@ use super::words::{self, Clock, micros};
 use super::{ExplainReport, Told, counts, disk_log};
 use crate::escape::escape_json;
 use crate::page::{PAGE_END, escape_html, page_start};
+use crate::units::digits;
 use explain::disk_log::DiskLog;
 use explain::verdict::SeriesVerdict;
 use facts::series::{Dating, Series};
@@ -292,9 +293,10 @@ fn whole(
     }
     let _ = write!(
         out,
-        "<figure><figcaption>All samples: mean and range</figcaption>\n{picture}\
+        "<figure><figcaption>All samples: mean and range{}</figcaption>\n{picture}\
          <p class=\"hover\"><span></span><button type=\"button\" hidden>All of it</button></p>\n\
-         <p class=\"legend\">"
+         <p class=\"legend\">",
+        how_coarse(series.values.len(), &columns)
     );
     if !events.is_empty() {
         let event = words::event(answer.shape);
@@ -320,6 +322,20 @@ fn whole(
         out,
         "</p>\n<script type=\"application/json\">{json}</script></figure>"
     );
+}
+
+/// What the picture does not tell apart, however close one looks; nothing where each sample has a column.
+fn how_coarse(samples: usize, columns: &[Option<Column>]) -> String {
+    let drawn = columns.iter().flatten().count();
+    if samples <= drawn {
+        return String::new();
+    }
+    #[allow(clippy::cast_precision_loss)] // words
+    let each = samples as f64 / drawn as f64;
+    format!(
+        " of columns of {} samples on average; a closer look shows no finer ones",
+        digits(each)
+    )
 }
 
 impl<'a> Data<'a> {

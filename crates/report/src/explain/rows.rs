@@ -34,6 +34,9 @@ pub(super) struct Explanation {
 pub(super) const EXPLANATION_HEAD: [&str; 6] =
     ["score", "matched", "missed", "idle", "role", "explanation"];
 
+/// Names of the columns of the summary.
+pub(super) const SUMMARY_HEAD: [&str; 5] = ["effect", "verdict", "period", "q", "series"];
+
 /// The candidate that blames nothing.
 const NOTHING: &str = "nothing";
 

@@ -4,14 +4,15 @@ use super::chart::{LABEL_MIN, Marks, Span, below, label_columns, plot, ticks};
 use super::columns::{Axis, reduce};
 use super::fold::{FoldAxis, spans};
 use super::rows::{self, EXPLANATION_HEAD, Explanation};
+use super::table::{Table, plain};
 use super::words::{self, Clock, micros};
 use super::{ExplainReport, Told, counts, disk_log};
 use crate::escape::{cut, display_width, escape};
+use crate::sheet::{Sheet, Style};
 use crate::text::TextOptions;
 use crate::wrap::wrap;
 use explain::disk_log::DiskLog;
 use explain::verdict::{Kind, SeriesVerdict};
-use std::fmt::Write as _;
 
 /// How the text is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,6 @@ impl Default for ExplainTextOptions {
     }
 }
 
-const WIDTH_MIN: usize = 40;
 /// Narrower, tables leave columns out.
 const WIDTH_TABLE: usize = 64;
 /// Columns before everything but sentences and headings.
@@ -57,16 +57,14 @@ const NAME_COLUMNS_MAX: usize = 200;
 /// Renders a report for a terminal.
 pub fn text(report: &ExplainReport<'_>, options: &ExplainTextOptions) -> String {
     let mut page = Page {
-        out: String::new(),
-        options: options.text,
-        width: options.text.width.max(WIDTH_MIN),
+        sheet: Sheet::new(&options.text),
     };
     let (told, summed_up) = report.parted(options.details_max == usize::MAX);
     for warning in report.warnings {
         page.labelled(0, "caution", warning, Style::Bold);
     }
     if !report.warnings.is_empty() {
-        page.blank();
+        page.sheet.blank();
     }
     for (index, log) in report.disk_logs.iter().enumerate() {
         if index > 0 || report.disk_logs.len() + told.len() > 1 {
@@ -76,7 +74,9 @@ pub fn text(report: &ExplainReport<'_>, options: &ExplainTextOptions) -> String 
     }
     match told.as_slice() {
         [] if !report.disk_logs.is_empty() || !summed_up.is_empty() => {}
-        [] => page.paragraph(0, "No series: there is nothing to explain.", Style::Bold),
+        [] => page
+            .sheet
+            .paragraph(0, "No series: there is nothing to explain.", Style::Bold),
         [one] => {
             if !report.disk_logs.is_empty() {
                 page.heading(&one.verdict.name);
@@ -85,7 +85,7 @@ pub fn text(report: &ExplainReport<'_>, options: &ExplainTextOptions) -> String 
         }
         all => {
             if !report.disk_logs.is_empty() {
-                page.blank();
+                page.sheet.blank();
             }
             page.summary(report, all);
             for one in all.iter().take(options.details_max) {
@@ -94,96 +94,64 @@ pub fn text(report: &ExplainReport<'_>, options: &ExplainTextOptions) -> String 
             }
             let rest = all.len().saturating_sub(options.details_max);
             if rest > 0 {
-                page.blank();
+                page.sheet.blank();
                 let words = format!(
                     "{} more series; `--all` tells them in full, `--select` chooses.",
                     crate::units::grouped(rest as u64)
                 );
-                page.paragraph(0, &words, Style::Dim);
+                page.sheet.paragraph(0, &words, Style::Dim);
             }
         }
     }
     if !summed_up.is_empty() {
         let words = disk_log::summed_up(&summed_up);
-        if !page.out.is_empty() {
-            page.blank();
+        if !page.sheet.out.is_empty() {
+            page.sheet.blank();
         }
-        page.paragraph(0, &words, Style::Dim);
+        page.sheet.paragraph(0, &words, Style::Dim);
     }
     page.close(report);
-    page.out
+    page.sheet.out
 }
 
-#[derive(Clone, Copy)]
-enum Style {
-    Plain,
-    Bold,
-    Dim,
-    Kind(Kind),
+fn style_of(kind: Kind) -> Style {
+    match kind {
+        Kind::Periodic | Kind::Unattributed | Kind::Change => Style::Warning,
+        Kind::None => Style::Bold,
+        Kind::Undecided => Style::Note,
+    }
 }
 
 struct Page {
-    out: String,
-    options: TextOptions,
-    width: usize,
+    sheet: Sheet,
 }
 
 impl Page {
     /// A log of disks: its sentences, its figures, and what stays open.
     fn disk_log(&mut self, log: &DiskLog) {
-        self.paragraph(0, &log.sentences.join(" "), Style::Kind(Kind::Change));
-        self.blank();
+        self.sheet
+            .paragraph(0, &log.sentences.join(" "), style_of(Kind::Change));
+        self.sheet.blank();
         let source = escape(&log.source);
         let about = format!(
             "{}: {}",
             cut(&source, NAME_COLUMNS_MAX),
             disk_log::about(log)
         );
-        self.paragraph(INDENT, &about, Style::Dim);
-        self.blank();
+        self.sheet.paragraph(INDENT, &about, Style::Dim);
+        self.sheet.blank();
         // A narrow terminal has room for what is written.
-        let columns: &[usize] = if self.width < WIDTH_TABLE {
-            &[0, 1, 2]
-        } else {
-            &[0, 1, 2, 3, 4]
-        };
+        let columns = if self.sheet.width < WIDTH_TABLE { 3 } else { 5 };
         let rows: Vec<[String; 6]> = log.devices.iter().map(disk_log::row).collect();
-        let widths: Vec<usize> = columns
-            .iter()
-            .map(|&column| {
-                let cells = rows.iter().map(|row| display_width(&row[column]));
-                cells
-                    .chain([disk_log::HEAD[column].len()])
-                    .max()
-                    .unwrap_or(0)
-            })
-            .collect();
-        let room = self
-            .width
-            .saturating_sub(INDENT + widths.iter().map(|wide| wide + 2).sum::<usize>());
-        let shown = if self.options.verbose {
-            rows.len()
-        } else {
-            rows.len().min(SUMMARY_MAX)
-        };
-        let line = |cells: &[&str]| {
-            let mut line = " ".repeat(INDENT);
-            for (&column, wide) in columns.iter().zip(&widths) {
-                let _ = write!(line, "{:>wide$}  ", cells[column]);
-            }
-            let device = escape(cells[5]);
-            line + &cut(&device, room.max(6))
-        };
-        let head = self.paint(&line(&disk_log::HEAD), Style::Dim);
-        self.line(&head);
-        for row in &rows[..shown] {
-            let cells: Vec<&str> = row.iter().map(String::as_str).collect();
-            self.line(&line(&cells));
+        let table = Table::of(&disk_log::HEAD[..columns], &rows);
+        let room = table.room(self.sheet.width);
+        self.head(&table, &disk_log::HEAD);
+        for row in &rows[..self.shown(rows.len(), SUMMARY_MAX)] {
+            let device = escape(&row[5]);
+            self.sheet
+                .line(&(table.line(row, plain) + &cut(&device, room)));
         }
-        if shown < rows.len() {
-            let words = format!("and {} more (-v lists them all)", rows.len() - shown);
-            self.paragraph(INDENT, &words, Style::Dim);
-        }
+        self.more(INDENT, rows.len(), SUMMARY_MAX);
         for (title, lines) in disk_log::lists(log) {
             self.list(title, lines, usize::MAX);
         }
@@ -197,22 +165,14 @@ impl Page {
             counts(told)
         );
         let worst = if report.is_trouble() {
-            Style::Kind(Kind::Periodic)
+            style_of(Kind::Periodic)
         } else {
             Style::Bold
         };
-        self.paragraph(0, &words, worst);
-        self.blank();
-        let shown = if self.options.verbose {
-            told.len()
-        } else {
-            told.len().min(SUMMARY_MAX)
-        };
-        let head: &[&str] = if self.width < WIDTH_TABLE {
-            &["effect", "verdict"]
-        } else {
-            &["effect", "verdict", "period", "q"]
-        };
+        self.sheet.paragraph(0, &words, worst);
+        self.sheet.blank();
+        let shown = self.shown(told.len(), SUMMARY_MAX);
+        let columns = if self.sheet.width < WIDTH_TABLE { 2 } else { 4 };
         let cells: Vec<[String; 4]> = told[..shown]
             .iter()
             .map(|one| {
@@ -225,41 +185,18 @@ impl Page {
                 ]
             })
             .collect();
-        let widths: Vec<usize> = (0..head.len())
-            .map(|column| {
-                let cells = cells.iter().map(|row| display_width(&row[column]));
-                cells.chain([head[column].len()]).max().unwrap_or(0)
-            })
-            .collect();
-        let room = self
-            .width
-            .saturating_sub(widths.iter().sum::<usize>() + 2 * head.len() + INDENT)
-            .max(10);
-        let mut line = String::from("  ");
-        for (column, name) in head.iter().enumerate() {
-            let _ = write!(line, "{name:>wide$}  ", wide = widths[column]);
-        }
-        let line = self.paint(&format!("{line}series"), Style::Dim);
-        self.line(&line);
+        let table = Table::of(&rows::SUMMARY_HEAD[..columns], &cells);
+        let room = table.room(self.sheet.width);
+        self.head(&table, &rows::SUMMARY_HEAD);
         for (row, one) in cells.iter().zip(told) {
-            let mut line = " ".repeat(INDENT);
-            for (column, cell) in row.iter().enumerate().take(head.len()) {
-                let cell = escape(cell);
-                line += &" ".repeat(widths[column].saturating_sub(display_width(&cell)));
-                line += &if column == 1 {
-                    self.paint(&cell, Style::Kind(one.verdict.verdict.kind))
-                } else {
-                    cell.into_owned()
-                };
-                line += "  ";
-            }
-            line += &cut(&escape(&one.verdict.name), room);
-            self.line(&line);
+            let line = table.line(row, |column, cell| match column {
+                1 => self.sheet.paint(cell, style_of(one.verdict.verdict.kind)),
+                _ => cell.to_owned(),
+            });
+            self.sheet
+                .line(&(line + &cut(&escape(&one.verdict.name), room)));
         }
-        if shown < told.len() {
-            let words = format!("and {} more (-v lists them all)", told.len() - shown);
-            self.paragraph(INDENT, &words, Style::Dim);
-        }
+        self.more(INDENT, told.len(), SUMMARY_MAX);
     }
 
     /// One series in full, its sentence first.
@@ -267,8 +204,9 @@ impl Page {
         let series = told.verdict;
         let verdict = &series.verdict;
         let clock = rows::clock(report, told);
-        self.paragraph(0, &verdict.sentence, Style::Kind(verdict.kind));
-        self.blank();
+        self.sheet
+            .paragraph(0, &verdict.sentence, style_of(verdict.kind));
+        self.sheet.blank();
         let name = escape(&series.name);
         let source = escape(&series.source);
         let about = format!(
@@ -277,14 +215,14 @@ impl Page {
             cut(&source, NAME_COLUMNS_MAX),
             rows::about(series, &clock)
         );
-        self.paragraph(INDENT, &about, Style::Dim);
+        self.sheet.paragraph(INDENT, &about, Style::Dim);
         if let Some(words) = words::dating(series.dating) {
-            self.paragraph(INDENT, &words, Style::Dim);
+            self.sheet.paragraph(INDENT, &words, Style::Dim);
         }
         self.chart(report, told, &clock);
         self.folded(report, series);
         let facts = rows::facts(series, all, &clock);
-        self.blank();
+        self.sheet.blank();
         for (label, words) in facts {
             self.labelled(INDENT, &label, &words, Style::Dim);
         }
@@ -306,11 +244,12 @@ impl Page {
         if let [value] = series.values[..] {
             let unit = series.unit.as_deref();
             let value = words::with_unit(&words::number(value), unit);
-            self.paragraph(INDENT, &format!("its value is {value}"), Style::Dim);
+            self.sheet
+                .paragraph(INDENT, &format!("its value is {value}"), Style::Dim);
             return;
         }
         // The widest number is known once there are columns; so many are sure to fit.
-        let full = self.width - INDENT - 2;
+        let full = self.sheet.width - INDENT - 2;
         let spans_of = |columns: usize| -> Option<(Axis, Vec<Option<Span>>)> {
             let axis = Axis::over(&series.times_us, columns)?;
             let columns = reduce(&series.times_us, &series.values, &axis);
@@ -333,19 +272,19 @@ impl Page {
         let Some((axis, spans)) = spans_of(full - label) else {
             return;
         };
-        let marks = Marks::new(self.options.unicode);
-        self.blank();
+        let marks = Marks::new(self.sheet.options.unicode);
+        self.sheet.blank();
         if let Some(unit) = &series.unit {
             let unit = escape(unit).into_owned();
             let unit = cut(&unit, full - label);
-            self.line(&format!("  {unit:>label$}"));
+            self.sheet.line(&format!("  {unit:>label$}"));
         }
         for line in plot(&spans, ROWS, label, marks) {
-            self.line(&format!("  {line}"));
+            self.sheet.line(&format!("  {line}"));
         }
         let ends = [(0.0, clock.end(axis.from_us)), (1.0, clock.end(axis.to_us))];
         let line = below(&ends, axis.columns, label);
-        self.line(&format!("  {line}"));
+        self.sheet.line(&format!("  {line}"));
         let is_range = spans.iter().flatten().any(|span| span.low < span.high);
         let mut legend = Vec::new();
         if is_range {
@@ -368,20 +307,21 @@ impl Page {
         ];
         for (label_words, stretches, mark) in rows {
             if let Some(line) = ticks(label_words, stretches, &axis, label, mark) {
-                self.line(&format!("  {line}"));
+                self.sheet.line(&format!("  {line}"));
             }
         }
         for ((_, class), letter) in rows::classes(verdict, CLASSES_DRAWN).zip('a'..) {
             let runs = report.runs_of(class);
             if let Some(line) = ticks("runs", &runs, &axis, label, letter) {
-                self.line(&format!("  {line}"));
+                self.sheet.line(&format!("  {line}"));
                 legend.push(format!("{letter} {}", class.jobs.join(", ")));
             }
         }
         for line in legend {
             let indent = INDENT + label + 2;
             let line = escape(&line);
-            self.paragraph(indent, &cut(&line, self.width - indent), Style::Dim);
+            self.sheet
+                .paragraph(indent, &cut(&line, self.sheet.width - indent), Style::Dim);
         }
     }
 
@@ -389,27 +329,27 @@ impl Page {
         let Some(folded) = &series.verdict.folded else {
             return;
         };
-        let full = self.width - INDENT - 2;
+        let full = self.sheet.width - INDENT - 2;
         let label = label_columns(&spans(folded, full - LABEL_MIN), FOLD_ROWS).max(8);
         let spans = spans(folded, full - label);
-        let marks = Marks::new(self.options.unicode);
+        let marks = Marks::new(self.sheet.options.unicode);
         let lines = plot(&spans, FOLD_ROWS, label, marks);
         if lines.is_empty() {
             return;
         }
         let axis = FoldAxis::of(folded, report.zone, series.dating);
-        self.blank();
+        self.sheet.blank();
         let title = format!(
             "{}, folded: {}",
             axis.title,
             marks.legend("median", "the middle half")
         );
-        self.paragraph(INDENT, &title, Style::Bold);
+        self.sheet.paragraph(INDENT, &title, Style::Bold);
         for line in lines {
-            self.line(&format!("  {line}"));
+            self.sheet.line(&format!("  {line}"));
         }
         let line = below(&axis.words, spans.len(), label);
-        self.line(&format!("  {line}"));
+        self.sheet.line(&format!("  {line}"));
     }
 
     fn changes(&mut self, series: &SeriesVerdict, clock: &Clock) {
@@ -429,66 +369,50 @@ impl Page {
             .iter()
             .enumerate()
             .filter(|(index, row)| {
-                self.options.verbose || *index < EXPLANATIONS_MAX || row.class.is_none()
+                self.sheet.options.verbose || *index < EXPLANATIONS_MAX || row.class.is_none()
             })
             .map(|(_, row)| row)
             .collect();
-        self.blank();
-        let cells = |row: &Explanation| {
-            [
-                row.score.clone(),
-                row.matched.clone(),
-                row.missed.clone(),
-                row.idle.clone(),
-                row.role.to_owned(),
-            ]
-        };
+        self.sheet.blank();
+        let cells: Vec<[String; 5]> = shown
+            .iter()
+            .map(|row| {
+                [
+                    row.score.clone(),
+                    row.matched.clone(),
+                    row.missed.clone(),
+                    row.idle.clone(),
+                    row.role.to_owned(),
+                ]
+            })
+            .collect();
         // Columns without a number in them say nothing; a narrow terminal has room for the first ones.
         let with_runs = shown.iter().any(|row| row.class.is_some());
-        let columns: &[usize] = match (with_runs, self.width < WIDTH_TABLE) {
-            (false, _) => &[0],
-            (true, true) => &[0, 1, 2],
-            (true, false) => &[0, 1, 2, 3, 4],
+        let columns = match (with_runs, self.sheet.width < WIDTH_TABLE) {
+            (false, _) => 1,
+            (true, true) => 3,
+            (true, false) => 5,
         };
-        let wide = |column: usize| {
-            let cells = shown.iter().map(|row| display_width(&cells(row)[column]));
-            let head = EXPLANATION_HEAD[column].len();
-            cells.chain([head]).max().unwrap_or(head)
-        };
-        let widths: Vec<usize> = columns.iter().map(|&column| wide(column)).collect();
-        let mut head = " ".repeat(INDENT);
-        for (&column, wide) in columns.iter().zip(&widths) {
-            let _ = write!(head, "{:>wide$}  ", EXPLANATION_HEAD[column]);
-        }
-        let at = display_width(&head);
-        head += EXPLANATION_HEAD[5];
-        let head = self.paint(&head, Style::Dim);
-        self.line(&head);
-        for row in &shown {
-            let cells = cells(row);
-            let mut line = " ".repeat(INDENT);
-            for (&column, wide) in columns.iter().zip(&widths) {
-                let _ = write!(line, "{:>wide$}  ", cells[column]);
-            }
-            let names = wrap(&row.name, self.width.saturating_sub(at).max(10));
-            for (index, name) in names.iter().enumerate() {
-                let start = if index == 0 {
-                    line.clone()
-                } else {
-                    " ".repeat(at)
-                };
-                self.line(&format!("{start}{name}"));
-            }
+        let table = Table::of(&EXPLANATION_HEAD[..columns], &cells);
+        let at = table.at();
+        self.head(&table, &EXPLANATION_HEAD);
+        for (row, cells) in shown.iter().zip(&cells) {
+            let mut start = table.line(cells, plain);
+            let names = wrap(&row.name, table.room(self.sheet.width));
             if names.is_empty() {
-                self.line(&line);
+                self.sheet.line(&start);
+            }
+            for name in names {
+                self.sheet.line(&format!("{start}{name}"));
+                start = " ".repeat(at);
             }
         }
         if shown.len() < all.len() {
             let words = format!("and {} more (-v lists them all)", all.len() - shown.len());
-            self.paragraph(at, &words, Style::Dim);
+            self.sheet.paragraph(at, &words, Style::Dim);
         }
         let all_classes = &series.verdict.classes;
-        let told: Vec<usize> = if self.options.verbose {
+        let told: Vec<usize> = if self.sheet.options.verbose {
             (0..all_classes.len()).collect()
         } else {
             rows::classes(&series.verdict, CLASSES_DRAWN)
@@ -498,7 +422,7 @@ impl Page {
         for class in told.into_iter().map(|index| &all_classes[index]) {
             self.list(&class.jobs.join(", "), &class.evidence, EVIDENCE_MAX);
             if let Some(experiment) = &class.separate_by {
-                self.paragraph(
+                self.sheet.paragraph(
                     2 * INDENT,
                     &format!("to tell apart: {experiment}"),
                     Style::Plain,
@@ -507,36 +431,56 @@ impl Page {
         }
     }
 
+    /// The names of a table's columns; the last of them is that of its last one.
+    fn head(&mut self, table: &Table, names: &[&str]) {
+        let last = names.last().unwrap_or(&"");
+        let head = self
+            .sheet
+            .paint(&(table.line(names, plain) + last), Style::Dim);
+        self.sheet.line(&head);
+    }
+
+    /// How many of so many lines are shown.
+    fn shown(&self, all: usize, max: usize) -> usize {
+        if self.sheet.options.verbose {
+            all
+        } else {
+            all.min(max)
+        }
+    }
+
+    /// A word about the lines that are not.
+    fn more(&mut self, indent: usize, all: usize, max: usize) {
+        let left = all - self.shown(all, max);
+        if left > 0 {
+            let words = format!("and {left} more (-v lists them all)");
+            self.sheet.paragraph(indent, &words, Style::Dim);
+        }
+    }
+
     /// A heading and its lines, each with a dash; nothing without lines.
     fn list(&mut self, title: &str, lines: &[String], max: usize) {
         if lines.is_empty() {
             return;
         }
-        self.blank();
+        self.sheet.blank();
         let name = escape(title);
-        self.paragraph(INDENT, &cut(&name, NAME_COLUMNS_MAX), Style::Bold);
-        let shown = if self.options.verbose {
-            lines.len()
-        } else {
-            lines.len().min(max)
-        };
-        for line in &lines[..shown] {
-            for (index, line) in wrap(line, self.width - INDENT - 2).iter().enumerate() {
+        self.sheet
+            .paragraph(INDENT, &cut(&name, NAME_COLUMNS_MAX), Style::Bold);
+        for line in &lines[..self.shown(lines.len(), max)] {
+            for (index, line) in wrap(line, self.sheet.width - INDENT - 2).iter().enumerate() {
                 let dash = if index == 0 { "- " } else { "  " };
-                self.line(&format!("  {dash}{line}"));
+                self.sheet.line(&format!("  {dash}{line}"));
             }
         }
-        if shown < lines.len() {
-            let words = format!("and {} more (-v lists them all)", lines.len() - shown);
-            self.paragraph(INDENT + 2, &words, Style::Dim);
-        }
+        self.more(INDENT + 2, lines.len(), max);
     }
 
     /// What holds for all series.
     fn close(&mut self, report: &ExplainReport<'_>) {
-        self.blank();
+        self.sheet.blank();
         let words = format!("{}; {}", report.zone_words(), report.jobs_words());
-        self.paragraph(0, &words, Style::Dim);
+        self.sheet.paragraph(0, &words, Style::Dim);
         let unknown: Vec<String> = report
             .jobs
             .iter()
@@ -564,55 +508,28 @@ impl Page {
 
     /// A name between blank lines.
     fn heading(&mut self, name: &str) {
-        self.blank();
+        self.sheet.blank();
         let name = escape(name);
-        let name = cut(&name, self.width - 4).into_owned();
-        let dash = if self.options.unicode { "─" } else { "-" };
-        let rest = self.width.saturating_sub(display_width(&name) + 4);
+        let name = cut(&name, self.sheet.width - 4).into_owned();
+        let dash = if self.sheet.options.unicode {
+            "─"
+        } else {
+            "-"
+        };
+        let rest = self.sheet.width.saturating_sub(display_width(&name) + 4);
         let line = format!("{} {name} {}", dash.repeat(2), dash.repeat(rest));
-        let line = self.paint(&line, Style::Bold);
-        self.line(&line);
+        let line = self.sheet.paint(&line, Style::Bold);
+        self.sheet.line(&line);
     }
 
     /// Wrapped text behind a label.
     fn labelled(&mut self, indent: usize, label: &str, text: &str, style: Style) {
-        for (index, line) in wrap(text, self.width - LABEL).iter().enumerate() {
+        for (index, line) in wrap(text, self.sheet.width - LABEL).iter().enumerate() {
             let shown = if index == 0 { label } else { "" };
             let fill = " ".repeat((LABEL - indent).saturating_sub(shown.len()));
-            let shown = self.paint(shown, style);
-            self.line(&format!("{}{shown}{fill}{line}", " ".repeat(indent)));
+            let shown = self.sheet.paint(shown, style);
+            self.sheet
+                .line(&format!("{}{shown}{fill}{line}", " ".repeat(indent)));
         }
-    }
-
-    /// Wrapped text at a column.
-    fn paragraph(&mut self, indent: usize, text: &str, style: Style) {
-        for line in wrap(text, self.width - indent) {
-            let line = self.paint(&line, style);
-            self.line(&format!("{}{line}", " ".repeat(indent)));
-        }
-    }
-
-    fn paint(&self, text: &str, style: Style) -> String {
-        let code = match style {
-            Style::Plain => return text.to_owned(),
-            Style::Bold | Style::Kind(Kind::None) => "1",
-            Style::Dim => "2",
-            Style::Kind(Kind::Periodic | Kind::Unattributed | Kind::Change) => "1;33",
-            Style::Kind(Kind::Undecided) => "36",
-        };
-        if self.options.color && !text.is_empty() {
-            format!("\u{1b}[{code}m{text}\u{1b}[0m")
-        } else {
-            text.to_owned()
-        }
-    }
-
-    fn line(&mut self, line: &str) {
-        self.out.push_str(line.trim_end());
-        self.out.push('\n');
-    }
-
-    fn blank(&mut self) {
-        self.out.push('\n');
     }
 }

@@ -257,6 +257,13 @@ fn a_page_keeps_a_spike_of_a_long_series() {
         1
     );
     assert!(page.len() < 400_000, "{}", page.len());
+    // 100,000 samples in 2,880 columns.
+    let caption = "mean and range of columns of 34.7 samples on average; a closer look";
+    assert!(page.contains(caption));
+    assert!(
+        !html(&explained::weekly().report(), &HtmlOptions::default())
+            .contains("samples on average")
+    );
     assert!(plain(&case).contains(" 9 "));
 }
 

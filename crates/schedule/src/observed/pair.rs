@@ -1,7 +1,7 @@
 //! Begins and ends of runs, put together.
 
 use super::message::Told;
-use super::{Log, OBSERVED_MAX, Observed, SUBJECTS_MAX, Subject};
+use super::{Log, OBSERVED_MAX, Observed, Part, SUBJECTS_MAX, Subject};
 use crate::conditions::Uptime;
 use crate::run::Seen;
 use facts::InputError;
@@ -116,6 +116,7 @@ impl Pairs {
                     start,
                     len_s: None,
                     subject,
+                    part: 0,
                     line,
                 });
             };
@@ -144,9 +145,11 @@ impl Pairs {
         let mut notes = Vec::new();
         if let Some(first) = &self.first_unread {
             let lines = if self.unread == 1 { "line" } else { "lines" };
+            // Not what stands there: it may be a command with a password.
+            let place = first.line.map_or(String::new(), |line| format!(":{line}"));
             notes.push(format!(
-                "{} {lines} could not be read, the first: {first}",
-                self.unread
+                "{} {lines} could not be read, the first is {}{place}",
+                self.unread, self.source
             ));
         }
         if let Some(at) = self.full_at {
@@ -157,6 +160,11 @@ impl Pairs {
         }
         Ok(Log {
             uptimes: uptimes(&self.starts),
+            parts: vec![Part {
+                name: self.source.clone(),
+                has_lines: true,
+            }],
+            host_starts: self.starts,
             source: self.source,
             seen: self.seen,
             from,
@@ -184,7 +192,7 @@ fn end(
 
 /// The host was up from each start to the last line before the next one. When it was started before
 /// the first is not known.
-fn uptimes(starts: &[(Timestamp, Option<Timestamp>)]) -> Vec<Uptime> {
+pub(super) fn uptimes(starts: &[(Timestamp, Option<Timestamp>)]) -> Vec<Uptime> {
     let mut known = Vec::new();
     if let Some((_, Some(before))) = starts.first() {
         known.push(Uptime {

@@ -417,10 +417,113 @@ fn a_log_without_the_job_says_nothing_of_it() {
     assert_eq!(found.runs.len(), 1);
     assert_eq!(found.runs[0].seen, Seen::Computed);
     assert!(
-        found.unknown[0].contains("is not mentioned in log"),
+        found.unknown[0].starts_with("not mentioned in log:"),
         "{:?}",
         found.unknown
     );
+}
+
+/// Two days of a daily job that was weekly before, in two files.
+fn rotated() -> [Log; 2] {
+    let file = |name: &str, text: &str, ended: &str| {
+        Log::parse(name, text, &TimeZone::UTC, at(ended)).expect("readable")
+    };
+    [
+        file(
+            "syslog",
+            "Jun 17 00:00:05 h rsyslogd: rotated\nJun 17 06:00:01 h CRON[3]: (root) CMD (backup)\nJun 18 06:00:01 h CRON[4]: (root) CMD (backup)\n",
+            "2024-06-18T07:00:00Z",
+        ),
+        file(
+            "syslog.1",
+            "Jun 10 00:00:01 h kernel: Linux version 6.1\nJun 16 23:59:00 h CRON[2]: (root) CMD (other)\n",
+            "2024-06-17T00:00:00Z",
+        ),
+    ]
+}
+
+#[test]
+fn a_file_that_goes_on_where_another_ends_is_the_same_log() {
+    let job = line_job(1, "0 6 * * *", "backup");
+    let stretch = ("2024-06-10T00:00:00Z", "2024-06-19T00:00:00Z");
+    // The older file by itself says nothing of the job: five days of it are computed.
+    let apart = known(&job, &[], &rotated(), stretch.0, stretch.1);
+    assert_eq!(apart.runs.len(), 9);
+    let log = Log::joined(rotated().into()).expect("two files");
+    assert_eq!(
+        (log.source.as_str(), log.files(), log.count()),
+        ("syslog", 2, 3)
+    );
+    assert_eq!(
+        (log.from, log.until),
+        (at("2024-06-10T00:00:01Z"), at("2024-06-18T06:00:01Z"))
+    );
+    let joined = known(&job, &[], std::slice::from_ref(&log), stretch.0, stretch.1);
+    let told: Vec<&str> = joined
+        .runs
+        .iter()
+        .map(|run| run.evidence.as_str())
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "syslog:2: cron started backup for root",
+            "syslog:3: cron started backup for root"
+        ]
+    );
+    let other = line_job(1, "0 6 * * *", "other");
+    assert_eq!(
+        log.sightings(&other)[0].run("x").evidence,
+        "syslog.1:2: cron started other for root"
+    );
+    let unnumbered = log.without_lines();
+    assert_eq!(
+        unnumbered.sightings(&other)[0].run("x").evidence,
+        "syslog.1: cron started other for root"
+    );
+    assert_eq!(Log::joined(Vec::new()), None);
+}
+
+#[test]
+fn a_start_of_the_host_ends_what_the_file_before_tells() {
+    let [_, older] = rotated();
+    let text = "Jun 17 09:00:00 h kernel: Linux version 6.1\n";
+    let newer = Log::parse("syslog", text, &TimeZone::UTC, at("2024-06-18T00:00:00Z"));
+    let log = Log::joined(vec![newer.expect("readable"), older]).expect("two files");
+    assert_eq!(
+        log.uptimes,
+        [
+            Uptime {
+                from: at("2024-06-10T00:00:01Z"),
+                until: Some(at("2024-06-16T23:59:00Z"))
+            },
+            Uptime {
+                from: at("2024-06-17T09:00:00Z"),
+                until: None
+            }
+        ]
+    );
+}
+
+#[test]
+fn what_two_files_tell_is_one_run() {
+    let text = "Jun  9 06:00:01 h CRON[1]: (root) CMD (backup)\nJun  9 06:00:02 h CRON[2]: (root) CMD (backup)\n";
+    let mut cron = read(text, "2024-06-10T00:00:00Z");
+    cron.source = "cron.log".to_owned();
+    let logs = [read(text, "2024-06-10T00:00:00Z"), cron];
+    let lists = observed_runs(&logs);
+    assert_eq!(lists.len(), 1);
+    // Both that the log itself tells apart.
+    assert_eq!(lists[0].runs.len(), 2);
+    let job = line_job(1, "0 6 * * *", "backup");
+    let found = known(
+        &job,
+        &[],
+        &logs,
+        "2024-06-09T00:00:00Z",
+        "2024-06-09T12:00:00Z",
+    );
+    assert_eq!(found.runs.len(), 2);
 }
 
 #[test]
@@ -428,11 +531,9 @@ fn bad_lines_are_counted_and_a_log_of_nothing_else_is_an_error() {
     let text = "Jun  9 06:00:01 h CRON[1]: (root) CMD (backup)\n-- Boot 0a --\nFoo 40 x\n";
     let log = read(text, "2024-06-10T00:00:00Z");
     assert_eq!(log.notes.len(), 1);
-    assert!(
-        log.notes[0]
-            .starts_with("2 lines could not be read, the first: log:2: expected a line of syslog"),
-        "{}",
-        log.notes[0]
+    assert_eq!(
+        log.notes[0],
+        "2 lines could not be read, the first is log:2"
     );
     let refuse = |text: &str| {
         let error = Log::parse("log", text, &berlin(), at("2024-06-10T00:00:00Z"));
@@ -456,8 +557,22 @@ proptest! {
             "\\PC{0,40}",
         ], 0..40),
         ended_s in -100_000_000_000i64..100_000_000_000,
+        cut in 0usize..40,
     ) {
         let ended = Timestamp::from_second(ended_s).expect("in range");
+        let (older, newer) = lines.split_at(cut.min(lines.len()));
+        let files: Vec<Log> = [older, newer]
+            .iter()
+            .filter_map(|lines| Log::parse("log", &lines.join("\n"), &berlin(), ended).ok())
+            .collect();
+        let count: usize = files.iter().map(Log::count).sum();
+        if let Some(log) = Log::joined(files) {
+            let runs: Vec<Run> = log.events().into_iter().flat_map(|events| events.runs).collect();
+            prop_assert_eq!((log.count(), runs.len()), (count, count));
+            for run in runs {
+                prop_assert!(log.from <= run.earliest && run.earliest <= log.until);
+            }
+        }
         if let Ok(log) = Log::parse("log", &lines.join("\n"), &berlin(), ended) {
             prop_assert!(log.from <= log.until);
             prop_assert!(log.count() <= lines.len());

@@ -303,11 +303,8 @@ fn step_us(
     } else if let Some(step_s) = log.command_step_s {
         (step_s, "from the command line above them")
     } else {
-        return Err(SourceError::Empty {
+        return Err(SourceError::NoStep {
             source_name: log.source.to_owned(),
-            reason: "nothing tells how far apart its reports are: name the seconds between them, \
-                     or let iostat print times (-t)"
-                .to_owned(),
         });
     };
     notes.push(format!("no times: counted in steps of {step} s, {how}"));

@@ -38,7 +38,7 @@ fn check(
     format: Format,
     verbose: bool,
 ) -> Result<ExitCode, CommandError> {
-    if arguments.schema {
+    if arguments.answer.schema {
         output::print(&report::schema_of::<report::CheckDocument<'_>>())?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -107,7 +107,7 @@ fn check(
         .or(config.fail_on)
         .unwrap_or(SeverityArg::Warning)
         .into();
-    exit_code(&report, format, fail_on, arguments.exit_zero)
+    exit_code(&report, format, fail_on, arguments.answer.exit_zero)
 }
 
 /// What a check looks at.
@@ -292,8 +292,13 @@ fn render(report: &CheckReport<'_>, format: Format, arguments: &Check, verbose: 
         Format::Text => report::text(
             report,
             &TextOptions {
-                width: usize::from(arguments.width.unwrap_or_else(output::terminal_columns)),
-                color: output::use_color(arguments.color),
+                width: usize::from(
+                    arguments
+                        .answer
+                        .width
+                        .unwrap_or_else(output::terminal_columns),
+                ),
+                color: output::use_color(arguments.answer.color),
                 unicode: output::use_unicode(),
                 verbose,
             },

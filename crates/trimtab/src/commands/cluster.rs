@@ -1,8 +1,8 @@
 //! Clusters: asked live, kept in a bundle, read back.
 
 use crate::cli::ClusterArgs;
-use crate::commands::trim::store_probe::{http_options, parse_endpoint};
-use crate::commands::trim::values;
+use crate::commands::access;
+use crate::commands::trim::store_probe::parse_endpoint;
 use crate::config::CheckConfig;
 use crate::error::{CommandError, Kind};
 use cluster::{Answers, AskError};
@@ -48,10 +48,11 @@ impl<'a> Asked<'a> {
         if let (Some(url), true) = (&config.cluster, this_host) {
             return Ok(Self::Configured(url));
         }
+        let access = &arguments.access;
         let flags = [
-            ("--timeout", arguments.timeout.is_some()),
-            ("--credentials-file", arguments.credentials_file.is_some()),
-            ("--ca-file", arguments.ca_file.is_some()),
+            ("--timeout", access.timeout.is_some()),
+            ("--credentials-file", access.credentials_file.is_some()),
+            ("--ca-file", access.ca_file.is_some()),
         ];
         match flags.into_iter().find(|(_, given)| *given) {
             None => Ok(Self::Nobody),
@@ -73,34 +74,6 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Credentials, trust and limits: flags, then the environment, then the configuration.
-fn options(arguments: &ClusterArgs, config: &CheckConfig) -> Result<http::Options, CommandError> {
-    let credentials_file = arguments.credentials_file.as_deref();
-    let mut options = http_options(credentials_file, arguments.ca_file.as_deref())?;
-    if options.credentials.is_none()
-        && let Some(path) = &config.credentials_file
-    {
-        options.credentials = http_options(Some(path), None)?.credentials;
-    }
-    options.ca_file = options.ca_file.or_else(|| config.ca_file.clone());
-    let mut options = cluster::options(options);
-    let configured = config.timeout.as_deref().map(|text| {
-        values::duration(text).map_err(|error| {
-            CommandError::new(
-                Kind::Input,
-                format!("configuration: [check] timeout: {error}"),
-            )
-            .hint("values are written as on the command line, see `trimtab check --help`")
-        })
-    });
-    // What is wrong in the file is said also where a flag outranks it.
-    let configured = configured.transpose()?;
-    if let Some(deadline) = arguments.timeout.or(configured) {
-        options.deadline = deadline;
-    }
-    Ok(options)
-}
-
 /// Asks a cluster; `None` where none is to be asked.
 ///
 /// # Errors
@@ -114,7 +87,7 @@ pub fn ask(
         return Ok(None);
     };
     let endpoint = parse_endpoint(url, given_to)?;
-    let options = options(arguments, config)?;
+    let options = access::options(&arguments.access, config.into(), cluster::options)?;
     let client = Client::new(options).map_err(|error| {
         CommandError::new(Kind::Environment, format!("{given_to}: {error}")).hint(error.hint())
     })?;

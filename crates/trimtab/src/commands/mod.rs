@@ -1,5 +1,6 @@
 //! One file per command: arguments to libraries, results to renderers.
 
+pub mod access;
 pub mod check;
 pub mod cluster;
 pub mod collect;

@@ -280,3 +280,49 @@ fn a_suppression_of_no_rule_is_a_mistake() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("TRIM999"), "{}", stderr(&output));
 }
+
+#[test]
+fn long_help_begins_with_what_a_command_is_for() {
+    for (command, words) in [
+        (
+            "explain",
+            "rests on: the curve with the runs of jobs below it",
+        ),
+        ("trim", "A pass is cut into steps that suit the filesystem."),
+        ("ssd", "not a prediction"),
+        ("shards", "a URL is only asked."),
+    ] {
+        let help = stdout(&run(&[command, "--help"]));
+        let (head, _) = help.split_once("Usage:").expect(command);
+        let head = head.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(head.contains(words), "{command}: {head}");
+        let short = stdout(&run(&[command, "-h"]));
+        let (head, _) = short.split_once("\n\nUsage:").expect(command);
+        assert_eq!(head.lines().count(), 1, "{command}: {head}");
+    }
+}
+
+#[test]
+fn options_of_explain_stand_below_their_own_headings() {
+    let help = stdout(&run(&["explain", "--help"]));
+    let at = |words: &str| {
+        help.find(words)
+            .unwrap_or_else(|| panic!("{words}: {help}"))
+    };
+    let (files, servers, end) = (at("\nFiles:\n"), at("\nServers:\n"), at("\nExamples:\n"));
+    for option in [
+        "--select <",
+        "--save <",
+        "--seed <",
+        "--all\n",
+        "--schema\n",
+    ] {
+        assert!(at(option) < files, "{option}");
+    }
+    for option in ["--column <", "--data-tz <"] {
+        assert!((files..servers).contains(&at(option)), "{option}");
+    }
+    for option in ["--query <", "--timeout <", "--ca-file <"] {
+        assert!((servers..end).contains(&at(option)), "{option}");
+    }
+}

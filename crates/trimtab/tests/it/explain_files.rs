@@ -282,6 +282,131 @@ fn a_log_of_runs_outranks_the_crontab() {
     assert!(evidence.contains("journal.json"), "{evidence}");
 }
 
+/// The files of a host: a crontab that trims daily, and what syslog tells of it.
+fn host_with_log(directory: &Path, log: &str, written: &str) -> PathBuf {
+    let root = directory.join("root-of-es1");
+    std::fs::create_dir_all(root.join("etc")).unwrap();
+    std::fs::create_dir_all(root.join("var/log")).unwrap();
+    std::fs::write(
+        root.join("etc/crontab"),
+        "SHELL=/bin/sh\n47 6 * * * root /sbin/fstrim -a\n0 3 * * 3 root /usr/bin/backup\n",
+    )
+    .unwrap();
+    std::fs::write(root.join("etc/timezone"), "Europe/Berlin\n").unwrap();
+    let path = root.join("var/log/syslog");
+    std::fs::write(&path, log).unwrap();
+    let file = std::fs::File::options().write(true).open(path).unwrap();
+    let written: jiff::Timestamp = written.parse().unwrap();
+    file.set_modified(written.into()).unwrap();
+    root
+}
+
+/// A curve that falls for a week and recovers after Sunday 06:47 until September, and stays up after: fstrim
+/// ran weekly, and daily from then on.
+fn weekly_then_daily(directory: &Path) -> (PathBuf, String) {
+    let mut text = String::from("time,throughput\n");
+    let mut log = String::new();
+    let mut day = jiff::civil::date(2016, 1, 4);
+    for night in 0..365_i32 {
+        let is_weekly = night < 245;
+        let lost = if is_weekly { f64::from(night % 7) } else { 0.0 };
+        let noise = f64::from(night * 37 % 11 - 5) * 60.0;
+        let value = 51_000.0 * (1.0 - 0.12 * lost / 7.0) + noise;
+        let _ = writeln!(text, "{day}T05:40:00,{value}");
+        let at = |time: &str| format!("{} {time} es1", day.strftime("%b %e"));
+        let _ = writeln!(
+            log,
+            "{} systemd[1]: Reached target timers.target.",
+            at("00:00:03")
+        );
+        if !is_weekly || day.weekday() == jiff::civil::Weekday::Sunday {
+            let _ = writeln!(
+                log,
+                "{} CRON[411]: (root) CMD (/sbin/fstrim -a)",
+                at("06:47:01")
+            );
+        }
+        day = day.tomorrow().unwrap();
+    }
+    (write(directory, "nightly.csv", &text), log)
+}
+
+#[test]
+fn the_logs_of_a_host_outrank_its_schedule() {
+    let directory = tempfile::tempdir().unwrap();
+    let (source, log) = weekly_then_daily(directory.path());
+    let root = host_with_log(directory.path(), &log, "2017-01-03T12:00:00Z");
+    let words = ["--better", "higher", "--jobs", root.to_str().unwrap()];
+    let told = json(&explain(
+        &source,
+        &[&words[..], &["--format", "json"]].concat(),
+    ));
+    let verdict = &told["result"]["series"][0]["verdict"];
+    assert_eq!(verdict["kind"], "periodic", "{}", verdict["sentence"]);
+    let first = &verdict["classes"][0];
+    assert_eq!(first["jobs"][0], "/etc/crontab:2 fstrim", "{first}");
+    assert_eq!(first["role"], "heals");
+    let evidence = first["evidence"].to_string();
+    assert!(evidence.contains("var/log/syslog:"), "{evidence}");
+    let from = told["result"]["jobs_from"].as_str().unwrap();
+    assert!(
+        from.ends_with("seen in var/log/syslog (2016-01-04 to 2017-01-02)"),
+        "{from}"
+    );
+    let text = stdout(&explain(&source, &words));
+    assert!(text.contains("var/log/syslog"), "{text}");
+    // The schedule of today knows of daily runs alone, which tell no night from another.
+    let computed = json(&explain(
+        &source,
+        &[&words[..], &["--format", "json", "--log", "none"]].concat(),
+    ));
+    let verdict = &computed["result"]["series"][0]["verdict"];
+    let classes = verdict["classes"].to_string();
+    assert!(
+        verdict["kind"] == "unattributed" && !classes.contains("fstrim"),
+        "{} {classes}",
+        verdict["sentence"]
+    );
+    let from = computed["result"]["jobs_from"].as_str().unwrap();
+    assert!(from.ends_with("root-of-es1"), "{from}");
+    // A log that is given by hand adds, and the same run in both is one.
+    let copy = write(directory.path(), "cron.log", &log);
+    let given = ["--format", "json", "--log", copy.to_str().unwrap()];
+    let file = std::fs::File::options().write(true).open(&copy).unwrap();
+    let written: jiff::Timestamp = "2017-01-03T12:00:00Z".parse().unwrap();
+    file.set_modified(written.into()).unwrap();
+    let both = json(&explain(&source, &[&words[..], &given].concat()));
+    let runs = |document: &Value| document["result"]["jobs"][0]["runs"].clone();
+    assert_eq!(runs(&both), runs(&told));
+}
+
+#[test]
+fn a_hostile_log_is_told_among_the_skipped() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = sawtooth(directory.path());
+    let endless = "hunter2 ".repeat(100_000);
+    for (log, why) in [
+        ("", "empty"),
+        ("\0\u{1b}[31m\u{7}", "not one line"),
+        (endless.as_str(), "not one line"),
+    ] {
+        let root = host_with_log(directory.path(), log, "2017-01-03T12:00:00Z");
+        let words = ["--format", "json", "--jobs", root.to_str().unwrap()];
+        let output = explain(&source, &words);
+        let told = json(&output);
+        assert_ne!(output.status.code(), Some(2), "{}", stderr(&output));
+        let skipped = told["skipped"].as_array().unwrap();
+        let of_log: Vec<&Value> = skipped
+            .iter()
+            .filter(|one| one["what"] == "var/log/syslog")
+            .collect();
+        assert_eq!(of_log.len(), 1, "{skipped:?}");
+        let told_why = of_log[0]["why"].as_str().unwrap();
+        assert!(told_why.contains(why), "{told_why}");
+        assert!(!stdout(&output).contains("hunter2"));
+    }
+}
+
 #[test]
 fn events_given_by_hand_are_weighed() {
     let directory = tempfile::tempdir().unwrap();
@@ -406,4 +531,61 @@ fn a_directory_of_diagnostic_data_is_mongodbs() {
         json(&explain(&file, &words))["result"]["series"][0]["samples"],
         60
     );
+}
+
+#[test]
+fn a_log_without_times_is_told_the_option_that_helps() {
+    let log = repository().join("crates/sources/tests/data/iostat-x.txt");
+    let output = explain(&log, &["--jobs", "none"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("hint: `--step 5s`"),
+        "{}",
+        stderr(&output)
+    );
+    let output = explain(&log, &["--jobs", "none", "--step", "5s"]);
+    assert_ne!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
+#[test]
+fn long_gaps_are_noted_in_every_form() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = sawtooth(directory.path());
+    let text = std::fs::read_to_string(&source).unwrap();
+    // 365 nights without those of 60 days: 61 days between two samples, of 364.
+    let kept: Vec<&str> = text
+        .lines()
+        .enumerate()
+        .filter(|(line, _)| !(101..161).contains(line))
+        .map(|(_, line)| line)
+        .collect();
+    let gappy = write(directory.path(), "gaps.csv", &kept.join("\n"));
+    let told =
+        "1 gap: 16 % of the time has no sample, 61 days, from 2016-04-12 05:40 to 2016-06-12 05:40";
+    let text = stdout(&explain(&gappy, &["--jobs", "none"]));
+    let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(joined.contains(told), "{text}");
+    let document = json(&explain(&gappy, &["--jobs", "none", "--format", "json"]));
+    assert_eq!(document["result"]["series"][0]["notes"][0], told);
+    let page = stdout(&explain(&gappy, &["--jobs", "none", "--format", "html"]));
+    assert!(page.contains(told));
+    // What a store keeps may be filled later, so that it keeps no such note.
+    let store = directory.path().join("h.db");
+    explain(
+        &gappy,
+        &["--jobs", "none", "--save", store.to_str().unwrap()],
+    );
+    explain(
+        &source,
+        &["--jobs", "none", "--save", store.to_str().unwrap()],
+    );
+    let whole = json(&explain(&store, &["--jobs", "none", "--format", "json"]));
+    for one in whole["result"]["series"].as_array().unwrap() {
+        let gaps = one["source"].as_str().unwrap().contains("gaps.csv");
+        assert_eq!(
+            one["notes"].as_array().unwrap().len(),
+            usize::from(gaps),
+            "{one}"
+        );
+    }
 }

@@ -1,21 +1,23 @@
 //! The words of `trimtab explain`.
 
-use crate::cli::Color;
+use crate::cli::{AccessArgs, AnswerArgs};
 use crate::commands::trim::values;
 use clap::{Args, ValueEnum};
 use facts::series::Better;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// What `trimtab explain --help` begins with.
+pub const LONG_ABOUT: &str = "Say what makes a curve drop again and again: what recurs in a history, since when, \
+    how sure that is, and which scheduled job is behind it.\n\nThe answer is a sentence, then what it \
+    rests on: the curve with the runs of jobs below it, one period folded, every explanation that was \
+    weighed (nothing and an unknown cause included), and what would change the verdict. Jobs are those \
+    of this host, unless --jobs says otherwise; no root is needed.";
+
 /// `trimtab explain`.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
-    long_about = "Say what makes a curve drop again and again: what recurs in a history, since when, \
-    how sure that is, and which scheduled job is behind it.\n\nThe answer is a sentence, then what it \
-    rests on: the curve with the runs of jobs below it, one period folded, every explanation that was \
-    weighed (nothing and an unknown cause included), and what would change the verdict. Jobs are those \
-    of this host, unless --jobs says otherwise; no root is needed.",
     after_help = "Examples:\n  \
     trimtab explain races/                a directory of Rally's race.json files\n  \
     trimtab explain nightly.csv --column throughput --better higher\n  \
@@ -40,7 +42,8 @@ pub struct Explain {
     pub sources: Vec<String>,
 
     /// Whose jobs may be behind it: `/` for this host, a directory or bundle of another one, a crontab,
-    /// or `none` [default: /]
+    /// or `none`; when they really ran is read from logs that are there: syslog, and of this host the
+    /// journal [default: /]
     #[arg(long, value_name = "ROOT|BUNDLE|CRONTAB|none")]
     pub jobs: Option<String>,
 
@@ -49,9 +52,9 @@ pub struct Explain {
     #[arg(long, value_name = "CSV")]
     pub events: Vec<PathBuf>,
 
-    /// When jobs really ran: the output of `journalctl -o json`, or a file of syslog; may be given
-    /// several times
-    #[arg(long, value_name = "FILE")]
+    /// When jobs really ran, beside the logs of --jobs: the output of `journalctl -o json`, or a file
+    /// of syslog; `none` leaves the logs of --jobs unread; may be given several times
+    #[arg(long, value_name = "FILE|none")]
     pub log: Vec<PathBuf>,
 
     /// Time zone that calendars are told in (Europe/Berlin, UTC) [default: that of the host of --jobs,
@@ -79,12 +82,6 @@ pub struct Explain {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    #[command(flatten)]
-    pub files: FileArgs,
-
-    #[command(flatten)]
-    pub servers: ServerArgs,
-
     /// Only series whose name fits: `*` stands for any characters, `?` for one; may be given several
     /// times
     #[arg(long, value_name = "GLOB")]
@@ -102,21 +99,15 @@ pub struct Explain {
     #[arg(long)]
     pub all: bool,
 
-    /// Exit with 0 whatever is found (errors of trimtab itself still give 2)
-    #[arg(long)]
-    pub exit_zero: bool,
+    #[command(flatten)]
+    pub answer: AnswerArgs,
 
-    /// Colour in text output; NO_COLOR is obeyed
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
-    pub color: Color,
+    // Last: what follows them stands below their headings.
+    #[command(flatten)]
+    pub files: FileArgs,
 
-    /// Width of text output in columns [default: the terminal's, 80 elsewhere]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(40..=400))]
-    pub width: Option<u16>,
-
-    /// Print the JSON schema of --format json, and nothing else
-    #[arg(long)]
-    pub schema: bool,
+    #[command(flatten)]
+    pub servers: ServerArgs,
 }
 
 /// How files are read.
@@ -181,21 +172,13 @@ pub struct ServerArgs {
     #[arg(long, value_name = "QUERY", requires = "index")]
     pub filter: Option<String>,
 
-    /// Distance between samples [default: 60s; 10s for MongoDB's diagnostic.data]
+    /// Distance between samples [default: 60s; 10s for MongoDB's diagnostic.data]; also between the
+    /// reports of an iostat's log without times
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub step: Option<Duration>,
 
-    /// The longest time for one answer [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
-    pub timeout: Option<Duration>,
-
-    /// File with the credentials for servers [default: `TRIMTAB_USER` and its like]
-    #[arg(long, value_name = "FILE")]
-    pub credentials_file: Option<PathBuf>,
-
-    /// Certificates to trust beside the system's, in PEM [default: `TRIMTAB_CA_FILE`]
-    #[arg(long, value_name = "FILE")]
-    pub ca_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub access: AccessArgs,
 }
 
 /// Forms of `explain`'s output.

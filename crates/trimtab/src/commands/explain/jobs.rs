@@ -20,9 +20,8 @@ use std::path::{Path, PathBuf};
 const CRONTAB_BYTES_MAX: u64 = 1 << 20;
 /// Runs of one job: one every five minutes for a year, and some more.
 const RUNS_MAX: usize = 120_000;
-/// The longest list of moments, and the longest log of runs, in bytes.
+/// The longest list of moments, in bytes.
 const EVENTS_BYTES_MAX: u64 = 16 << 20;
-const LOG_BYTES_MAX: u64 = 256 << 20;
 /// Runs before and after a series may have to do with it.
 const MARGIN: SignedDuration = SignedDuration::from_hours(8 * 24);
 
@@ -42,6 +41,8 @@ pub struct Found {
     pub mounts: Vec<MountedWith>,
     /// What could not be read of them.
     pub skipped: Vec<Skipped>,
+    /// Their host, whose logs may tell of their runs; `None` for a crontab by itself.
+    pub opened: Option<source::Opened>,
 }
 
 /// Reads the jobs that `--jobs` names.
@@ -58,27 +59,28 @@ pub fn find(named: &str) -> Result<Found, CommandError> {
             this_host: None,
             mounts: Vec::new(),
             skipped: Vec::new(),
+            opened: None,
         }),
-        "/" => of_host(&source::live(), true),
+        "/" => of_host(source::live(), true),
         path => {
             let path = Path::new(path);
             if path.is_dir() {
-                return of_host(&source::stored(path, "directory")?, false);
+                return of_host(source::stored(path, "directory")?, false);
             }
             if is_archive(path)? {
-                return of_host(&source::stored(path, "bundle")?, false);
+                return of_host(source::stored(path, "bundle")?, false);
             }
             of_crontab(path)
         }
     }
 }
 
-fn of_host(opened: &source::Opened, is_live: bool) -> Result<Found, CommandError> {
+fn of_host(opened: source::Opened, is_live: bool) -> Result<Found, CommandError> {
     let arguments = SourceArgs {
         root: None,
         data_path: Vec::new(),
     };
-    let (host, _) = source::read(opened, &arguments, &[])?;
+    let (host, _) = source::read(&opened, &arguments, &[])?;
     let zone = host
         .time_zone
         .as_deref()
@@ -90,7 +92,9 @@ fn of_host(opened: &source::Opened, is_live: bool) -> Result<Found, CommandError
     };
     let (cron, why) = CronSense::of_host(&host);
     tracing::debug!("{why}");
-    let jobs = host.jobs.unwrap_or_default();
+    let mut jobs = host.jobs.unwrap_or_default();
+    jobs.retain(Job::is_active);
+    name_by_program(&mut jobs);
     let mut seen = HashSet::new();
     let mounts = host
         .mounts
@@ -99,7 +103,7 @@ fn of_host(opened: &source::Opened, is_live: bool) -> Result<Found, CommandError
         .map(MountedWith::from)
         .collect();
     Ok(Found {
-        jobs: jobs.into_iter().filter(Job::is_active).collect(),
+        jobs,
         from: Some(if is_live {
             "this host".to_owned()
         } else {
@@ -110,6 +114,7 @@ fn of_host(opened: &source::Opened, is_live: bool) -> Result<Found, CommandError
         this_host: host.platform.host_name.filter(|_| is_live),
         mounts,
         skipped: host.skipped.iter().filter(about_jobs).cloned().collect(),
+        opened: Some(opened),
     })
 }
 
@@ -161,20 +166,29 @@ fn of_crontab(path: &Path) -> Result<Found, CommandError> {
         this_host: None,
         mounts: Vec::new(),
         skipped: Vec::new(),
+        opened: None,
     })
 }
 
-/// The jobs of a crontab; those that are named after their line alone get the program to it.
+/// The jobs of a crontab.
 fn crontab_jobs(name: &str, text: &str) -> Result<Vec<Job>, InputError> {
     let mut jobs = host::jobs::from_crontab(name, text)?;
-    for job in &mut jobs {
-        if job.name == job.defined_in
-            && let Some(command) = job.commands.first()
-        {
-            job.name = format!("{} {}", job.defined_in, command.program);
+    name_by_program(&mut jobs);
+    Ok(jobs)
+}
+
+/// Jobs that are named after their line alone get the program to it: `/etc/crontab:2 fstrim`.
+fn name_by_program(jobs: &mut [Job]) {
+    for job in jobs {
+        let line = job.defined_in.rsplit_once(':').map(|(_, line)| line);
+        let is_line = line.is_some_and(|line| {
+            let ends = job.name.rsplit_once(':').map(|(_, end)| end);
+            ends == Some(line)
+        });
+        if is_line && let Some(command) = job.commands.first() {
+            job.name = format!("{} {}", job.name, command.program);
         }
     }
-    Ok(jobs)
 }
 
 /// The stretch of time that runs may have to do with: that of all series that know their days.
@@ -212,14 +226,16 @@ pub fn runs(
     let jobs = &found.jobs;
     let mut all = Vec::new();
     if jobs.is_empty() {
-        let of_logs = logs.iter().flat_map(Log::events);
-        all.extend(of_logs.map(|events| JobRuns {
+        let of_logs = schedule::observed_runs(logs);
+        all.extend(of_logs.into_iter().map(|events| JobRuns {
             name: events.name,
             runs: events.runs,
             unknown: Vec::new(),
         }));
     }
     for log in logs {
+        let unread = log.notes.iter();
+        skipped.extend(unread.map(|note| Skipped::new(&log.source, note, None)));
         if log.until < from || log.from > until {
             skipped.push(Skipped::new(
                 format!("the runs of {}", log.source),
@@ -279,31 +295,15 @@ pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Vec<JobRuns>, Command
     Ok(all)
 }
 
-/// The runs that `--log` tells of.
+/// The text of a file that an option names, and its name.
 ///
 /// # Errors
-/// When one of them cannot be read.
-pub fn logs(files: &[PathBuf], zone: &TimeZone) -> Result<Vec<Log>, CommandError> {
-    let mut all = Vec::new();
-    for path in files {
-        let (name, text) = text_of(path, "--log", LOG_BYTES_MAX)?;
-        // Lines without a year are dated backwards from the last one.
-        let written = std::fs::metadata(path)
-            .and_then(|file| file.modified())
-            .ok();
-        let ended = written
-            .and_then(|at| Timestamp::try_from(at).ok())
-            .unwrap_or_else(Timestamp::now);
-        let log = Log::parse(&name, &text, zone, ended).map_err(|error| {
-            CommandError::new(Kind::Input, format!("--log: {error}"))
-                .hint("take the output of `journalctl -o json`, or a file of syslog")
-        })?;
-        all.push(log);
-    }
-    Ok(all)
-}
-
-fn text_of(path: &Path, option: &str, bytes_max: u64) -> Result<(String, String), CommandError> {
+/// When it cannot be read, or is too long.
+pub(super) fn text_of(
+    path: &Path,
+    option: &str,
+    bytes_max: u64,
+) -> Result<(String, String), CommandError> {
     let name = path.display().to_string();
     let mut text = String::new();
     File::open(path)

@@ -2,15 +2,16 @@
 
 use super::args::{Aggregate, Explain};
 use super::readers;
+use crate::commands::access;
 use crate::commands::trim::draw::Draw;
-use crate::commands::trim::store_probe::{http_options, parse_endpoint};
-use crate::commands::trim::values;
+use crate::commands::trim::store_probe::parse_endpoint;
 use crate::config::ExplainConfig;
 use crate::error::{CommandError, Kind};
 use facts::Skipped;
 use facts::series::Series;
 use http::{Client, Endpoint};
-use sources::{Limits, Reading, SourceError, Times};
+use jiff::tz::TimeZone;
+use sources::{Limits, Reading, SourceError, Times, gaps};
 use std::path::Path;
 use std::time::Duration;
 
@@ -145,6 +146,13 @@ pub fn load(
 }
 
 impl Loaded {
+    /// Notes where series have no samples for long, its times in this zone.
+    pub fn note_gaps(&mut self, zone: &TimeZone) {
+        for series in &mut self.series {
+            series.notes.extend(gaps::note(series, zone));
+        }
+    }
+
     fn add(&mut self, reading: Reading) {
         self.series.extend(reading.series);
         self.skipped.extend(reading.skipped);
@@ -195,29 +203,9 @@ fn server(
     reading.map_err(|error| told(&error))
 }
 
-/// Credentials, trust and limits: flags, then the environment, then the configuration.
 fn client(arguments: &Explain, config: &ExplainConfig) -> Result<Client, CommandError> {
-    let servers = &arguments.servers;
-    let credentials_file = servers.credentials_file.as_deref();
-    let mut options = http_options(credentials_file, servers.ca_file.as_deref())?;
-    if options.credentials.is_none()
-        && let Some(path) = &config.credentials_file
-    {
-        options.credentials = http_options(Some(path), None)?.credentials;
-    }
-    options.ca_file = options.ca_file.or_else(|| config.ca_file.clone());
-    let configured = config.timeout.as_deref().map(|text| {
-        values::duration(text).map_err(|error| {
-            CommandError::new(
-                Kind::Input,
-                format!("configuration: [explain] timeout: {error}"),
-            )
-        })
-    });
-    let configured = configured.transpose()?;
-    if let Some(deadline) = servers.timeout.or(configured) {
-        options.deadline = deadline;
-    }
+    let access = &arguments.servers.access;
+    let options = access::options(access, config.into(), std::convert::identity)?;
     Client::new(options)
         .map_err(|error| CommandError::new(Kind::Environment, error.to_string()).hint(error.hint()))
 }
@@ -233,6 +221,9 @@ fn told(error: &SourceError) -> CommandError {
             .hint("name a file or directory that is there and that you may read");
     }
     let told = CommandError::new(Kind::Input, message);
+    if matches!(error, SourceError::NoStep { .. }) {
+        return told.hint("`--step 5s` says that its reports are five seconds apart");
+    }
     if matches!(error, SourceError::Input(_)) {
         return told.hint(
             "--column, --time-column, --time-format and --data-tz say how a file is to be read",

@@ -4,6 +4,7 @@ pub mod args;
 mod disks;
 mod jobs;
 mod load;
+mod logs;
 mod readers;
 
 use crate::commands::check::generated_at;
@@ -32,7 +33,7 @@ pub fn run(
     verbose: bool,
     quiet: bool,
 ) -> Result<ExitCode, CommandError> {
-    if arguments.schema {
+    if arguments.answer.schema {
         output::print(&report::schema_of::<ExplainDocument<'_>>())?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -43,14 +44,25 @@ pub fn run(
     let found = jobs::find(named.unwrap_or("/"))?;
     let zone = Zone::of(asked, &found);
     let times = times(arguments, &zone.zone)?;
-    let logs = jobs::logs(&arguments.log, found.zone.as_ref().unwrap_or(&zone.zone))?;
+    // Lines without a zone are of the host's.
+    let zone_of_host = found.zone.as_ref().unwrap_or(&zone.zone);
+    let given = logs::given(&arguments.log, zone_of_host)?;
     let mut loaded = load::load(arguments, config, &times, &mut draw)?;
+    loaded.note_gaps(&zone.zone);
     let mut skipped = std::mem::take(&mut loaded.skipped);
     skipped.extend(found.skipped.iter().cloned());
-    let mut all_jobs = match jobs::stretch(&loaded.series) {
-        Some(stretch) => jobs::runs(&found, &logs, stretch, &zone.zone, &mut skipped),
-        None => Vec::new(),
-    };
+    let mut jobs_from = found.from.clone();
+    let mut all_jobs = Vec::new();
+    if let Some(stretch) = jobs::stretch(&loaded.series) {
+        let mut logs = given.logs;
+        if given.reads_host {
+            draw.show("reading when the jobs ran");
+            logs.extend(logs::of_host(&found, stretch, zone_of_host, &mut skipped));
+        }
+        all_jobs = jobs::runs(&found, &logs, stretch, &zone.zone, &mut skipped);
+        jobs_from =
+            jobs_from.map(|from| logs::origin(&from, &logs, &all_jobs, stretch, &zone.zone));
+    }
     all_jobs.extend(jobs::given(&arguments.events, &zone.zone)?);
     let mut warnings = std::mem::take(&mut loaded.warnings);
     warnings.extend(other_host(&loaded, &found));
@@ -69,7 +81,7 @@ pub fn run(
         series: &loaded.series,
         disk_logs: &disk_logs,
         jobs: &all_jobs,
-        jobs_from: found.from.clone(),
+        jobs_from,
         zone: &zone.zone,
         zone_from: zone.from,
         source: source_words(&arguments.sources, &loaded.series),
@@ -80,7 +92,7 @@ pub fn run(
     };
     let format = arguments.format.or(config.format).unwrap_or_default();
     write(arguments, &render(&report, format, arguments, verbose))?;
-    let negative = report.is_trouble() && !arguments.exit_zero;
+    let negative = report.is_trouble() && !arguments.answer.exit_zero;
     Ok(ExitCode::from(u8::from(negative)))
 }
 
@@ -103,8 +115,8 @@ fn render(
             };
             let options = ExplainTextOptions {
                 text: TextOptions {
-                    width: usize::from(arguments.width.unwrap_or_else(columns)),
-                    color: !is_file && output::use_color(arguments.color),
+                    width: usize::from(arguments.answer.width.unwrap_or_else(columns)),
+                    color: !is_file && output::use_color(arguments.answer.color),
                     unicode: output::use_unicode(),
                     verbose,
                 },

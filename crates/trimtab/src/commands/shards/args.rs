@@ -7,13 +7,15 @@ use shards::profile::Server;
 use shards::what_if::NewNode;
 use std::path::PathBuf;
 
+/// What `trimtab shards --help` begins with.
+pub const LONG_ABOUT: &str = "What the master of a cluster decides about shards, and what that costs it.\n\n\
+    The model decides as Elasticsearch 7.4.0 does, decider by decider. Nothing is changed on a cluster: \
+    a URL is only asked.";
+
 /// `trimtab shards`.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
-    long_about = "What the master of a cluster decides about shards, and what that costs it.\n\n\
-    The model decides as Elasticsearch 7.4.0 does, decider by decider. Nothing is changed on a cluster: \
-    a URL is only asked.",
     after_help = "Examples:\n  \
     trimtab shards cost --shards 50000 --nodes 12 --closed 0.9 --version 7.4.0\n  \
     trimtab shards reroute --state http://localhost:9200/\n  \

@@ -2,10 +2,10 @@
 
 use super::args::Cost;
 use super::document;
-use super::words::{count, ms, wrapped};
-use crate::commands::ssd::numbers::grouped;
+use super::words::{ms, wrapped};
 use crate::commands::ssd::table;
 use crate::error::CommandError;
+use report::{count, grouped};
 use schemars::JsonSchema;
 use serde::Serialize;
 use shards::cost::{
@@ -251,7 +251,7 @@ pub fn text(answer: &Answer) -> String {
             } else {
                 "indices"
             },
-            count(answer.data_nodes.into(), "data node"),
+            count(answer.data_nodes, "data node"),
         ),
     );
     if answer.closed_shards > 0 {
@@ -276,8 +276,8 @@ pub fn text(answer: &Answer) -> String {
              reroutes (shards that recover at once report at once) to the most (each reports alone). \
              It is a sum of what the master computes, one step after the other; the other changes of \
              the cluster wait for it.",
-            count(answer.primaries.into(), "primary shard"),
-            count(answer.replicas.into(), "replica"),
+            count(answer.primaries, "primary shard"),
+            count(answer.replicas, "replica"),
         ),
     );
     text += "\nThe same cluster on other versions:\n";

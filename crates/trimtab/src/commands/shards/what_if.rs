@@ -3,10 +3,11 @@
 use super::args::WhatIf;
 use super::document;
 use super::load::{self, Loaded};
-use super::words::{count, cut, ms, wrapped};
-use crate::commands::ssd::numbers::{bytes, grouped};
+use super::words::{cut, ms, wrapped};
+use crate::commands::ssd::numbers::bytes;
 use crate::commands::ssd::table;
 use crate::error::{CommandError, Kind};
+use report::{count, grouped};
 use schemars::JsonSchema;
 use serde::Serialize;
 use shards::copy::ShardCopy;
@@ -451,7 +452,7 @@ fn story(answer: &Answer) -> String {
     format!(
         "{}; {end}, after {}.",
         parts.join("; "),
-        count(answer.rounds.into(), "round")
+        count(answer.rounds, "round")
     )
 }
 

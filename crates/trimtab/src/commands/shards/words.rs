@@ -54,15 +54,6 @@ pub fn cut(name: &str, characters: usize) -> String {
     kept.chain("..".chars()).collect()
 }
 
-/// `1 shard`, `2 shards`; the word in its singular.
-pub fn count(number: u64, word: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!(
-        "{} {word}{plural}",
-        crate::commands::ssd::numbers::grouped(number)
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,7 +93,5 @@ mod tests {
         assert_eq!(cut("node-10", 6), "node..");
         assert_eq!(cut("a\tb", 6), "a\\tb");
         assert_eq!(cut("a\u{202e}b", 20), "a\\u{202e}b");
-        assert_eq!(count(1, "shard"), "1 shard");
-        assert_eq!(count(1200, "round"), "1,200 rounds");
     }
 }

@@ -9,14 +9,16 @@ use flash::ftl::{Collection, PowerOn};
 use flash::workload::rhythm::Rhythm;
 use std::path::PathBuf;
 
+/// What `trimtab ssd --help` begins with.
+pub const LONG_ABOUT: &str = "Simulate a solid-state drive: what it will do under a load, and what a change would \
+    bring.\n\nThe drive is a model: pages mapped one by one, blocks collected by a policy, dies and \
+    channels with their times. What it says of a host is a scenario, not a prediction, unless measured \
+    media writes stand beside it.";
+
 /// `trimtab ssd`.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
-    long_about = "Simulate a solid-state drive: what it will do under a load, and what a change would \
-    bring.\n\nThe drive is a model: pages mapped one by one, blocks collected by a policy, dies and \
-    channels with their times. What it says of a host is a scenario, not a prediction, unless measured \
-    media writes stand beside it.",
     after_help = "Examples:\n  \
     trimtab ssd run --capacity 3.84TB --writes-per-day 1.9TB --fill 62%\n  \
     trimtab ssd run --from-host /data    with what this host's counters say\n  \

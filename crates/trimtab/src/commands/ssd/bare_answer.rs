@@ -3,11 +3,12 @@
 use super::bare::Setting;
 use super::chart::{Chart, Curve};
 use super::html::{self, Part};
-use super::numbers::{amplification, digits, grouped, percent};
+use super::numbers::{amplification, digits, percent};
 use super::spec::spare_words;
 use super::{blockmap, table};
-use crate::commands::trim::words::{Page, count};
+use crate::commands::trim::words::Page;
 use flash::ftl::{Counters, Ftl, Timeless};
+use report::{count, grouped};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -177,7 +178,7 @@ fn sentence(answer: &Answer) -> String {
         "Write amplification of a bare drive with {}, {} a block, {} collection, {} writes{trims}: \
          {found}.",
         spare_words(asked.over_provisioning, drive.over_provisioning),
-        count(drive.pages_per_block.into(), "page"),
+        count(drive.pages_per_block, "page"),
         asked.policy,
         asked.workload
     )

@@ -49,19 +49,6 @@ pub fn micros(us: f64) -> String {
     }
 }
 
-/// `1,048,576`.
-pub fn grouped(number: u64) -> String {
-    let plain = number.to_string();
-    let mut text = String::with_capacity(plain.len() + plain.len() / 3);
-    for (index, digit) in plain.chars().enumerate() {
-        if index > 0 && (plain.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,7 +85,5 @@ mod tests {
         ] {
             assert_eq!(with_article(words), expected);
         }
-        assert_eq!(grouped(1_048_576), "1,048,576");
-        assert_eq!(grouped(999), "999");
     }
 }

@@ -6,7 +6,6 @@ use super::memory;
 use super::progress::Meter;
 use super::replay_answer::{Answer, csv, page, text};
 use super::spec::{Basis, PAGES_PER_BLOCK, require_chunk, shown};
-use crate::commands::trim::words::count;
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use crate::output;
@@ -18,6 +17,7 @@ use flash::trace::{
     Addresses, BadLines, Devices, Options, Pace, Reader, Replay, ReplaySettings, Replayed, Stats,
     Summary, TraceError,
 };
+use report::count;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::Read;

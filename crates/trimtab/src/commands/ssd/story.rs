@@ -3,13 +3,14 @@
 use super::chart::{Chart, Curve};
 use super::days::{Plan, Simulated};
 use super::html::{self, Part};
-use super::numbers::{amplification, bytes, digits, grouped, micros, percent, with_article};
+use super::numbers::{amplification, bytes, digits, micros, percent, with_article};
 use super::spec::spare_words;
 use super::{blockmap, table, values};
-use crate::commands::trim::words::{Page, count};
+use crate::commands::trim::words::Page;
 use facts::Evidence;
 use flash::filesystem::Reach;
 use flash::scenario::{Interval, Latency, Trims};
+use report::{count, grouped};
 use std::fmt::Write as _;
 
 /// What stands on every scenario that no measurement backs.
@@ -206,7 +207,7 @@ impl Story {
                     grouped(outcome.scale.pages.into()),
                     grouped(outcome.scale.pages_per_block.into()),
                     digits(outcome.scale.factor),
-                    count(scenario.warm_up_days.into(), "day")
+                    count(scenario.warm_up_days, "day")
                 ),
             ));
         }

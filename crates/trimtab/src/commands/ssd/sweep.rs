@@ -5,7 +5,6 @@ use super::bare::Setting;
 use super::days::{Axes, Plan, Simulated};
 use super::document::{self, Document};
 use super::from_host::{Fact, Found};
-use super::numbers::grouped;
 use super::progress::Meter;
 use super::scenario_answer::Summary;
 use super::story::{cells, load_words, table_head};
@@ -15,6 +14,7 @@ use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use crate::output;
 use rayon::prelude::*;
+use report::grouped;
 use std::process::ExitCode;
 
 /// More settings than this are a mistake.

@@ -4,10 +4,10 @@ use super::consent;
 use super::forecast::{Estimate, Forecast};
 use super::options::Options;
 use super::plan::Plan;
-use super::words::{Page, count, list, long, rate, short};
+use super::words::{Page, long, rate, short};
 use facts::Stack;
 use jiff::Timestamp;
-use report::{human_bytes, human_duration, stack_tree};
+use report::{count, human_bytes, human_duration, listed, stack_tree};
 use std::time::Duration;
 use trim::geometry::{Survey, Unsplittable};
 use trim::limits::lowered_to;
@@ -57,7 +57,7 @@ pub fn plan(
             .collect();
         page.row(
             "mounts",
-            &format!("also on {}; trimmed once", list(&others)),
+            &format!("also on {}; trimmed once", listed(&others)),
         );
     }
     for (index, stack) in forecast.stacks.iter().enumerate() {
@@ -153,12 +153,12 @@ fn expected(page: &mut Page, forecast: &Forecast<'_>) {
             let each = if names.len() > 1 { " each" } else { "" };
             let text = match (bytes, forecast.free_bytes) {
                 (Some(bytes), _) => {
-                    format!("up to {}{each} at {}", human_bytes(bytes), list(&names))
+                    format!("up to {}{each} at {}", human_bytes(bytes), listed(&names))
                 }
                 (None, Some(free)) => {
-                    format!("their parts of {} at {}", human_bytes(free), list(&names))
+                    format!("their parts of {} at {}", human_bytes(free), listed(&names))
                 }
-                (None, None) => format!("not known at {}", list(&names)),
+                (None, None) => format!("not known at {}", listed(&names)),
             };
             report::wrap(&text, page.room())
         })
@@ -232,7 +232,7 @@ fn changes(page: &mut Page, plan: &Plan<'_>, forecast: &Forecast<'_>, options: &
     }
     let probes = options.probe_names();
     if !probes.is_empty() {
-        let text = format!("{}, beside reads of the drives", list(&probes));
+        let text = format!("{}, beside reads of the drives", listed(&probes));
         page.row("probe", &text);
     }
     if !plan.stores.is_empty() {
@@ -275,7 +275,7 @@ pub fn lowers(forecast: &Forecast<'_>, options: &Options) -> Option<String> {
         .map(|(new_bytes, drives)| {
             format!(
                 "of {} becomes {}",
-                list(drives),
+                listed(drives),
                 rounded(max_request, *new_bytes)
             )
         })
@@ -284,7 +284,7 @@ pub fn lowers(forecast: &Forecast<'_>, options: &Options) -> Option<String> {
         format!(
             "discard_max_bytes {} for the length of the pass, and is put back afterwards, whatever \
              happens",
-            list(&clauses)
+            listed(&clauses)
         )
     })
 }

@@ -180,7 +180,7 @@ fn shared_drives(plans: &[Plan<'_>], forecasts: &[Forecast<'_>]) -> Vec<String> 
         .map(|(drive, mounts)| {
             format!(
                 "{} share {drive}: they are trimmed one after another",
-                words::list(&mounts)
+                report::listed(&mounts)
             )
         })
         .collect();
@@ -244,7 +244,7 @@ fn trim(
         teller.remark(&format!(
             "{} filesystems, one after another: {}",
             wanted.len(),
-            words::list(&wanted.iter().map(|plan| plan.name()).collect::<Vec<_>>())
+            report::listed(&wanted.iter().map(|plan| plan.name()).collect::<Vec<_>>())
         ));
     }
     passes(&run, &wanted, teller)

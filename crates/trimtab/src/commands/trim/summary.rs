@@ -2,9 +2,9 @@
 
 use super::lines;
 use super::over::Over;
-use super::words::{Page, count, list, long, rate, short};
+use super::words::{Page, long, rate, short};
 use facts::Finding;
-use report::human_bytes;
+use report::{count, human_bytes, listed};
 use std::time::Duration;
 use trim::account::Swallowed;
 use trim::pace::QuietLevel;
@@ -160,7 +160,7 @@ fn mean_rate(bytes: u64, over: Duration) -> f64 {
 /// A line for each group of layers that saw the same.
 fn freed(page: &Page, over: &Over<'_>) -> Vec<String> {
     let outcome = over.outcome;
-    let tops = || list(&over.ways.top());
+    let tops = || listed(&over.ways.top());
     if !outcome.measurable {
         let text = if over.kernel_counts {
             let verb = if over.ways.top().len() > 1 {
@@ -195,11 +195,11 @@ fn freed(page: &Page, over: &Over<'_>) -> Vec<String> {
         .iter()
         .flat_map(|(bytes, names)| {
             let text = match bytes {
-                None => format!("not counted at {}", list(names)),
+                None => format!("not counted at {}", listed(names)),
                 Some(bytes) => {
                     let each = if names.len() > 1 { " each" } else { "" };
                     let of = std::mem::take(&mut of);
-                    format!("{}{each} at {}{of}", human_bytes(*bytes), list(names))
+                    format!("{}{each} at {}{of}", human_bytes(*bytes), listed(names))
                 }
             };
             report::wrap(&text, page.room())

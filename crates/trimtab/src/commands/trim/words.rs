@@ -126,34 +126,6 @@ pub fn percent(part: u64, whole: u64) -> u64 {
     u64::try_from(share.min(100)).unwrap_or(100)
 }
 
-/// A number with separators: `12,345`.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut shown = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
-}
-
-/// `1 step`, `2 steps`.
-pub fn count(number: u64, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", grouped(number))
-}
-
-/// `a`, `a and b`, `a, b and c`.
-pub fn list(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,9 +140,6 @@ mod tests {
         assert_eq!(long(Duration::from_secs(90)), "1 min 30 s");
         assert_eq!(rate(1.5 * 1024.0 * 1024.0), "1.5 MiB/s");
         assert_eq!(rate(-1.0), "0 B/s");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(count(1, "step"), "1 step");
     }
 
     #[test]

@@ -1,0 +1,191 @@
+//! Asks systemd's journal which jobs ran.
+
+use super::process::{self, Ended};
+use super::{JOURNAL_ENTRIES_MAX, Unread};
+use jiff::Timestamp;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// How long `journalctl` may take. It finds entries by an index, in files of some gigabytes.
+const DEADLINE: Duration = Duration::from_secs(20);
+/// The longest answer: twice what [`JOURNAL_ENTRIES_MAX`] entries of the usual length have.
+const ANSWER_BYTES_MAX: usize = 256 << 20;
+/// Where `journalctl` is. Not by `PATH`, which root may have inherited from somebody else.
+const DIRECTORIES: [&str; 3] = ["/usr/bin", "/bin", "/run/current-system/sw/bin"];
+/// Who tells of the runs of crontabs and anacron. The run-parts of Red Hat 7 has its directory in
+/// the identifier.
+const IDENTIFIERS: [&str; 10] = [
+    "CRON",
+    "CROND",
+    "cron",
+    "crond",
+    "anacron",
+    "run-parts",
+    "run-parts(/etc/cron.hourly)",
+    "run-parts(/etc/cron.daily)",
+    "run-parts(/etc/cron.weekly)",
+    "run-parts(/etc/cron.monthly)",
+];
+/// Beyond that many, systemd's messages about all units are asked for: a program's arguments may
+/// not grow without bound.
+const UNITS_MAX: usize = 1_000;
+
+/// The entries about runs from `since` to `until`, newest first, at most [`JOURNAL_ENTRIES_MAX`] of
+/// them, in the form of `journalctl -o json`.
+///
+/// # Errors
+/// As of [`super::Source::command`]; [`Unread::Denied`] where journalctl says that it may not read
+/// the system's journal.
+pub(super) fn ask(units: &[String], since: Timestamp, until: Timestamp) -> Result<Vec<u8>, Unread> {
+    run(units, since, until, &DIRECTORIES, DEADLINE)
+}
+
+fn run(
+    units: &[String],
+    since: Timestamp,
+    until: Timestamp,
+    directories: &[&str],
+    deadline: Duration,
+) -> Result<Vec<u8>, Unread> {
+    let program = directories
+        .iter()
+        .map(|directory| Path::new(directory).join("journalctl"))
+        .find(|program| program.is_file())
+        .ok_or(Unread::NotFound)?;
+    let mut command = Command::new(program);
+    command
+        .args(["--no-pager", "--output=json", "--reverse"])
+        .arg("--output-fields=MESSAGE,MESSAGE_ID,SYSLOG_IDENTIFIER,UNIT")
+        .arg(format!("--lines={JOURNAL_ENTRIES_MAX}"))
+        .arg(format!("--since=@{}", since.as_second()))
+        .arg(format!("--until=@{}", until.as_second()))
+        .arg("--");
+    // Matches of one field are alternatives; those before and after a `+` are, too (journalctl(1)).
+    if !units.is_empty() {
+        command.arg("_PID=1");
+        if units.len() <= UNITS_MAX {
+            command.args(units.iter().map(|unit| format!("UNIT={unit}")));
+        }
+        command.arg("+");
+    }
+    command
+        .args(IDENTIFIERS.map(|identifier| format!("SYSLOG_IDENTIFIER={identifier}")))
+        .env_clear()
+        .env("LC_ALL", "C")
+        .env("TZ", "UTC")
+        .current_dir("/");
+    let Ended {
+        status,
+        answer,
+        complaint,
+    } = process::run_to_end(&mut command, deadline, ANSWER_BYTES_MAX)?;
+    let complaint = String::from_utf8_lossy(&complaint);
+    // Without the right to, it reads what it may and says so: nothing of the system's, as a rule.
+    let is_refused = ["insufficient permissions", "not seeing messages"]
+        .iter()
+        .any(|words| complaint.contains(words));
+    if is_refused && (answer.is_empty() || !status.success()) {
+        return Err(Unread::Denied);
+    }
+    if status.success() {
+        return Ok(answer);
+    }
+    Err(Unread::Failed(match complaint.lines().next() {
+        Some(line) => format!("{status}: {}", line.trim()),
+        None => status.to_string(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    fn answer(script: &str, units: &[&str], deadline: Duration) -> Result<Vec<u8>, Unread> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journalctl");
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let units: Vec<String> = units.iter().map(|&unit| unit.to_owned()).collect();
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        run(
+            &units,
+            at("2026-01-01T00:00:00Z"),
+            at("2026-02-01T00:00:00.5Z"),
+            &["/nonexistent", directory.path().to_str().unwrap()],
+            deadline,
+        )
+    }
+
+    #[test]
+    fn it_is_asked_for_runs_alone() {
+        let asked = |units: &[&str]| {
+            let told = answer("printf '%s\\n' \"$@\" \"$LC_ALL\" \"$HOME\"", units, LONG).unwrap();
+            String::from_utf8(told).unwrap()
+        };
+        let identifiers = "SYSLOG_IDENTIFIER=CRON\nSYSLOG_IDENTIFIER=CROND\nSYSLOG_IDENTIFIER=cron\nSYSLOG_IDENTIFIER=crond\nSYSLOG_IDENTIFIER=anacron\nSYSLOG_IDENTIFIER=run-parts\nSYSLOG_IDENTIFIER=run-parts(/etc/cron.hourly)\nSYSLOG_IDENTIFIER=run-parts(/etc/cron.daily)\nSYSLOG_IDENTIFIER=run-parts(/etc/cron.weekly)\nSYSLOG_IDENTIFIER=run-parts(/etc/cron.monthly)\nC\n\n";
+        let options = "--no-pager\n--output=json\n--reverse\n--output-fields=MESSAGE,MESSAGE_ID,SYSLOG_IDENTIFIER,UNIT\n--lines=400000\n--since=@1767225600\n--until=@1769904000\n--\n";
+        assert_eq!(asked(&[]), format!("{options}{identifiers}"));
+        // A name from a hostile unit is one word, and no option.
+        assert_eq!(
+            asked(&["fstrim.service", "--x $(y).service"]),
+            format!(
+                "{options}_PID=1\nUNIT=fstrim.service\nUNIT=--x $(y).service\n+\n{identifiers}"
+            )
+        );
+    }
+
+    #[test]
+    fn the_real_one_takes_these_words() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let units = ["fstrim.service".to_owned(), "--x (y).service".to_owned()];
+        let told = ask(
+            &units,
+            at("2026-01-01T00:00:00Z"),
+            at("2026-01-02T00:00:00Z"),
+        );
+        // Where there is one, it may hold nothing, or nothing that we may read.
+        assert!(
+            matches!(
+                told,
+                Ok(_) | Err(Unread::NotFound | Unread::Denied | Unread::Timeout(_))
+            ),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn what_is_refused_is_told_as_that() {
+        let hint = "echo 'Hint: You are currently not seeing messages from other users and the system.' >&2";
+        assert_eq!(answer(hint, &[], LONG), Err(Unread::Denied));
+        let blocked =
+            "echo 'No journal files were opened due to insufficient permissions.' >&2; exit 1";
+        assert_eq!(answer(blocked, &[], LONG), Err(Unread::Denied));
+        // Some of it may be read all the same.
+        assert_eq!(
+            answer(&format!("echo '{{}}'; {hint}"), &[], LONG),
+            Ok(b"{}\n".to_vec())
+        );
+    }
+
+    #[test]
+    fn an_old_or_slow_one_is_given_up() {
+        let old = "echo \"journalctl: unrecognized option '--output-fields'\" >&2; exit 1";
+        let told = answer(old, &[], LONG);
+        assert!(
+            matches!(&told, Err(Unread::Failed(why)) if why.contains("--output-fields")),
+            "{told:?}"
+        );
+        assert_eq!(
+            answer("exec sleep 30", &[], Duration::from_millis(80)),
+            Err(Unread::Timeout(80))
+        );
+        assert_eq!(
+            run(&[], Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH, &[], LONG),
+            Err(Unread::NotFound)
+        );
+    }
+}

@@ -1,0 +1,386 @@
+//! Logs that tell when jobs really ran: those of the host whose jobs are weighed, and those of `--log`.
+
+use super::jobs::{Found, text_of};
+use crate::error::{CommandError, Kind};
+use explain::JobRuns;
+use facts::Skipped;
+use host::source::{JOURNAL_ENTRIES_MAX, read_log};
+use host::{Command, Source, Unread};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use schedule::{Log, Seen};
+use std::path::PathBuf;
+
+/// The longest log that is given by hand, and the most of a host's logs that is read, in bytes.
+const LOG_BYTES_MAX: usize = LOG_MIB_MAX << 20;
+const LOG_MIB_MAX: usize = 256;
+/// Where the files of syslog are.
+const DIRECTORY: &str = "var/log";
+/// Those that lines of cron go to: Debian's, Red Hat's, and the one that administrators of Debian switch on.
+const NAMES: [&str; 3] = ["syslog", "cron", "cron.log"];
+const JOURNAL: &str = "systemd's journal";
+
+/// What `--log` says.
+pub struct Given {
+    /// The files.
+    pub logs: Vec<Log>,
+    /// Whether the host's own logs are read as well: without `none`.
+    pub reads_host: bool,
+}
+
+/// The runs that the files of `--log` tell of.
+///
+/// # Errors
+/// When one of them cannot be read.
+pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Given, CommandError> {
+    let is_none = |path: &&PathBuf| path.as_os_str() == "none";
+    let mut logs = Vec::new();
+    for path in files.iter().filter(|path| !is_none(path)) {
+        let (name, text) = text_of(path, "--log", LOG_BYTES_MAX as u64)?;
+        // Lines without a year are dated backwards from the last one.
+        let written = std::fs::metadata(path)
+            .and_then(|file| file.modified())
+            .ok();
+        let ended = written
+            .and_then(|at| Timestamp::try_from(at).ok())
+            .unwrap_or_else(Timestamp::now);
+        let log = Log::parse(&name, &text, zone, ended).map_err(|error| {
+            CommandError::new(Kind::Input, format!("--log: {error}"))
+                .hint("take the output of `journalctl -o json`, or a file of syslog")
+        })?;
+        logs.push(log);
+    }
+    Ok(Given {
+        logs,
+        reads_host: !files.iter().any(|path| is_none(&path)),
+    })
+}
+
+/// The runs that the logs of a host tell of, as far as they are of a stretch of time: files of syslog, and
+/// of the running host systemd's journal. What is there and cannot be read is among the skipped.
+pub fn of_host(
+    found: &Found,
+    (since, until): (Timestamp, Timestamp),
+    zone: &TimeZone,
+    skipped: &mut Vec<Skipped>,
+) -> Vec<Log> {
+    let Some(opened) = &found.opened else {
+        return Vec::new();
+    };
+    let source = opened.source.as_ref();
+    let mut reading = Reading {
+        source,
+        zone,
+        since,
+        until,
+        bytes_left: LOG_BYTES_MAX,
+        logs: Vec::new(),
+        skipped,
+    };
+    reading.syslog();
+    if source.is_whole() {
+        reading.journal(found);
+    }
+    reading.logs
+}
+
+/// What is said of the jobs' origin, and in which logs how many of their runs were seen.
+pub fn origin(
+    from: &str,
+    logs: &[Log],
+    jobs: &[JobRuns],
+    (since, until): (Timestamp, Timestamp),
+    zone: &TimeZone,
+) -> String {
+    let day = |at: Timestamp| at.to_zoned(zone.clone()).strftime("%Y-%m-%d").to_string();
+    let read: Vec<String> = logs
+        .iter()
+        .filter(|log| log.from <= until && since <= log.until)
+        .map(|log| {
+            let files = match log.files() {
+                1 => String::new(),
+                several => format!("{several} files, "),
+            };
+            format!(
+                "{} ({files}{} to {})",
+                log.source,
+                day(log.from),
+                day(log.until)
+            )
+        })
+        .collect();
+    if read.is_empty() {
+        return from.to_owned();
+    }
+    let seen = jobs
+        .iter()
+        .flat_map(|job| &job.runs)
+        .filter(|run| matches!(run.seen, Seen::Journal | Seen::Syslog))
+        .count();
+    let runs = match seen {
+        0 => "none of their runs was".to_owned(),
+        1 => "1 of their runs was".to_owned(),
+        several => format!("{several} of their runs were"),
+    };
+    format!("{from}; {runs} seen in {}", read.join(", "))
+}
+
+/// Reads the logs of one host.
+struct Reading<'a> {
+    source: &'a dyn Source,
+    /// The host's.
+    zone: &'a TimeZone,
+    since: Timestamp,
+    until: Timestamp,
+    bytes_left: usize,
+    logs: Vec<Log>,
+    skipped: &'a mut Vec<Skipped>,
+}
+
+/// A file of a log.
+struct LogFile {
+    path: String,
+    age: Age,
+    /// When it was written last.
+    ended: Option<Timestamp>,
+}
+
+/// How old a file is among those of its log, the newest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Age {
+    /// The one that is written to.
+    Current,
+    /// `.1`, `.2`: as many were begun after it.
+    Number(u64),
+    /// `-20261115`, logrotate's `dateext`: the later the newer.
+    Date(std::cmp::Reverse<u64>),
+}
+
+impl Age {
+    /// From what follows the log's name; the rest is how it is compressed.
+    fn of(rest: &str) -> Option<(Self, &str)> {
+        let (kind, digits) = match rest.as_bytes().first() {
+            None => return Some((Self::Current, "")),
+            Some(b'.') => (".", &rest[1..]),
+            Some(b'-') => ("-", &rest[1..]),
+            Some(_) => return None,
+        };
+        let len = digits.bytes().take_while(u8::is_ascii_digit).count();
+        let (digits, compressed) = digits.split_at(len);
+        let number = digits.parse().ok()?;
+        let age = match (kind, len) {
+            (".", 1..=4) => Self::Number(number),
+            ("-", 8..=10) => Self::Date(std::cmp::Reverse(number)),
+            _ => return None,
+        };
+        (compressed.is_empty() || compressed.starts_with('.')).then_some((age, compressed))
+    }
+
+    /// Whether a file is missing between this one and the next older one.
+    fn is_gap(self, older: Self) -> bool {
+        match (self, older) {
+            (Self::Current, Self::Number(number)) => number > 1,
+            (Self::Number(newer), Self::Number(older)) => older > newer + 1,
+            _ => false,
+        }
+    }
+}
+
+impl Reading<'_> {
+    fn skip(&mut self, what: &str, why: impl Into<String>, needs: Option<&str>) {
+        self.skipped.push(Skipped::new(what, why, needs));
+    }
+
+    fn syslog(&mut self) {
+        let names = match self.source.list(DIRECTORY) {
+            Ok(names) => names,
+            Err(Unread::NotFound | Unread::NotRecorded) => return,
+            Err(unread) => {
+                self.skip(DIRECTORY, unread.to_string(), needs(&unread));
+                return;
+            }
+        };
+        for base in NAMES {
+            let mut files = Vec::new();
+            for name in &names {
+                let Some((age, compressed)) = name.strip_prefix(base).and_then(Age::of) else {
+                    continue;
+                };
+                let path = format!("{DIRECTORY}/{name}");
+                let written_s = self.source.stat(&path).ok().map(|stat| stat.mtime_s);
+                let ended = written_s.and_then(|at_s| Timestamp::from_second(at_s).ok());
+                if matches!(compressed, "" | ".gz") {
+                    files.push(LogFile { path, age, ended });
+                } else if ended.is_none_or(|ended| ended >= self.since) {
+                    self.skip(
+                        &path,
+                        format!("{compressed} is not read"),
+                        Some("it decompressed, with --log"),
+                    );
+                }
+            }
+            files.sort_by_key(|file| file.age);
+            self.family(&files);
+        }
+    }
+
+    /// Reads the files of one log, the newest first. Those without a hole between them become one.
+    fn family(&mut self, files: &[LogFile]) {
+        let mut chain: Vec<Log> = Vec::new();
+        for (index, file) in files.iter().enumerate() {
+            let older = files.get(index + 1);
+            // It ended before the stretch, or began after it.
+            let is_before = file.ended.is_some_and(|ended| ended < self.since);
+            let is_after =
+                older.is_some_and(|older| older.ended.is_some_and(|ended| ended > self.until));
+            if is_before || is_after {
+                self.keep(&mut chain);
+                continue;
+            }
+            if self.bytes_left == 0 {
+                let why = format!("newer logs have {LOG_MIB_MAX} MiB, which is all that is read");
+                self.skip(&file.path, why, Some("--log"));
+                break;
+            }
+            let is_whole = self.file(file, &mut chain);
+            let is_gap = older.is_some_and(|older| file.age.is_gap(older.age));
+            if !is_whole || is_gap {
+                self.keep(&mut chain);
+            }
+        }
+        self.keep(&mut chain);
+    }
+
+    /// Takes up files that go on where another one ends.
+    fn keep(&mut self, chain: &mut Vec<Log>) {
+        self.logs.extend(Log::joined(std::mem::take(chain)));
+    }
+
+    /// Reads a file; `false` where nothing older goes on to what was read of it.
+    fn file(&mut self, file: &LogFile, chain: &mut Vec<Log>) -> bool {
+        let end = match read_log(self.source, &file.path, self.bytes_left) {
+            Ok(end) => end,
+            Err(unread) => {
+                self.skip(&file.path, unread.to_string(), needs(&unread));
+                return false;
+            }
+        };
+        self.bytes_left -= end.bytes.len().min(self.bytes_left);
+        if end.is_cut {
+            self.bytes_left = 0;
+        }
+        let text = text_of_bytes(end.bytes);
+        if text.trim().is_empty() {
+            let why = if end.is_cut {
+                "a line without end"
+            } else {
+                "empty: it tells of no run"
+            };
+            self.skip(&file.path, why, None);
+            return !end.is_cut;
+        }
+        let ended = file.ended.unwrap_or(self.until);
+        // What is wrong with a line is not told: it may hold a command with a password.
+        let Ok(log) = Log::parse(&file.path, &text, self.zone, ended) else {
+            self.skip(&file.path, "not one line of syslog in it", None);
+            return false;
+        };
+        if end.is_cut {
+            let why = format!(
+                "longer than what is read, {LOG_MIB_MAX} MiB of all logs: only its newest lines, \
+                 from {} on",
+                log.from.strftime("%Y-%m-%d %H:%M UTC")
+            );
+            self.skip(&file.path, why, Some("--log"));
+        }
+        if chain.last().is_some_and(|newer| newer.seen != log.seen) {
+            self.keep(chain);
+        }
+        chain.push(log);
+        !end.is_cut
+    }
+
+    fn journal(&mut self, found: &Found) {
+        let mut units: Vec<String> = found
+            .jobs
+            .iter()
+            .filter_map(|job| job.timer.as_ref())
+            .map(|timer| timer.activates.clone())
+            .filter(|unit| !unit.is_empty())
+            .collect();
+        units.sort_unstable();
+        units.dedup();
+        let asked = Command::Journal {
+            units,
+            since: self.since,
+            until: self.until,
+        };
+        let is_alone = self.logs.is_empty() && !found.jobs.is_empty();
+        let by_hand = Some("--log with the output of `journalctl -o json`");
+        match self.source.command(&asked) {
+            Ok(answer) => {
+                let text = text_of_bytes(answer);
+                let is_entry = text.starts_with('{');
+                match Log::parse(JOURNAL, &text, self.zone, self.until) {
+                    Ok(log) if is_entry => {
+                        if text.lines().count() >= JOURNAL_ENTRIES_MAX {
+                            let why = format!(
+                                "only its newest {JOURNAL_ENTRIES_MAX} entries are read, from {} on",
+                                log.from.strftime("%Y-%m-%d %H:%M UTC")
+                            );
+                            self.skip(JOURNAL, why, by_hand);
+                        }
+                        self.logs.push(log.without_lines());
+                    }
+                    Err(_) if is_entry => {
+                        self.skip(JOURNAL, "not one entry in what journalctl prints", by_hand);
+                    }
+                    // `-- No entries --`
+                    _ if is_alone => {
+                        let why =
+                            "it tells of no job in the time of the samples: runs are computed";
+                        self.skip(JOURNAL, why, None);
+                    }
+                    _ => {}
+                }
+            }
+            Err(Unread::NotFound) => {
+                if is_alone {
+                    let why = "neither it nor a file of syslog is there: runs are computed";
+                    self.skip(JOURNAL, why, Some("--log"));
+                }
+            }
+            Err(Unread::Denied) => self.skip(
+                JOURNAL,
+                Unread::Denied.to_string(),
+                Some("root, or the group systemd-journal"),
+            ),
+            Err(unread) => self.skip(JOURNAL, unread.to_string(), by_hand),
+        }
+    }
+}
+
+/// What would make it possible to read a file.
+fn needs(unread: &Unread) -> Option<&'static str> {
+    match unread {
+        Unread::Denied => Some("root, or a group that may read it"),
+        Unread::TooLarge(_) => Some("it decompressed, with --log"),
+        _ => None,
+    }
+}
+
+/// As text, with `?` for each byte that is none: a line that holds some may tell of a run all the same.
+fn text_of_bytes(mut bytes: Vec<u8>) -> String {
+    let mut from = 0;
+    while let Err(error) = std::str::from_utf8(&bytes[from..]) {
+        let at = from + error.valid_up_to();
+        let len = error.error_len().unwrap_or(bytes.len() - at);
+        bytes[at..at + len].fill(b'?');
+        from = at + len;
+    }
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+#[cfg(test)]
+#[path = "logs_tests.rs"]
+mod tests;

@@ -1,0 +1,383 @@
+//! Logs of made-up hosts.
+
+use super::*;
+use crate::commands::explain::jobs::find;
+use crate::commands::source::Opened;
+use host::Stat;
+use std::collections::BTreeMap;
+
+/// `Nov  2 06:47:01 h CRON[2]: (root) CMD (/sbin/fstrim -a)` and a line end, by gzip.
+const PACKED: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xf3\xcb\x2f\x53\x50\x30\x52\x30\x30\xb3\x32\x31\xb7\x32\x30\x54\xc8\x50\x70\x0e\xf2\xf7\x8b\x36\x8a\xb5\x52\xd0\x28\xca\xcf\x2f\xd1\x54\x70\xf6\x75\x51\xd0\xd0\x2f\x4e\xca\xcc\xd3\x4f\x2b\x2e\x29\xca\xcc\x55\xd0\x4d\xd4\xe4\x02\x00\xeb\x3b\x95\x4e\x38\x00\x00\x00";
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+/// A running host: files of its `var/log` with the day in November 2026 on which they were written last.
+struct Fake {
+    files: BTreeMap<&'static str, (i64, Result<Vec<u8>, Unread>)>,
+    journal: Result<Vec<u8>, Unread>,
+}
+
+impl Fake {
+    fn new() -> Self {
+        Self {
+            files: BTreeMap::new(),
+            journal: Err(Unread::NotFound),
+        }
+    }
+
+    fn file(mut self, name: &'static str, day: i64, content: impl AsRef<[u8]>) -> Self {
+        self.files
+            .insert(name, (day, Ok(content.as_ref().to_vec())));
+        self
+    }
+
+    fn unread(mut self, name: &'static str, unread: Unread) -> Self {
+        self.files.insert(name, (20, Err(unread)));
+        self
+    }
+
+    fn journal(mut self, answer: Result<&str, Unread>) -> Self {
+        self.journal = answer.map(|text| text.as_bytes().to_vec());
+        self
+    }
+
+    fn of(&self, path: &str) -> Result<&(i64, Result<Vec<u8>, Unread>), Unread> {
+        let name = path.strip_prefix("var/log/");
+        name.and_then(|name| self.files.get(name))
+            .ok_or(Unread::NotFound)
+    }
+}
+
+impl Source for Fake {
+    fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, Unread> {
+        let bytes = self.of(path)?.1.clone()?;
+        if bytes.len() > max_bytes {
+            return Err(Unread::TooLarge(max_bytes));
+        }
+        Ok(bytes)
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<String>, Unread> {
+        assert_eq!(path, "var/log");
+        if self.files.is_empty() {
+            return Err(Unread::NotFound);
+        }
+        Ok(self.files.keys().map(|&name| name.to_owned()).collect())
+    }
+
+    fn link(&self, _: &str) -> Result<String, Unread> {
+        Err(Unread::NotFound)
+    }
+
+    fn stat(&self, path: &str) -> Result<Stat, Unread> {
+        let (day, _) = self.of(path)?;
+        let first = at("2026-11-01T00:00:00Z").as_second();
+        Ok(Stat {
+            kind: host::source::Kind::File,
+            mode: 0o640,
+            mtime_s: first + (day - 1) * 86_400 + 43_200,
+            size_bytes: 1,
+        })
+    }
+
+    fn command(&self, command: &Command) -> Result<Vec<u8>, Unread> {
+        let Command::Journal { units, .. } = command else {
+            panic!("{command:?}");
+        };
+        assert_eq!(units, &["fstrim.service"]);
+        self.journal.clone()
+    }
+
+    fn is_whole(&self) -> bool {
+        true
+    }
+}
+
+/// The host with a timer of fstrim.
+fn found(source: impl Source + 'static) -> Found {
+    let mut found = find("none").unwrap();
+    found.jobs = vec![facts::host::Job {
+        name: "fstrim.timer".to_owned(),
+        defined_in: "fstrim.timer".to_owned(),
+        user: None,
+        triggers: Vec::new(),
+        commands: Vec::new(),
+        held_back_by: Vec::new(),
+        last_run: None,
+        next_run: None,
+        timer: Some(facts::host::TimerState {
+            unit: "fstrim.timer".to_owned(),
+            activates: "fstrim.service".to_owned(),
+            enabled: None,
+            active: None,
+            drop_ins: Vec::new(),
+        }),
+    }];
+    found.opened = Some(Opened {
+        source: Box::new(source),
+        label: "live".to_owned(),
+    });
+    found
+}
+
+fn november() -> (Timestamp, Timestamp) {
+    (at("2026-11-01T00:00:00Z"), at("2026-11-30T00:00:00Z"))
+}
+
+/// Sources with their first and last day and number of runs, and what is told of the skipped.
+fn read_of(found: &Found) -> (Vec<String>, Vec<String>) {
+    let mut skipped = Vec::new();
+    let logs = of_host(found, november(), &TimeZone::UTC, &mut skipped);
+    let told = logs.iter().map(|log| {
+        let day = |at: Timestamp| at.strftime("%d").to_string();
+        format!(
+            "{} {}-{} {} of {}",
+            log.source,
+            day(log.from),
+            day(log.until),
+            log.count(),
+            log.files()
+        )
+    });
+    let skipped = skipped
+        .iter()
+        .map(|one| format!("{}: {}", one.what, one.why));
+    (told.collect(), skipped.collect())
+}
+
+fn read(fake: Fake) -> (Vec<String>, Vec<String>) {
+    read_of(&found(fake))
+}
+
+fn line(day: u32) -> String {
+    format!("Nov {day:2} 06:47:01 h CRON[2]: (root) CMD (/sbin/fstrim -a)\n")
+}
+
+#[test]
+fn rotations_are_one_log() {
+    let (logs, skipped) = read(
+        Fake::new()
+            .file("syslog", 20, line(18) + &line(19))
+            .file("syslog.1", 16, line(9) + &line(16))
+            .file("syslog.2.gz", 2, PACKED)
+            // Written last before there were samples.
+            .file("syslog.3.gz", -6, "not looked at")
+            .file("cron-20261115", 15, line(12))
+            .file("cron-20261108", 8, line(5))
+            .file("cron-20261101.xz", 2, "")
+            .file("syslogger", 20, "")
+            .file("cron.log.1", 20, line(3))
+            .file("auth.log", 20, "not looked at"),
+    );
+    assert_eq!(
+        logs,
+        [
+            "var/log/syslog 02-19 5 of 3",
+            "var/log/cron-20261115 05-12 2 of 2",
+            "var/log/cron.log.1 03-03 1 of 1"
+        ]
+    );
+    assert_eq!(skipped, ["var/log/cron-20261101.xz: .xz is not read"]);
+}
+
+#[test]
+fn a_file_that_is_missing_ends_a_log() {
+    let whole = Fake::new()
+        .file("syslog", 20, line(18))
+        .file("syslog.2", 9, line(5));
+    let (logs, skipped) = read(whole);
+    assert_eq!(
+        logs,
+        [
+            "var/log/syslog 18-18 1 of 1",
+            "var/log/syslog.2 05-05 1 of 1"
+        ]
+    );
+    assert!(skipped.is_empty(), "{skipped:?}");
+    let denied = Fake::new()
+        .file("syslog", 20, line(18))
+        .unread("syslog.1", Unread::Denied)
+        .file("syslog.2", 9, line(5));
+    let (logs, skipped) = read(denied);
+    assert_eq!(logs.len(), 2);
+    assert_eq!(skipped, ["var/log/syslog.1: permission denied"]);
+}
+
+#[test]
+fn files_after_the_samples_are_left_alone() {
+    let fake = Fake::new()
+        .unread("syslog", Unread::Failed("never asked".to_owned()))
+        .file("syslog.1", 16, line(12))
+        .file("syslog.2", 9, line(5));
+    let mut skipped = Vec::new();
+    let stretch = (at("2026-11-01T00:00:00Z"), at("2026-11-14T00:00:00Z"));
+    let logs = of_host(&found(fake), stretch, &TimeZone::UTC, &mut skipped);
+    assert_eq!((logs.len(), logs[0].files()), (1, 2));
+    assert!(skipped.is_empty(), "{skipped:?}");
+}
+
+#[test]
+fn what_is_no_log_is_told_and_no_more() {
+    let (logs, skipped) = read(
+        Fake::new()
+            .file("syslog", 20, "")
+            .file("syslog.1", 16, line(9))
+            .file("syslog.2.gz", 9, "no gzip")
+            .file("cron", 20, [0, 159, 146, 150].repeat(10_000))
+            .file("cron.log", 20, "hunter2 ".repeat(10_000))
+            .unread(
+                "cron.log.1",
+                Unread::Failed("not a regular file".to_owned()),
+            ),
+    );
+    // An empty file after a rotation is no hole.
+    assert_eq!(logs, ["var/log/syslog.1 09-09 1 of 1"]);
+    assert_eq!(skipped.len(), 5, "{skipped:?}");
+    for (told, expected) in skipped.iter().zip([
+        "var/log/syslog: empty",
+        "var/log/syslog.2.gz: ",
+        "var/log/cron: not one line of syslog",
+        "var/log/cron.log: not one line of syslog",
+        "var/log/cron.log.1: not a regular file",
+    ]) {
+        assert!(told.starts_with(expected), "{told}");
+        assert!(!told.contains("hunter2"), "{told}");
+    }
+}
+
+#[test]
+fn a_line_with_bytes_that_are_no_text_counts_all_the_same() {
+    let mut bytes = b"Nov 18 06:47:01 h x: caf\xe9 \xff\n".to_vec();
+    bytes.extend(line(19).bytes());
+    bytes.push(0xe2);
+    let (logs, _) = read(Fake::new().file("syslog", 20, bytes));
+    assert_eq!(logs, ["var/log/syslog 18-19 1 of 1"]);
+    assert_eq!(
+        text_of_bytes(b"a\xff\xc3\xa4\xe2\x82".to_vec()),
+        "a?\u{e4}??"
+    );
+}
+
+#[test]
+fn of_a_long_log_the_newest_lines_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let logs = directory.path().join("var/log");
+    std::fs::create_dir_all(&logs).unwrap();
+    let write = |name: &str, text: &str, day: &str| {
+        let path = logs.join(name);
+        std::fs::write(&path, text).unwrap();
+        let file = std::fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(at(day).into()).unwrap();
+    };
+    write("syslog", &(line(18) + &line(19)), "2026-11-20T00:00:00Z");
+    write("syslog.1", &(line(8) + &line(9)), "2026-11-10T00:00:00Z");
+    write("syslog.2", &line(3), "2026-11-04T00:00:00Z");
+    let source = host::source::Directory::new(directory.path().to_path_buf());
+    let (since, until) = november();
+    let mut skipped = Vec::new();
+    let mut reading = Reading {
+        source: &source,
+        zone: &TimeZone::UTC,
+        since,
+        until,
+        bytes_left: line(1).len() * 3 + 10,
+        logs: Vec::new(),
+        skipped: &mut skipped,
+    };
+    reading.syslog();
+    assert_eq!(reading.logs.len(), 1);
+    assert_eq!(reading.logs[0].from, at("2026-11-09T06:47:01Z"));
+    assert_eq!(reading.logs[0].count(), 3);
+    let told: Vec<&str> = skipped.iter().map(|one| one.what.as_str()).collect();
+    assert_eq!(told, ["var/log/syslog.1", "var/log/syslog.2"]);
+}
+
+#[test]
+fn the_journal_of_the_running_host() {
+    let entries = "{\"__REALTIME_TIMESTAMP\":\"1794787200000000\",\"MESSAGE_ID\":\"7d4958e842da4a758f6c1cdc7b36dcc5\",\"UNIT\":\"fstrim.service\"}\n";
+    let (logs, skipped) = read(
+        Fake::new()
+            .file("syslog", 20, line(18))
+            .journal(Ok(entries)),
+    );
+    assert_eq!(
+        logs,
+        [
+            "var/log/syslog 18-18 1 of 1",
+            "systemd's journal 16-16 1 of 1"
+        ]
+    );
+    assert!(skipped.is_empty(), "{skipped:?}");
+    // What is not there is told only where nothing else is.
+    for answer in [Ok(""), Ok("-- No entries --\n"), Err(Unread::NotFound)] {
+        let (logs, skipped) = read(Fake::new().journal(answer.clone()));
+        assert!(logs.is_empty());
+        assert!(
+            skipped.len() == 1 && skipped[0].contains("runs are computed"),
+            "{skipped:?}"
+        );
+        let (_, skipped) = read(Fake::new().file("syslog", 20, line(18)).journal(answer));
+        assert!(skipped.is_empty(), "{skipped:?}");
+    }
+    for answer in [
+        Err(Unread::Denied),
+        Err(Unread::Timeout(20_000)),
+        Err(Unread::TooLarge(9)),
+        Ok("{\"hunter2\": 1}\n"),
+    ] {
+        let mut skipped = Vec::new();
+        let found = found(Fake::new().journal(answer));
+        assert!(of_host(&found, november(), &TimeZone::UTC, &mut skipped).is_empty());
+        assert_eq!(skipped.len(), 1);
+        assert!(skipped[0].needs.is_some() && !skipped[0].why.contains("hunter2"));
+    }
+}
+
+#[test]
+fn a_bundle_and_a_crontab_have_no_logs() {
+    let none = find("none").unwrap();
+    let mut skipped = Vec::new();
+    let logs = of_host(&none, november(), &TimeZone::UTC, &mut skipped);
+    assert!(logs.is_empty() && skipped.is_empty());
+    let bundle = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../lab/hosts/crypt-allows-discards.tar.zst"
+    );
+    let bundle = find(bundle).unwrap();
+    let logs = of_host(&bundle, november(), &TimeZone::UTC, &mut skipped);
+    assert!(bundle.opened.is_some() && logs.is_empty() && skipped.is_empty());
+}
+
+#[test]
+fn the_answer_names_the_logs() {
+    let read = |name: &str, text: &str| {
+        Log::parse(name, text, &TimeZone::UTC, at("2026-11-20T00:00:00Z")).unwrap()
+    };
+    let logs = [
+        Log::joined(vec![read("syslog", &line(18)), read("syslog.1", &line(9))]).unwrap(),
+        read("cron.log", &line(18)),
+    ];
+    let jobs: Vec<JobRuns> = schedule::observed_runs(&logs)
+        .into_iter()
+        .map(|events| JobRuns {
+            name: events.name,
+            runs: events.runs,
+            unknown: Vec::new(),
+        })
+        .collect();
+    let told = |stretch| origin("this host", &logs, &jobs, stretch, &TimeZone::UTC);
+    assert_eq!(
+        told(november()),
+        "this host; 2 of their runs were seen in syslog (2 files, 2026-11-09 to 2026-11-18), \
+         cron.log (2026-11-18 to 2026-11-18)"
+    );
+    let december = (at("2026-12-01T00:00:00Z"), at("2026-12-30T00:00:00Z"));
+    assert_eq!(told(december), "this host");
+    let none = origin("this host", &logs, &[], november(), &TimeZone::UTC);
+    assert!(
+        none.starts_with("this host; none of their runs was seen in syslog"),
+        "{none}"
+    );
+}
