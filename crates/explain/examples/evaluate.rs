@@ -331,13 +331,15 @@ fn spikes(seeds: u64) -> String {
                 };
                 let made = train.simulate(seed);
                 let verdict = verdict(&made.series, &[], &train.zone);
-                (
-                    verdict
-                        .period_s
-                        .is_some_and(|period_s| (period_s / 86_400.0 - 1.0).abs() <= 1e-3),
-                    is_spike_phase(&made, &verdict),
-                    verdict.shape == Some(Shape::Spike),
-                )
+                let is_day = verdict
+                    .period_s
+                    .is_some_and(|period_s| (period_s / 86_400.0 - 1.0).abs() <= 1e-3);
+                let is_spike = verdict.shape == Some(Shape::Spike);
+                let is_phase = is_spike_phase(&made, &verdict);
+                if !(is_day && is_phase && is_spike) {
+                    eprintln!("missed, seed {seed}: {}", verdict.sentence);
+                }
+                (is_day, is_phase, is_spike)
             })
             .collect();
         writeln!(

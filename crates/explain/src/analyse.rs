@@ -1,24 +1,23 @@
 //! One series after the other, and all of them together.
 
 use crate::attribution::{Cause, weigh};
-use crate::change::{ChangeOptions, ChangePoint, change_points};
-use crate::compose::{causes, cycle, describe, is_event, moment, other};
+use crate::compose::{causes, describe, is_event, moment, other};
 use crate::find::{Findings, Found, Samples, find, is_wave};
 use crate::grid::grid;
+use crate::lasting::Lasting;
 use crate::numbers::{count_f64, seconds};
 use crate::runs::{Class, classes};
-use crate::verdict::{Analysis, Change, ChangeKind, Kind, SeriesVerdict, Shape, Verdict};
+use crate::verdict::{Analysis, Kind, SeriesVerdict, Verdict};
 use crate::wall::Wall;
 use crate::words::{Scene, separation};
-use crate::{JobRuns, Options, words};
+use crate::{JobRuns, Options};
 use facts::series::{Dating, Series};
 use rayon::prelude::*;
-use schedule::{Run, Seen, rhythm_changes};
 
 /// Fewer samples tell nothing.
 const SAMPLES_MIN: usize = 16;
 /// Runs of a job among the samples, at least, for it to be weighed.
-const RUNS_MIN: usize = 3;
+pub(crate) const RUNS_MIN: usize = 3;
 /// Jobs are blamed from this probability on.
 const SCORE_MIN: f64 = 0.5;
 /// Of the series that are told to recur, at most this share does by chance.
@@ -125,7 +124,7 @@ fn one(series: &Series, jobs: &[JobRuns], options: &Options) -> (SeriesVerdict, 
         until: series.times_us.last().map(|&us| moment(us)),
         gap_s: None,
         notes: series.notes.clone(),
-        verdict: empty(Kind::Undecided),
+        verdict: Verdict::new(Kind::Undecided),
     };
     let (times_us, values) = valid(series);
     let gap_us = usual_gap(&times_us);
@@ -166,11 +165,11 @@ fn one(series: &Series, jobs: &[JobRuns], options: &Options) -> (SeriesVerdict, 
     };
     let (classes, useless) = classes(jobs, &samples.times_us, &samples.wall, RUNS_MIN);
     let mut findings = find(&samples, &classes, options.alpha, options.seed);
-    let mut changes = staying(&samples.times_us, &findings.rest);
-    if findings.patterns.is_empty() && !changes.is_empty() {
+    let mut lasting = Lasting::new(&samples.times_us, &findings.rest);
+    if findings.patterns.is_empty() && !lasting.changes.is_empty() {
         // Steps hide what recurs: once more without them.
         let level = Samples {
-            values: without(&samples.times_us, &samples.values, &changes),
+            values: lasting.without(&samples.times_us, &samples.values),
             ..samples.clone()
         };
         let below = find(&level, &classes, options.alpha, options.seed);
@@ -183,7 +182,7 @@ fn one(series: &Series, jobs: &[JobRuns], options: &Options) -> (SeriesVerdict, 
                         let own = found.values(&samples.wall_us);
                         left.iter().zip(own).map(|(a, b)| a - b).collect()
                     });
-            changes = staying(&samples.times_us, &left);
+            lasting = Lasting::new(&samples.times_us, &left);
             findings = below;
         }
     }
@@ -195,185 +194,14 @@ fn one(series: &Series, jobs: &[JobRuns], options: &Options) -> (SeriesVerdict, 
         gap_s: seconds(gap_us),
         jobs,
         useless: useless.len(),
+        clock: &options.zone,
     };
-    result.verdict = judge(&samples, &findings, &classes, jobs, &scene, options);
-    tell_changes(
-        &mut result.verdict,
-        &changes,
-        &samples,
-        &findings,
-        jobs,
-        &scene,
-    );
-    let chance = findings
-        .patterns
-        .iter()
-        .find(|found| Some(found.pattern.clock.period_us() / 1e6) == result.verdict.period_s)
-        .map_or(findings.p_none, |found| found.tail);
+    let (mut verdict, main) = judge(&samples, &findings, &classes, jobs, &scene, options);
+    let main = main.map(|number| &findings.patterns[number]);
+    lasting.tell(&mut verdict, main, &samples, jobs, &scene);
+    result.verdict = verdict;
+    let chance = main.map_or(findings.p_none, |found| found.tail);
     (result, Some(chance))
-}
-
-fn staying(times_us: &[i64], values: &[f64]) -> Vec<ChangePoint> {
-    change_points(times_us, values, &ChangeOptions::default())
-}
-
-/// The values without their changes: each stretch's own line is taken off.
-fn without(times_us: &[i64], values: &[f64], changes: &[ChangePoint]) -> Vec<f64> {
-    let mut next = 0;
-    values
-        .iter()
-        .enumerate()
-        .map(|(i, value)| {
-            while next < changes.len() && changes[next].index <= i {
-                next += 1;
-            }
-            let (level, slope, at) = match next.checked_sub(1).map(|last| &changes[last]) {
-                Some(last) => (last.level_after, last.slope_after_per_day, last.index),
-                None => (
-                    changes[0].level_before,
-                    changes[0].slope_before_per_day,
-                    changes[0].index,
-                ),
-            };
-            let days = seconds(times_us[i] - times_us[at]) / 86_400.0;
-            value - level - slope * days
-        })
-        .collect()
-}
-
-/// Puts what stays, and what began or ended, into a verdict.
-fn tell_changes(
-    verdict: &mut Verdict,
-    changes: &[ChangePoint],
-    samples: &Samples,
-    findings: &Findings,
-    jobs: &[JobRuns],
-    scene: &Scene,
-) {
-    let rescheduled = rescheduled(jobs, &samples.times_us);
-    let times = &samples.times_us;
-    for change in changes {
-        verdict.changes.push(Change {
-            from: moment(times[change.index.saturating_sub(1)]),
-            to: moment(times[change.index]),
-            what: change.kind,
-            level_before: change.level_before,
-            level_after: change.level_after,
-            slope_before_per_day: change.slope_before_per_day,
-            slope_after_per_day: change.slope_after_per_day,
-            provisional: change.provisional,
-            beside: beside(
-                times[change.index.saturating_sub(1)],
-                times[change.index],
-                2 * samples.gap_us,
-                &rescheduled,
-            ),
-        });
-    }
-    let main = findings
-        .patterns
-        .iter()
-        .find(|found| Some(found.pattern.clock.period_us() / 1e6) == verdict.period_s);
-    if let Some(found) = main {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "periods are below 2^53 microseconds"
-        )]
-        let period_us = found.pattern.clock.period_us() as i64;
-        let ends = [
-            (
-                found.on.start > 0,
-                found.pattern.on_us.0,
-                ChangeKind::PatternBegins,
-            ),
-            (
-                found.on.end < found.beginnings.len(),
-                found.pattern.on_us.1,
-                ChangeKind::PatternEnds,
-            ),
-        ];
-        for (is_end, wall_us, what) in ends {
-            if !is_end {
-                continue;
-            }
-            let at = samples.wall.moment(wall_us);
-            let (from, to) = (at - period_us / 2, at + period_us / 2);
-            verdict.changes.push(Change {
-                from: moment(from),
-                to: moment(to),
-                what,
-                level_before: 0.0,
-                level_after: 0.0,
-                slope_before_per_day: 0.0,
-                slope_after_per_day: 0.0,
-                provisional: false,
-                beside: beside(from, to, period_us, &rescheduled),
-            });
-        }
-    }
-    verdict.changes.sort_by_key(|change| change.from);
-    let is_level = |change: &&Change| matches!(change.what, ChangeKind::Level | ChangeKind::Slope);
-    let told: Vec<Change> = verdict.changes.iter().filter(is_level).cloned().collect();
-    let is_load = verdict.kind == Kind::Unattributed && verdict.shape == Some(Shape::Wave);
-    if (verdict.kind == Kind::None || is_load) && !told.is_empty() {
-        let load = is_load.then(|| std::mem::take(&mut verdict.sentence));
-        verdict.kind = Kind::Change;
-        verdict.sentence = scene.changed(&told);
-        if let Some(load) = load {
-            verdict.sentence.push_str(" Besides, ");
-            verdict.sentence.push_str(&load);
-        }
-    } else {
-        verdict.sentence.push_str(&Scene::bounds(&verdict.changes));
-    }
-}
-
-/// When jobs began to run much more often, or much less, and in which words. Runs that were seen
-/// are not compared with computed ones: today's schedule says nothing of yesterday's.
-fn rescheduled(jobs: &[JobRuns], times_us: &[i64]) -> Vec<(i64, String)> {
-    let (Some(&first), Some(&last)) = (times_us.first(), times_us.last()) else {
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    for job in jobs {
-        let alike = |a: &Run, b: &Run| (a.seen == Seen::Computed) == (b.seen == Seen::Computed);
-        for runs in job.runs.chunk_by(alike) {
-            for change in rhythm_changes(runs) {
-                let at = change.first_after.as_microsecond();
-                if (first..=last).contains(&at) {
-                    found.push((
-                        at,
-                        format!(
-                            "{} runs {} instead of {}",
-                            job.name,
-                            words::every(None, change.after_s),
-                            words::every(None, change.before_s)
-                        ),
-                    ));
-                }
-            }
-        }
-        // Single runs of jobs that hardly ever run: deployments, upgrades.
-        if job.runs.len() < RUNS_MIN {
-            found.extend(
-                job.runs
-                    .iter()
-                    .map(|run| (run.earliest.as_microsecond(), format!("{} ran", job.name))),
-            );
-        }
-    }
-    found
-}
-
-/// What happened between two moments, or within `reach_us` of them.
-fn beside(from_us: i64, to_us: i64, reach_us: i64, happened: &[(i64, String)]) -> Option<String> {
-    let near = |at: i64| at >= from_us - reach_us && at <= to_us + reach_us;
-    let middle = from_us + (to_us - from_us) / 2;
-    happened
-        .iter()
-        .filter(|(at, _)| near(*at))
-        .min_by_key(|(at, _)| (at - middle).abs())
-        .map(|(_, what)| what.clone())
 }
 
 /// Whether the values are those of a counter: they rise, many times by as much as in one step, and
@@ -402,33 +230,7 @@ fn valid(series: &Series) -> (Vec<i64>, Vec<f64>) {
     (times_us, values)
 }
 
-/// A verdict without anything.
-fn empty(kind: Kind) -> Verdict {
-    Verdict {
-        kind,
-        sentence: String::new(),
-        period_s: None,
-        cycle: None,
-        phase: None,
-        shape: None,
-        p: None,
-        q: None,
-        since: None,
-        until: None,
-        cycles: None,
-        cycles_seen: None,
-        effect: None,
-        events: Vec::new(),
-        classes: Vec::new(),
-        candidates: Vec::new(),
-        also: Vec::new(),
-        changes: Vec::new(),
-        would_change: Vec::new(),
-        folded: None,
-    }
-}
-
-/// The weight of the likeliest class, of all of them, and of an unknown cause.
+/// The verdict on what recurs, and which of the patterns it tells.
 fn judge(
     samples: &Samples,
     findings: &Findings,
@@ -436,8 +238,8 @@ fn judge(
     jobs: &[JobRuns],
     scene: &Scene,
     options: &Options,
-) -> Verdict {
-    let mut verdict = empty(Kind::None);
+) -> (Verdict, Option<usize>) {
+    let mut verdict = Verdict::new(Kind::None);
     if findings.patterns.is_empty() {
         verdict.p = Some(findings.p_none);
         verdict.candidates.push(nothing());
@@ -446,18 +248,13 @@ fn judge(
             let seen = span_in_periods(samples, few);
             verdict.sentence = format!(
                 "Cannot tell: {seen} cycles seen, 3 needed, of {}.",
-                words::other(
-                    few.pattern.form.shape(few.pattern.size()),
-                    cycle(&few.pattern),
-                    few.pattern.clock.period_us() / 1e6,
-                    few.pattern.size()
-                )
+                scene.other(few)
             );
-            return verdict;
+            return (verdict, None);
         }
         verdict.sentence = scene.nothing(verdict.p);
         verdict.would_change = scene.would_change(&verdict, false);
-        return verdict;
+        return (verdict, None);
     }
     // A pattern that jobs explain is told first, then a sudden one, then load.
     let mut choices: Vec<(usize, Vec<crate::attribution::Weighed>, f64)> = Vec::new();
@@ -485,7 +282,7 @@ fn judge(
         verdict.candidates.push(nothing());
         verdict.sentence = scene.nothing(None);
         verdict.would_change = scene.would_change(&verdict, false);
-        return verdict;
+        return (verdict, None);
     }
     choices.sort_by(|a, b| {
         let worth = |choice: &(usize, Vec<crate::attribution::Weighed>, f64)| {
@@ -514,7 +311,9 @@ fn judge(
         class.separate_by = separation(class, jobs, &options.zone, scene.gap_s);
     }
     for (other_number, _, _) in &choices[1..] {
-        verdict.also.push(other(&findings.patterns[*other_number]));
+        verdict
+            .also
+            .push(other(&findings.patterns[*other_number], scene));
     }
     verdict.sentence = scene.recurring(&verdict, explained);
     for also in &verdict.also {
@@ -525,7 +324,7 @@ fn judge(
     }
     let more = scene.would_change(&verdict, explained);
     verdict.would_change.extend(more);
-    verdict
+    (verdict, Some(*number))
 }
 
 /// The explanation that is always weighed, alone.

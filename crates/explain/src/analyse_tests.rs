@@ -6,7 +6,7 @@
 )]
 use super::*;
 use crate::simulate::{Noise, Null, RIGHT_CLASS, Sawtooth, four_jobs, job, runs_of};
-use crate::verdict::{Cycle, Role, Shape};
+use crate::verdict::{ChangeKind, Cycle, Role, Shape};
 use facts::host::Trigger;
 use facts::series::Better;
 use jiff::Timestamp;
@@ -427,5 +427,113 @@ proptest! {
         prop_assert_eq!(one.kind, other.kind);
         prop_assert_eq!(one.period_s, other.period_s);
         prop_assert_eq!(one.shape, other.shape);
+    }
+}
+
+#[test]
+fn a_reset_is_told_to_the_sample() {
+    let step_us = HOUR_US / 6;
+    let (period_us, reset_us) = (3 * DAY_US, 15 * HOUR_US / 2);
+    for seed in 1..=8 {
+        let series = made(90 * 144, step_us, seed, |at| {
+            let phase = (at - reset_us).rem_euclid(period_us) as f64 / period_us as f64;
+            50.0 - 6.0 * phase
+        });
+        let verdict = only(series, &[]);
+        let sentence = &verdict.sentence;
+        assert_eq!(verdict.shape, Some(Shape::Sawtooth), "{sentence}");
+        assert!(verdict.also.is_empty(), "{seed}: {sentence}");
+        assert_eq!(verdict.events.len(), 30, "{seed}: {sentence}");
+        for (event, number) in verdict.events.iter().zip(0..) {
+            let at = START_US + reset_us + number * period_us;
+            let told = (event.from.as_microsecond(), event.to.as_microsecond());
+            assert_eq!(told, (at - step_us, at), "{seed}: {sentence}");
+        }
+    }
+}
+
+#[test]
+fn working_hours_are_told_as_load() {
+    let series = made(90 * 96, HOUR_US / 4, 21, |at| {
+        let (hour, day) = (at.rem_euclid(DAY_US) / HOUR_US, at / DAY_US % 7);
+        match (day < 5, (8..18).contains(&hour)) {
+            (true, true) => 60.0,
+            (false, true) => 53.0,
+            _ => 50.0,
+        }
+    });
+    let verdict = only(series, &[]);
+    assert_eq!(verdict.kind, Kind::Unattributed);
+    let sentence = &verdict.sentence;
+    assert!(
+        sentence.contains("for about 10 h, beginning between 07:45 and 08:00 UTC every day"),
+        "{sentence}"
+    );
+    assert!(sentence.contains("Load by day and night looks like that"));
+    // The weekend has less of it, on both of its days.
+    for day in ["Saturday", "Sunday"] {
+        let dip = format!("Besides, a dip every week between {day} 07:45 and {day} 08:00, of");
+        assert!(sentence.contains(&dip), "{sentence}");
+    }
+}
+
+#[test]
+fn a_steady_rise_is_told_without_a_pattern() {
+    let rising = made(24 * 90, HOUR_US, 22, |at| {
+        20.0 + 0.24 * at as f64 / DAY_US as f64
+    });
+    let verdict = only(rising, &[]);
+    assert_eq!(verdict.kind, Kind::None, "{}", verdict.sentence);
+    let slope = verdict.trend_per_day.expect("a slope");
+    assert!((slope / 0.24 - 1.0).abs() < 0.05, "{slope}");
+    assert!(
+        verdict.sentence.contains("rises steadily, from 2"),
+        "{}",
+        verdict.sentence
+    );
+    assert!(
+        only(made(24 * 90, HOUR_US, 23, |_| 20.0), &[])
+            .trend_per_day
+            .is_none()
+    );
+}
+
+#[test]
+fn a_sine_by_the_day_leaves_nothing_beside_it() {
+    for seed in 1..=4 {
+        let wave = made(24 * 90, HOUR_US, seed, |at| {
+            20.0 + 4.0 * (std::f64::consts::TAU * at as f64 / DAY_US as f64).sin()
+        });
+        let verdict = only(wave, &[]);
+        assert_eq!(verdict.shape, Some(Shape::Wave), "{}", verdict.sentence);
+        assert!(verdict.also.is_empty(), "{}", verdict.sentence);
+    }
+}
+
+#[test]
+fn a_level_that_wanders_is_no_trend() {
+    for noise in [
+        Noise::White,
+        Noise::Ar1 { phi: 0.9 },
+        Noise::Ar1 { phi: 0.97 },
+        Noise::RandomWalk,
+    ] {
+        let null = Null {
+            first_day: date(2026, 1, 1),
+            zone: TimeZone::UTC,
+            samples: 365,
+            step_s: 86_400,
+            noise,
+            daily_wave_sigmas: None,
+        };
+        let told = (0..100)
+            .filter(|&seed| {
+                let Series {
+                    times_us, values, ..
+                } = null.simulate(seed).series;
+                Lasting::new(&times_us, &values).trend_per_day().is_some()
+            })
+            .count();
+        assert!(told <= 5, "{told} of 100, {noise:?}");
     }
 }

@@ -11,6 +11,7 @@ use crate::verdict::{
     Candidate, Cycle, Effect, Folded, Interval, JobClass, OtherPattern, Phase, Role, Shape, Verdict,
 };
 use crate::wall::{DAY_US, HOUR_US, MONDAY_US};
+use crate::words::Scene;
 use crate::{JobRuns, words};
 use facts::series::Better;
 use jiff::Timestamp;
@@ -179,7 +180,7 @@ fn folded(pattern: &Pattern, samples: &Samples) -> Folded {
     let anchor = match cycle(pattern) {
         Cycle::Week | Cycle::Runs => as_f64(MONDAY_US),
         Cycle::Day | Cycle::Hour => 0.0,
-        _ => match pattern.clock {
+        Cycle::Fixed => match pattern.clock {
             Clock::Fixed { origin_us, .. } => origin_us,
             Clock::Runs { .. } => 0.0,
         },
@@ -218,7 +219,7 @@ fn folded(pattern: &Pattern, samples: &Samples) -> Folded {
         Cycle::Week | Cycle::Runs => start_of(7 * DAY_US, first),
         Cycle::Day => start_of(DAY_US, first),
         Cycle::Hour => first - first.rem_euclid(HOUR_US),
-        _ => as_i64(anchor + ((as_f64(first) - anchor) / period_us).floor() * period_us),
+        Cycle::Fixed => as_i64(anchor + ((as_f64(first) - anchor) / period_us).floor() * period_us),
     };
     Folded {
         period_s: period_us / 1e6,
@@ -356,17 +357,14 @@ fn evidence(class: &Class, jobs: &[JobRuns]) -> Vec<String> {
 }
 
 /// A pattern beside the main one.
-pub(crate) fn other(found: &Found) -> OtherPattern {
+pub(crate) fn other(found: &Found, scene: &Scene) -> OtherPattern {
     let shape = found.pattern.form.shape(found.pattern.size());
     let period_s = found.pattern.clock.period_us() / 1e6;
     OtherPattern {
         period_s,
         shape,
         p: found.p,
-        sentence: format!(
-            "Besides, {}.",
-            words::other(shape, cycle(&found.pattern), period_s, found.pattern.size())
-        ),
+        sentence: format!("Besides, {}.", scene.other(found)),
     }
 }
 

@@ -6,11 +6,14 @@ use crate::evidence::{Turn, evidence, stretch, turning_point};
 use crate::grid::{Grid, SHARP_SIGMAS, Variant, grids};
 use crate::noise::{regress, whiten};
 use crate::numbers::{as_f64, count_f64};
-use crate::pattern::{Clock, Pattern, fit, refine};
+use crate::pattern::{Clock, Pattern, finest_to_fit, fit};
+use crate::refine::refine;
 use crate::runs::{At, Class, Forms, RunsFit, RunsTask, prefix_sums};
-use crate::search::{CYCLES_MIN, Candidate, Null, Scratch, Task, tasks};
+use crate::search::{CALENDARS_US, CYCLES_MIN, Candidate, Null, PERIOD_BINS, Scratch, Task, tasks};
 use crate::shape::Form;
+use crate::verdict::Shape;
 use crate::wall::Wall;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// Patterns of one series, at most.
@@ -149,13 +152,27 @@ impl Whitened {
     }
 }
 
-/// Whether a pattern is what is left of one that was found before.
+/// Whether a pattern is what is left of one that was found before: a smaller one of the same clock, or
+/// one at a part of its period, because no form fits exactly.
 fn is_ghost(pattern: &Pattern, known: &Found) -> bool {
+    let is_small = |other: &Pattern, part: f64| pattern.size().abs() < other.size().abs() * part;
     let of = |other: &Pattern| {
-        let ratio = pattern.clock.period_us() / other.clock.period_us();
-        let same_clock =
-            (ratio - 1.0).abs() < 0.01 || pattern.class.is_some() && pattern.class == other.class;
-        same_clock && pattern.size().abs() < other.size().abs() * 0.5
+        let period_us = pattern.clock.period_us();
+        let ratio = other.clock.period_us() / period_us;
+        if (ratio - 1.0).abs() < 0.01 || pattern.class.is_some() && pattern.class == other.class {
+            return is_small(other, 0.5);
+        }
+        let is_part = (2.0..=6.0).contains(&ratio.round())
+            && (ratio / ratio.round() - 1.0).abs() < 0.01
+            && pattern.class.is_none();
+        let is_calendars = CALENDARS_US
+            .iter()
+            .any(|&calendar| (period_us / as_f64(calendar) - 1.0).abs() < 0.01);
+        let is_slow = !matches!(
+            pattern.form.shape(pattern.size()),
+            Shape::Spike | Shape::Dip
+        );
+        is_part && (!is_calendars || is_slow && is_small(other, 0.5))
     };
     of(&known.pattern) || known.whole.as_ref().is_some_and(of)
 }
@@ -255,18 +272,25 @@ impl<'a> Search<'a> {
 
     /// The best of all periods that stands an exact fit, with its statistic.
     fn best_period(&mut self) -> Option<(f64, Pattern)> {
-        let mut found: Vec<(&Task, Candidate)> = Vec::new();
-        let mut room = Vec::new();
-        for task in &self.tasks {
-            let grid = &self.grids[task.grid];
+        let grids = &self.grids;
+        let look = |(scratch, room): &mut (Scratch, Vec<f64>), task: &'_ Task| {
+            let grid = &grids[task.grid];
             let index = &grid.index[task.window.clone()];
             let values = &grid.values(task.variant)[task.window.clone()];
-            let Some(null) = Null::fit(index, values, &mut room) else {
-                continue;
-            };
-            let best = task.search(index, values, &null, &mut self.scratch);
-            found.extend(best.map(|best| (task, best)));
-        }
+            let null = Null::fit(index, values, room)?;
+            task.search(index, values, &null, scratch)
+        };
+        let looked: Vec<Option<Candidate>> = self
+            .tasks
+            .par_iter()
+            .map_init(Default::default, look)
+            .collect();
+        let mut found: Vec<(&Task, Candidate)> = self
+            .tasks
+            .iter()
+            .zip(looked)
+            .filter_map(|(task, found)| Some((task, found?)))
+            .collect();
         found.retain(|(_, found)| found.statistic >= STATISTIC_MIN);
         found.sort_by(|a, b| b.1.statistic.total_cmp(&a.1.statistic));
         // Statistics of different grids are not quite comparable: other periods that come near are
@@ -291,26 +315,58 @@ impl<'a> Search<'a> {
                     .map(|pattern| (found.statistic, pattern)),
             );
         }
-        if refined.len() > 1 {
-            let widest = refined.iter().map(|(_, pattern)| pattern.grid).min()?;
-            let grid = &self.grids[widest];
-            let likelihood = |pattern: &Pattern| {
+        // What was tested is the best of the search, whichever is told.
+        let statistic = refined.first()?.0;
+        let pattern = self.likeliest(refined.into_iter().map(|(_, pattern)| pattern).collect())?;
+        let pattern = self.multiple(&pattern).unwrap_or(pattern);
+        Some((statistic, self.of_any_form(pattern)))
+    }
+
+    /// The one that makes the values likeliest, on bins that hide none of them.
+    fn likeliest(&self, mut patterns: Vec<Pattern>) -> Option<Pattern> {
+        let finest = patterns.iter().map(|pattern| pattern.grid).min()?;
+        let grid = &self.grids[finest.min(finest_to_fit(&self.grids))];
+        let judged: Vec<f64> = patterns
+            .iter()
+            .map(|pattern| {
                 let shape = pattern.values(&grid.wall_us);
+                // Schwarz's criterion: a wave has more coefficients than the others.
+                let coefficients = count_f64(pattern.fit.coefficients.len());
+                let charge = 0.5 * coefficients * count_f64(grid.len()).ln();
                 regress(&grid.index, &grid.sharp, &[&shape])
-                    .map_or(f64::MIN, |fit| fit.log_likelihood)
-            };
-            let judged: Vec<f64> = refined
-                .iter()
-                .map(|(_, pattern)| likelihood(pattern))
-                .collect();
-            let best = (0..judged.len()).max_by(|&a, &b| judged[a].total_cmp(&judged[b]))?;
-            // What was tested is the best of the search, whichever is told.
-            let statistic = refined[0].0;
-            refined = vec![(statistic, refined.swap_remove(best).1)];
-        }
-        let (statistic, pattern) = refined.pop()?;
-        let multiple = self.multiple(&pattern);
-        Some((statistic, multiple.unwrap_or(pattern)))
+                    .map_or(f64::MIN, |fit| fit.log_likelihood - charge)
+            })
+            .collect();
+        // Of equals the first.
+        let best = (0..judged.len())
+            .rev()
+            .max_by(|&a, &b| judged[a].total_cmp(&judged[b]))?;
+        Some(patterns.swap_remove(best))
+    }
+
+    /// The same period with the form that suits it best: the search takes the first look on wide
+    /// bins, where a sawtooth may look like a box, and a wave has one harmonic.
+    fn of_any_form(&mut self, pattern: Pattern) -> Pattern {
+        let bins = |grid: &Grid| pattern.clock.period_us() / as_f64(grid.width_us);
+        let number = (0..self.grids.len())
+            .rev()
+            .find(|&number| bins(&self.grids[number]) >= PERIOD_BINS.0)
+            .unwrap_or(0);
+        let grid = &self.grids[number];
+        let values = grid.values(Variant::Slow);
+        let Some(null) = Null::fit(&grid.index, values, &mut Vec::new()) else {
+            return pattern;
+        };
+        let task = Task::of_period(number, grid, Variant::Slow, bins(grid));
+        let forms = task.each_form(&grid.index, values, &null, &mut self.scratch);
+        let exact = |scratch: &mut Scratch, found: &Candidate| {
+            refine(&self.grids, &task, found, scratch).filter(|pattern| !is_made_by_few(pattern))
+        };
+        let refined: Vec<Option<Pattern>> =
+            forms.par_iter().map_init(Scratch::default, exact).collect();
+        let mut all = vec![pattern.clone()];
+        all.extend(refined.into_iter().flatten());
+        self.likeliest(all).unwrap_or(pattern)
     }
 
     /// What resets every three days looks, folded by one and a half, like something smaller: the

@@ -33,7 +33,7 @@ const WINDOW_BINS: usize = 512;
 /// The widest grid's.
 const WINDOW_WIDEST_BINS: usize = 1_024;
 /// Bins of a period: fewer hide a form, more are for wider grids.
-const PERIOD_BINS: (f64, f64) = (12.0, 48.0);
+pub(crate) const PERIOD_BINS: (f64, f64) = (12.0, 48.0);
 /// The shortest period on the finest grid, in bins.
 const PERIOD_FINEST_BINS: f64 = 2.5;
 /// Larger searches are judged by their folds, without an exact fit.
@@ -242,10 +242,26 @@ impl Task {
         null: &Null,
         scratch: &mut Scratch,
     ) -> Option<Candidate> {
-        self.whiten(index, values, null, scratch);
+        self.each_form(index, values, null, scratch)
+            .into_iter()
+            .max_by(|a, b| a.statistic.total_cmp(&b.statistic))
+    }
+
+    /// The best of each kind of form.
+    pub fn each_form(
+        &self,
+        index: &[i64],
+        values: &[f64],
+        null: &Null,
+        scratch: &mut Scratch,
+    ) -> Vec<Candidate> {
         let mut nominated: [Option<(Best, f64)>; 3] = [None; 3];
         let (shortest, longest) = self.period_bins;
-        let span = as_f64(index.last()? - index[0] + 1);
+        let Some(last) = index.last() else {
+            return Vec::new();
+        };
+        let span = as_f64(last - index[0] + 1);
+        self.whiten(index, values, null, scratch);
         let mut period = longest;
         loop {
             Self::fold(period, null.phi, scratch);
@@ -272,7 +288,7 @@ impl Task {
             .into_iter()
             .flatten()
             .filter_map(|(best, period)| self.judge(index, values, best, period, alone, scratch))
-            .max_by(|a, b| a.statistic.total_cmp(&b.statistic))
+            .collect()
     }
 
     /// The gain of one form at each bin of the fold by the (first) period.

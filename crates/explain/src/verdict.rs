@@ -82,10 +82,42 @@ pub struct Verdict {
     pub also: Vec<OtherPattern>,
     /// Changes of level or slope that stay, oldest first.
     pub changes: Vec<Change>,
+    /// Slope of all of it, in units a day, where nothing changes it and a line explains it better than a
+    /// level; else null.
+    pub trend_per_day: Option<f64>,
     /// What would change this verdict, one sentence each.
     pub would_change: Vec<String>,
     /// The series folded by its period, for drawing.
     pub folded: Option<Folded>,
+}
+
+impl Verdict {
+    /// A verdict with nothing in it yet.
+    pub fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            sentence: String::new(),
+            period_s: None,
+            cycle: None,
+            phase: None,
+            shape: None,
+            p: None,
+            q: None,
+            since: None,
+            until: None,
+            cycles: None,
+            cycles_seen: None,
+            effect: None,
+            events: Vec::new(),
+            classes: Vec::new(),
+            candidates: Vec::new(),
+            also: Vec::new(),
+            changes: Vec::new(),
+            trend_per_day: None,
+            would_change: Vec::new(),
+            folded: None,
+        }
+    }
 }
 
 /// The verdict in one word.
@@ -114,8 +146,6 @@ pub enum Cycle {
     Day,
     /// Every local week.
     Week,
-    /// Every local month.
-    Month,
     /// At a job's runs, whatever their calendar.
     Runs,
     /// A fixed period that is none of a calendar's.
@@ -243,18 +273,30 @@ pub struct Change {
     pub to: Timestamp,
     /// What changed.
     pub what: ChangeKind,
-    /// Level just before it, in the series' unit.
-    pub level_before: f64,
+    /// Level just before it, in the series' unit; null where a pattern begins or ends.
+    pub level_before: Option<f64>,
     /// Level just after.
-    pub level_after: f64,
-    /// Slope before, in units a day.
-    pub slope_before_per_day: f64,
+    pub level_after: Option<f64>,
+    /// Slope before, in units a day; null where a pattern begins or ends.
+    pub slope_before_per_day: Option<f64>,
     /// Slope after.
-    pub slope_after_per_day: f64,
+    pub slope_after_per_day: Option<f64>,
     /// So young that more samples may move or end it.
     pub provisional: bool,
     /// A job whose schedule changed then, or an event of that time, in words.
     pub beside: Option<String>,
+}
+
+impl Change {
+    /// The levels before and after, where they are what changed.
+    pub fn levels(&self) -> Option<(f64, f64)> {
+        self.level_before.zip(self.level_after)
+    }
+
+    /// The slopes before and after, in units a day.
+    pub fn slopes_per_day(&self) -> Option<(f64, f64)> {
+        self.slope_before_per_day.zip(self.slope_after_per_day)
+    }
 }
 
 /// What changed.

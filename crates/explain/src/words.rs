@@ -1,11 +1,13 @@
 //! Sentences.
 
 use crate::JobRuns;
-use crate::compose::is_event;
+use crate::compose::{self, is_event};
+use crate::find::Found;
 use crate::verdict::{Change, ChangeKind, Cycle, JobClass, Role, Shape, Verdict};
 use crate::wall::{DAY_US, HOUR_US, MONDAY_US};
 use facts::series::Better;
 use jiff::Timestamp;
+use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 use std::fmt::Write as _;
 
@@ -33,15 +35,14 @@ pub(crate) fn place(cycle: Cycle, wall_us: i64) -> String {
             let name = usize::try_from(day).map_or("", |day| WEEKDAYS[day]);
             format!("{name} {hour:02}:{minute:02}")
         }
-        Cycle::Month | Cycle::Runs | Cycle::Fixed => Timestamp::from_microsecond(wall_us)
-            .map_or_else(
-                |_| "?".to_owned(),
-                |at| {
-                    at.to_zoned(TimeZone::UTC)
-                        .strftime("%Y-%m-%d %H:%M")
-                        .to_string()
-                },
-            ),
+        Cycle::Runs | Cycle::Fixed => Timestamp::from_microsecond(wall_us).map_or_else(
+            |_| "?".to_owned(),
+            |at| {
+                at.to_zoned(TimeZone::UTC)
+                    .strftime("%Y-%m-%d %H:%M")
+                    .to_string()
+            },
+        ),
     }
 }
 
@@ -51,7 +52,6 @@ pub(crate) fn every(cycle: Option<Cycle>, period_s: f64) -> String {
         Some(Cycle::Hour) => "every hour".to_owned(),
         Some(Cycle::Day) => "every day".to_owned(),
         Some(Cycle::Week) => "every week".to_owned(),
-        Some(Cycle::Month) => "every month".to_owned(),
         Some(Cycle::Runs) => "after each run".to_owned(),
         _ if (period_s / 86_400.0 - 1.0).abs() < 0.01 => "every day".to_owned(),
         _ => format!("every {}", span(period_s)),
@@ -64,7 +64,6 @@ fn periods(cycle: Option<Cycle>) -> &'static str {
         Some(Cycle::Hour) => "hours",
         Some(Cycle::Day) => "days",
         Some(Cycle::Week) => "weeks",
-        Some(Cycle::Month) => "months",
         Some(Cycle::Runs) => "runs",
         _ => "periods",
     }
@@ -133,6 +132,12 @@ pub(crate) fn names(names: &[String]) -> String {
     parts.join(", ")
 }
 
+/// Whether one of these jobs may be a trim, for all that its name tells.
+fn may_trim(jobs: &[String]) -> bool {
+    jobs.iter()
+        .any(|name| name.contains("trim") || name.contains("cron."))
+}
+
 /// What the samples are called: `nightly`, `hourly`.
 fn sampling(gap_s: f64) -> String {
     match gap_s {
@@ -159,6 +164,8 @@ pub(crate) struct Scene<'a> {
     pub jobs: &'a [JobRuns],
     /// How many of them could not be weighed.
     pub useless: usize,
+    /// The zone itself.
+    pub clock: &'a TimeZone,
 }
 
 impl Scene<'_> {
@@ -203,6 +210,9 @@ impl Scene<'_> {
             text.push_str(" No known job explains it.");
         } else {
             text.push_str(" No known job on this host runs then.");
+        }
+        if !explained {
+            text.push_str(self.like_load(verdict).unwrap_or_default());
         }
         text
     }
@@ -253,6 +263,52 @@ impl Scene<'_> {
         }
     }
 
+    /// Another pattern, in words: `a spike every week between Sunday 06:00 and Sunday 07:00, of 14.6 ms`.
+    pub fn other(&self, found: &Found) -> String {
+        let (cycle, size) = (compose::cycle(&found.pattern), found.pattern.size());
+        let shape = found.pattern.form.shape(size);
+        let place = match (cycle, found.beginnings[found.on.clone()].last()) {
+            (Cycle::Hour | Cycle::Day | Cycle::Week, Some((at, _))) if is_event(shape) => {
+                let (from, to) = found.pattern.interval_us;
+                let (from, to) = (place(cycle, at + from), place(cycle, at + to));
+                format!(" between {from} and {to}")
+            }
+            _ => String::new(),
+        };
+        let what = match shape {
+            Shape::Sawtooth => "a sawtooth",
+            Shape::Spike => "a spike",
+            Shape::Dip => "a dip",
+            Shape::Step => "a step there and back",
+            Shape::Wave => "a smooth wave",
+        };
+        format!(
+            "{what} {}{place}, of {}",
+            every(Some(cycle), found.pattern.clock.period_us() / 1e6),
+            self.amount(size.abs())
+        )
+    }
+
+    /// What people's load may do as well as a job: hours of every day, or the weekend.
+    fn like_load(&self, verdict: &Verdict) -> Option<&'static str> {
+        let hours = verdict.effect?.len_s? / 3_600.0;
+        let from = verdict.phase.as_ref()?.from.to_zoned(self.clock.clone());
+        let (noon, two) = (from.hour() >= 12, from.hour() < 14);
+        match (verdict.shape?, verdict.cycle?) {
+            (Shape::Step, Cycle::Day) if hours >= 5.0 => {
+                Some(" Load by day and night looks like that, too.")
+            }
+            (Shape::Step, Cycle::Week)
+                if (24.0..=72.0).contains(&hours)
+                    && (from.weekday() == Weekday::Friday && noon
+                        || from.weekday() == Weekday::Saturday && two) =>
+            {
+                Some(" That is the weekend: load looks like that, too.")
+            }
+            _ => None,
+        }
+    }
+
     /// How often, and where in each period: `between Sunday 02:59 and Monday 01:07 UTC every week`.
     fn when(&self, verdict: &Verdict) -> String {
         let every = every(verdict.cycle, verdict.period_s.unwrap_or(0.0));
@@ -268,7 +324,7 @@ impl Scene<'_> {
         match verdict.cycle {
             Some(Cycle::Runs) => format!("right {every}"),
             Some(Cycle::Hour) => format!("{place} {every}"),
-            Some(Cycle::Day | Cycle::Week | Cycle::Month) => format!("{place} {zone} {every}"),
+            Some(Cycle::Day | Cycle::Week) => format!("{place} {zone} {every}"),
             // A date says little of all the others.
             _ => format!("{every}, the last time {place} {zone}"),
         }
@@ -306,8 +362,11 @@ impl Scene<'_> {
             let _ = write!(text, "; nearly as likely: {}", rivals.join("; "));
         }
         text.push_str(match (verdict.shape, first.role) {
-            (Some(Shape::Sawtooth), Role::Heals) => {
+            (Some(Shape::Sawtooth), Role::Heals) if may_trim(&first.jobs) => {
                 "; a slow decay and a sudden recovery right after is what a trim looks like."
+            }
+            (Some(Shape::Sawtooth), Role::Heals) => {
+                "; what builds up slowly is gone right after a run."
             }
             (Some(Shape::Sawtooth), Role::Hurts) => {
                 "; it is worst right after a run, and gets better slowly."
@@ -369,27 +428,24 @@ impl Scene<'_> {
             1 => "changed once".to_owned(),
             count => format!("changed {count} times"),
         };
-        let way = if last.level_after > last.level_before {
-            "up"
-        } else {
-            "down"
-        };
         let which = if changes.len() == 1 {
             ""
         } else {
             "the last time "
         };
-        let what = match last.what {
-            ChangeKind::Slope => format!(
-                "its slope from {} to {} a day",
-                self.amount(last.slope_before_per_day),
-                self.amount(last.slope_after_per_day)
+        let what = match (last.what, last.levels(), last.slopes_per_day()) {
+            (ChangeKind::Slope, _, Some((before, after))) => format!(
+                ", its slope from {} to {} a day",
+                self.amount(before),
+                self.amount(after)
             ),
-            _ => format!(
-                "{way} from {} to {}",
-                self.amount(last.level_before),
-                self.amount(last.level_after)
+            (_, Some((before, after)), _) => format!(
+                ", {} from {} to {}",
+                if after > before { "up" } else { "down" },
+                self.amount(before),
+                self.amount(after)
             ),
+            _ => String::new(),
         };
         let beside = last
             .beside
@@ -401,10 +457,24 @@ impl Scene<'_> {
             ""
         };
         format!(
-            "{} {count}, {which}between {} and {}, {what}{beside}{provisional}.",
+            "{} {count}, {which}between {} and {}{what}{beside}{provisional}.",
             self.name,
             minute(last.from),
             minute(last.to)
+        )
+    }
+
+    /// What a series does that follows one line.
+    pub fn trend(&self, slope_per_day: f64, first: f64, last: f64) -> String {
+        let way = if slope_per_day > 0.0 {
+            "rises"
+        } else {
+            "falls"
+        };
+        format!(
+            " Over all of the time it {way} steadily, from {} to {}.",
+            self.amount(first),
+            self.amount(last)
         )
     }
 
@@ -492,22 +562,6 @@ pub(crate) fn separation(
         let _ = write!(text, ", or sample more often around {at}");
     }
     (class.jobs.len() > 1).then_some(text)
-}
-
-/// Another pattern, in words.
-pub(crate) fn other(shape: Shape, cycle: Cycle, period_s: f64, size: f64) -> String {
-    let what = match shape {
-        Shape::Sawtooth => "a sawtooth",
-        Shape::Spike => "a spike",
-        Shape::Dip => "a dip",
-        Shape::Step => "a step there and back",
-        Shape::Wave => "a smooth wave",
-    };
-    format!(
-        "{what} {}, of {}",
-        every(Some(cycle), period_s),
-        number(size.abs())
-    )
 }
 
 fn day(at: Timestamp) -> String {

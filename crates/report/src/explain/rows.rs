@@ -243,24 +243,24 @@ pub(super) fn change(change: &Change, unit: Option<&str>, clock: &Clock) -> Stri
         clock.moment(micros(change.to)),
         words::change(change.what)
     );
-    match change.what {
-        ChangeKind::Level => {
+    match (change.what, change.levels(), change.slopes_per_day()) {
+        (ChangeKind::Level, Some((before, after)), _) => {
             let _ = write!(
                 text,
                 " from {} to {}",
-                number(change.level_before),
-                with_unit(&number(change.level_after), unit)
+                number(before),
+                with_unit(&number(after), unit)
             );
         }
-        ChangeKind::Slope => {
+        (ChangeKind::Slope, _, Some((before, after))) => {
             let _ = write!(
                 text,
                 " from {} to {} a day",
-                signed(change.slope_before_per_day, None),
-                signed(change.slope_after_per_day, unit)
+                signed(before, None),
+                signed(after, unit)
             );
         }
-        ChangeKind::PatternBegins | ChangeKind::PatternEnds => {}
+        _ => {}
     }
     if let Some(beside) = &change.beside {
         let _ = write!(text, "; beside it: {beside}");

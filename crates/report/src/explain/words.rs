@@ -67,7 +67,6 @@ pub(super) fn cycle(cycle: Cycle) -> &'static str {
         Cycle::Hour => "by the hour",
         Cycle::Day => "by the day",
         Cycle::Week => "by the week",
-        Cycle::Month => "by the month",
         Cycle::Runs => "at the runs of a job",
         Cycle::Fixed => "no calendar's period",
     }

@@ -115,30 +115,13 @@ pub fn series(name: &str, start: &str, step_s: i64, values: Vec<f64>) -> Series 
 /// A verdict of a kind that tells nothing else.
 pub fn bare(kind: Kind, sentence: &str) -> Verdict {
     Verdict {
-        kind,
         sentence: sentence.to_owned(),
-        period_s: None,
-        cycle: None,
-        phase: None,
-        shape: None,
-        p: None,
-        q: None,
-        since: None,
-        until: None,
-        cycles: None,
-        cycles_seen: None,
-        effect: None,
-        events: Vec::new(),
-        classes: Vec::new(),
         candidates: vec![Candidate {
             name: "nothing".to_owned(),
             score: 1.0,
             gain_nats: 0.0,
         }],
-        also: Vec::new(),
-        changes: Vec::new(),
-        would_change: Vec::new(),
-        folded: None,
+        ..Verdict::new(kind)
     }
 }
 
@@ -246,10 +229,10 @@ pub fn weekly() -> Case {
             from: at("2016-02-01T04:40:00Z"),
             to: at("2016-02-02T04:40:00Z"),
             what: ChangeKind::Level,
-            level_before: 51_000.0,
-            level_after: 49_500.0,
-            slope_before_per_day: 0.0,
-            slope_after_per_day: 0.0,
+            level_before: Some(51_000.0),
+            level_after: Some(49_500.0),
+            slope_before_per_day: Some(0.0),
+            slope_after_per_day: Some(0.0),
             provisional: true,
             beside: Some("deploy of 2016-02-01".to_owned()),
         }],

@@ -1,0 +1,370 @@
+//! What a search found, made exact: the period, the form and its place, on ever narrower bins.
+
+use crate::grid::{Grid, Variant};
+use crate::numbers::{as_f64, as_i64, count_f64};
+use crate::pattern::{Clock, Pattern, empty_fit, finest_to_fit, fit};
+use crate::search::{Candidate, Null, Scratch, Task};
+use crate::shape::{Form, width_of};
+use crate::wall::{DAY_US, HOUR_US};
+
+/// Twice the logarithm of the likelihood that a 95 % interval may lose (chi-squared, 1 degree).
+const INTERVAL_LOSS: f64 = 3.84 / 2.0;
+/// Units of round periods, the roundest first.
+const ROUND_US: [i64; 9] = [
+    7 * DAY_US,
+    DAY_US,
+    DAY_US / 2,
+    HOUR_US,
+    HOUR_US / 2,
+    HOUR_US / 4,
+    HOUR_US / 12,
+    HOUR_US / 60,
+    HOUR_US / 360,
+];
+/// A round period is taken before another that fits no better than by this, in nats.
+const CALENDAR_BONUS: f64 = 3.0;
+
+/// Makes exact what a task has found. `None` where it does not stand the exact fit.
+pub(crate) fn refine(
+    grids: &[Grid],
+    task: &Task,
+    candidate: &Candidate,
+    scratch: &mut Scratch,
+) -> Option<Pattern> {
+    let (mut number, variant, mut form) = (task.grid, task.variant, candidate.form);
+    let grid = &grids[number];
+    let width = as_f64(grid.width_us);
+    let mut period_us = candidate.period_bins * width;
+    let window_start = grid.index[task.window.start];
+    let mut origin_us =
+        as_f64(grid.start_us) + (as_f64(window_start) + candidate.phase_bins) * width;
+    if !task.is_calendar {
+        (period_us, origin_us) = exact_period(grid, variant, form, period_us, origin_us, scratch)?;
+        if let Some(again) = again(grid, variant, period_us, scratch) {
+            (form, origin_us) = again;
+        }
+    }
+    // On to narrower grids, as far as they show more.
+    let mut interval_us = (-grid.width_us, grid.width_us);
+    if form == Form::Wave {
+        interval_us = (0, 0);
+    } else {
+        for finer in (0..=number).rev() {
+            // Narrower bins show a slip of the period that wider ones hide.
+            if !task.is_calendar && (finest_to_fit(grids)..number).contains(&finer) {
+                (period_us, origin_us) = Periods::new(&grids[finer], variant, form, scratch)?
+                    .exact((period_us, origin_us));
+            }
+            let Some(place) = place(&grids[finer], variant, form, period_us, origin_us, scratch)
+            else {
+                break;
+            };
+            origin_us = place.origin_us;
+            interval_us = place.interval_us;
+            form = place.form;
+        }
+    }
+    // A bin with a reset in it is of neither side: on narrow ones it does no harm.
+    match form {
+        Form::Sawtooth => number = finest_to_fit(grids),
+        Form::Wave => number = number.max(finest_to_fit(grids)),
+        Form::Box { .. } => {}
+    }
+    let mut pattern = Pattern {
+        clock: Clock::Fixed {
+            period_us,
+            origin_us,
+        },
+        class: None,
+        grid: number,
+        variant,
+        form,
+        coefficients: Vec::new(),
+        interval_us,
+        on_us: (i64::MIN, i64::MAX),
+        fit: empty_fit(),
+        gain: 0.0,
+    };
+    fit(&mut pattern, &grids[number])?;
+    Some(pattern)
+}
+
+/// The period that fits best over the whole grid, near the one that fitted a part of it; a
+/// calendar's where it does nearly as well.
+fn exact_period(
+    grid: &Grid,
+    variant: Variant,
+    form: Form,
+    period_us: f64,
+    origin_us: f64,
+    scratch: &mut Scratch,
+) -> Option<(f64, f64)> {
+    let mut periods = Periods::new(grid, variant, form, scratch)?;
+    let mut best = (period_us, origin_us);
+    // The more of the grid, the sharper the period: four times as much at each turn.
+    let mut bins = 512;
+    while bins < grid.len() {
+        best = periods.nearby(best, grid.len() - bins).1;
+        bins *= 4;
+    }
+    Some(periods.exact(best))
+}
+
+/// What periods are compared by: the gain of one form on a grid.
+struct Periods<'a> {
+    grid: &'a Grid,
+    variant: Variant,
+    form: Form,
+    null: Null,
+    scratch: &'a mut Scratch,
+}
+
+impl<'a> Periods<'a> {
+    fn new(grid: &'a Grid, variant: Variant, form: Form, scratch: &'a mut Scratch) -> Option<Self> {
+        let null = Null::fit(&grid.index, grid.values(variant), &mut Vec::new())?;
+        Some(Self {
+            grid,
+            variant,
+            form,
+            null,
+            scratch,
+        })
+    }
+
+    /// The gain of a period over the bins from `from` on, and where it begins.
+    fn look(&mut self, period_us: f64, from: usize) -> Option<(f64, f64)> {
+        let (grid, width) = (self.grid, as_f64(self.grid.width_us));
+        let task = Task {
+            window: from..grid.len(),
+            ..Task::of_period(0, grid, self.variant, period_us / width)
+        };
+        let gains = task.profile(
+            &grid.index[from..],
+            &grid.values(self.variant)[from..],
+            &self.null,
+            self.form,
+            self.scratch,
+        );
+        let (bin, gain) = gains
+            .iter()
+            .copied()
+            .enumerate()
+            .max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let phase = count_f64(bin) / count_f64(gains.len()) * period_us;
+        let origin = as_f64(grid.start_us) + as_f64(grid.index[from]) * width + phase;
+        Some((gain, origin))
+    }
+
+    /// The best of the periods around one, with its gain, over the bins from `from` on: none
+    /// slips over them by more than three bins.
+    fn nearby(&mut self, near: (f64, f64), from: usize) -> (f64, (f64, f64)) {
+        let width = as_f64(self.grid.width_us);
+        let span = self.span_us(from);
+        let mut best = (f64::MIN, near);
+        for tick in -12..=12 {
+            let slip = f64::from(tick) / 4.0 * width.max(near.0 / 48.0);
+            let period_us = near.0 * (1.0 + slip / span);
+            if let Some((gain, origin_us)) = self.look(period_us, from)
+                && gain > best.0
+            {
+                best = (gain, (period_us, origin_us));
+            }
+        }
+        best
+    }
+
+    /// The same over all bins; as far as they tell, it may as well be a round one.
+    fn exact(&mut self, near: (f64, f64)) -> (f64, f64) {
+        let (gain, exact) = self.nearby(near, 0);
+        let cycles = self.span_us(0) / exact.0;
+        let slack = (2.0 * as_f64(self.grid.width_us)).max(exact.0 / 12.0) / cycles;
+        let round = ROUND_US
+            .iter()
+            .map(|&unit| (exact.0 / as_f64(unit)).round() * as_f64(unit))
+            .find(|round| *round > 0.0 && (round - exact.0).abs() <= slack);
+        match round.and_then(|round| Some((round, self.look(round, 0)?))) {
+            Some((round, (rounded, origin_us))) if rounded + CALENDAR_BONUS > gain => {
+                (round, origin_us)
+            }
+            _ => exact,
+        }
+    }
+
+    fn span_us(&self, from: usize) -> f64 {
+        let index = &self.grid.index;
+        as_f64(index[index.len() - 1] - index[from] + 1) * as_f64(self.grid.width_us)
+    }
+}
+
+/// With the exact period, the form and its place once more: one that slipped a little may have
+/// looked like another.
+fn again(
+    grid: &Grid,
+    variant: Variant,
+    period_us: f64,
+    scratch: &mut Scratch,
+) -> Option<(Form, f64)> {
+    let width = as_f64(grid.width_us);
+    let null = Null::fit(&grid.index, grid.values(variant), &mut Vec::new())?;
+    let task = Task::of_period(0, grid, variant, period_us / width);
+    let found = task.search(&grid.index, grid.values(variant), &null, scratch)?;
+    let origin_us = as_f64(grid.start_us) + (as_f64(grid.index[0]) + found.phase_bins) * width;
+    Some((found.form, origin_us))
+}
+
+struct Place {
+    origin_us: f64,
+    interval_us: (i64, i64),
+    form: Form,
+}
+
+/// Where on a grid the form begins, near `origin_us`, and the interval that is nearly as likely.
+fn place(
+    grid: &Grid,
+    variant: Variant,
+    form: Form,
+    period_us: f64,
+    origin_us: f64,
+    scratch: &mut Scratch,
+) -> Option<Place> {
+    let width = as_f64(grid.width_us);
+    let period_bins = period_us / width;
+    if !(2.5..=200_000.0).contains(&period_bins) {
+        return None;
+    }
+    let values = grid.values(variant);
+    let null = Null::fit(&grid.index, values, &mut Vec::new())?;
+    let task = Task::of_period(0, grid, variant, period_bins);
+    // A box that was found on wider bins may be narrower or wider here.
+    let forms: Vec<Form> = match form {
+        Form::Box { duty } => [0.25, 0.5, 0.75, 1.0, 1.25]
+            .iter()
+            .map(|factor| duty * factor)
+            .filter(|&duty| duty * period_bins > 0.4 && duty <= 0.5)
+            .map(|duty| {
+                let bins = period_bins.round();
+                Form::Box {
+                    duty: ((duty * bins).round().max(1.0) / bins).min(0.5),
+                }
+            })
+            .collect(),
+        other => vec![other],
+    };
+    let base_us = as_f64(grid.start_us) + as_f64(grid.index[0]) * width;
+    let mut best: Option<(f64, usize, Form, Vec<f64>)> = None;
+    for form in forms {
+        let gains = task.profile(&grid.index, values, &null, form, scratch);
+        let bins = count_f64(gains.len());
+        let near = ((origin_us - base_us) / period_us).rem_euclid(1.0) * bins;
+        for (bin, &gain) in gains.iter().enumerate() {
+            let apart = (count_f64(bin) - near).rem_euclid(bins);
+            let apart = apart.min(bins - apart);
+            // Two bins of the grid before this one.
+            if apart <= 9.0 && best.as_ref().is_none_or(|best| gain > best.0) {
+                best = Some((gain, bin, form, gains.clone()));
+            }
+        }
+    }
+    let profile = |form: Form| task.profile(&grid.index, values, &null, form, scratch);
+    let (gain, bin, form, gains) = best_width(best?, profile);
+    let bins = gains.len();
+    let bin_us = period_us / count_f64(bins);
+    let likely = |steps: usize, up: bool| {
+        let at = if up {
+            bin + steps
+        } else {
+            bin + bins - steps % bins
+        } % bins;
+        gains[at] >= gain - INTERVAL_LOSS
+    };
+    let before = (1..bins / 2)
+        .take_while(|&steps| likely(steps, false))
+        .count();
+    let after = (1..bins / 2)
+        .take_while(|&steps| likely(steps, true))
+        .count();
+    let origin_us = nearest(base_us + count_f64(bin) * bin_us, origin_us, period_us);
+    // Between the last sample before and the first sample after, by the phases of the samples.
+    let (low, high) = sample_phases(
+        grid,
+        period_us,
+        origin_us - count_f64(before) * bin_us,
+        origin_us + count_f64(after) * bin_us,
+        bin_us,
+    );
+    // Periods that are no multiple of the samples' distance have samples at all phases; that the
+    // period is exact is not known so well.
+    let is_whole = (period_bins - period_bins.round()).abs() < 1e-9;
+    let spare = if is_whole {
+        0.0
+    } else {
+        ((width - (high - low)) / 2.0).max(0.0)
+    };
+    Some(Place {
+        origin_us,
+        interval_us: (
+            as_i64(low - spare - origin_us),
+            as_i64(high + spare - origin_us),
+        ),
+        form,
+    })
+}
+
+/// Widens or narrows a box bin by bin, as long as that is better; other forms stay. Takes and gives
+/// the gain, the bin, the form, and the gains at all bins.
+fn best_width(
+    mut best: (f64, usize, Form, Vec<f64>),
+    mut profile: impl FnMut(Form) -> Vec<f64>,
+) -> (f64, usize, Form, Vec<f64>) {
+    let bins = best.3.len();
+    while let Form::Box { duty } = best.2 {
+        let width = width_of(duty, bins);
+        let mut next: Option<(f64, usize, Form, Vec<f64>)> = None;
+        for width in [width.saturating_sub(1), width + 1] {
+            if width == 0 || width * 2 > bins {
+                continue;
+            }
+            let form = Form::Box {
+                duty: count_f64(width) / count_f64(bins),
+            };
+            let gains = profile(form);
+            // Around where it is: no further than it is wide.
+            let around = (0..bins).filter(|at| {
+                let apart = (at + bins - best.1) % bins;
+                apart.min(bins - apart) <= width
+            });
+            if let Some(at) = around.max_by(|&a, &b| gains[a].total_cmp(&gains[b]))
+                && next.as_ref().is_none_or(|next| gains[at] > next.0)
+            {
+                next = Some((gains[at], at, form, gains));
+            }
+        }
+        match next {
+            Some(next) if next.0 > best.0 => best = next,
+            _ => break,
+        }
+    }
+    best
+}
+
+/// The same phase as `at`, nearest to `to`.
+fn nearest(at: f64, to: f64, period: f64) -> f64 {
+    at + ((to - at) / period).round() * period
+}
+
+/// Of the bin before `low` the last sample's phase, and of the bin after `high` the first one's.
+fn sample_phases(grid: &Grid, period_us: f64, low: f64, high: f64, bin_us: f64) -> (f64, f64) {
+    let (mut last, mut first) = (low - bin_us, high + bin_us);
+    for &wall in &grid.wall_us {
+        let wall = as_f64(wall);
+        let near_low = nearest(wall, low - bin_us / 2.0, period_us);
+        if near_low < low && near_low > last {
+            last = near_low;
+        }
+        let near_high = nearest(wall, high + bin_us / 2.0, period_us);
+        if near_high >= high && near_high < first {
+            first = near_high;
+        }
+    }
+    (last, first)
+}
