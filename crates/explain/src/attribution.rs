@@ -346,6 +346,10 @@ fn charge_of_unknown(pattern: &Pattern, grid: &Grid) -> f64 {
 /// The best form of the best classes, with what each is charged.
 fn looked_at(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<(usize, RunsFit, f64)> {
     let pattern = &found.pattern;
+    if pattern.form == Form::Wave {
+        // Nothing begins or ends in it: whatever runs on its days would fit somehow.
+        return Vec::new();
+    }
     let fit = &pattern.fit;
     let values = grid.values(pattern.variant);
     // Not the fit's: the pattern may be on in a part of the time only.

@@ -10,7 +10,7 @@ use crate::pattern::{Clock, Pattern, finest_to_fit, fit};
 use crate::refine::refine;
 use crate::runs::{At, Class, Forms, RunsFit, RunsTask, prefix_sums};
 use crate::search::{CALENDARS_US, CYCLES_MIN, Candidate, Null, PERIOD_BINS, Scratch, Task, tasks};
-use crate::shape::Form;
+use crate::shape::{Form, SPIKE_BINS_MAX};
 use crate::verdict::Shape;
 use crate::wall::Wall;
 use rayon::prelude::*;
@@ -112,7 +112,7 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
         let ghost = findings
             .patterns
             .iter()
-            .any(|known| is_ghost(&found.pattern, known));
+            .any(|known| is_ghost(&found.pattern, known, samples.gap_us));
         if !ghost {
             findings.patterns.push(found);
         }
@@ -154,13 +154,22 @@ impl Whitened {
 
 /// Whether a pattern is what is left of one that was found before: a smaller one of the same clock, or
 /// one at a part of its period, because no form fits exactly.
-fn is_ghost(pattern: &Pattern, known: &Found) -> bool {
+fn is_ghost(pattern: &Pattern, known: &Found, gap_us: i64) -> bool {
     let is_small = |other: &Pattern, part: f64| pattern.size().abs() < other.size().abs() * part;
     let of = |other: &Pattern| {
         let period_us = pattern.clock.period_us();
         let ratio = other.clock.period_us() / period_us;
         if (ratio - 1.0).abs() < 0.01 || pattern.class.is_some() && pattern.class == other.class {
-            return is_small(other, 0.5);
+            // A wave has few harmonics: what it leaves is wide, and may be nearly as large.
+            let duty = pattern.form.duty();
+            let is_wide = duty > 1.0 / 32.0 && duty * period_us > 3.0 * as_f64(gap_us);
+            let is_left = other.form == Form::Wave && is_wide;
+            let part = if is_left || pattern.is_at(other) {
+                1.0
+            } else {
+                0.5
+            };
+            return is_small(other, part);
         }
         let is_part = (2.0..=6.0).contains(&ratio.round())
             && (ratio / ratio.round() - 1.0).abs() < 0.01
@@ -359,8 +368,14 @@ impl<'a> Search<'a> {
         };
         let task = Task::of_period(number, grid, Variant::Slow, bins(grid));
         let forms = task.each_form(&grid.index, values, &null, &mut self.scratch);
+        // A short box is no part of these values: its size would be wrong.
+        let is_short = |form: Form| match form {
+            Form::Box { duty } => duty * bins(grid) <= count_f64(SPIKE_BINS_MAX),
+            _ => false,
+        };
         let exact = |scratch: &mut Scratch, found: &Candidate| {
-            refine(&self.grids, &task, found, scratch).filter(|pattern| !is_made_by_few(pattern))
+            refine(&self.grids, &task, found, scratch)
+                .filter(|pattern| !is_made_by_few(pattern) && !is_short(pattern.form))
         };
         let refined: Vec<Option<Pattern>> =
             forms.par_iter().map_init(Scratch::default, exact).collect();

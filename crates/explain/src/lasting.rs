@@ -91,7 +91,7 @@ impl Lasting {
         } else {
             verdict.sentence.push_str(&Scene::bounds(&ends));
         }
-        if let (Kind::None | Kind::Unattributed, Some(slope), [only]) =
+        if let (Kind::None, Some(slope), [only]) =
             (verdict.kind, verdict.trend_per_day, &self.stretches[..])
         {
             let (Some(&first), Some(&last)) = (times.first(), times.last()) else {

@@ -131,6 +131,25 @@ impl Pattern {
             .collect()
     }
 
+    /// Whether it begins where another with the same period does, for all that their intervals tell.
+    pub fn is_at(&self, other: &Self) -> bool {
+        let (
+            Clock::Fixed {
+                period_us,
+                origin_us,
+            },
+            Clock::Fixed {
+                origin_us: others, ..
+            },
+        ) = (&self.clock, &other.clock)
+        else {
+            return false;
+        };
+        let apart = (origin_us - others).rem_euclid(*period_us);
+        let width = |pattern: &Self| as_f64(pattern.interval_us.1 - pattern.interval_us.0);
+        apart.min(period_us - apart) <= width(self).max(width(other))
+    }
+
     /// From its lowest to its highest, with the sign of its form.
     pub fn size(&self) -> f64 {
         match self.form {

@@ -32,6 +32,14 @@ impl Form {
         }
     }
 
+    /// The part of the period that it takes, 0 to 1.
+    pub fn duty(self) -> f64 {
+        match self {
+            Self::Box { duty } => duty,
+            Self::Sawtooth | Self::Wave => 1.0,
+        }
+    }
+
     /// What people call it, with the sign that it was found with.
     pub fn shape(self, amplitude: f64) -> Shape {
         match self {
