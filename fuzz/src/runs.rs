@@ -1,6 +1,8 @@
 //! Runs that are told: lists of events, journals, files of syslog.
 
 use crate::text;
+use facts::host::JobCommand;
+use host::jobs::script::{Origin, scan};
 use schedule::{Conditions, Log, Run, known_runs, parse_events, parse_zone};
 
 /// With headings, names and lengths, and plain.
@@ -41,10 +43,16 @@ pub fn events(bytes: &[u8]) {
     }
 }
 
+/// As a crontab's commands are taken apart.
+fn commands(text: &str) -> Vec<JobCommand> {
+    let found = scan(Origin::Line(""), text, &|_, _| None);
+    found.into_iter().map(|found| found.command).collect()
+}
+
 fn read(bytes: &[u8]) -> Option<Log> {
     let zone = parse_zone("Europe/Berlin").expect("known");
     let ended = "2025-03-01T00:00:00Z".parse().expect("a time");
-    Log::parse("log", &text(bytes), &zone, ended).ok()
+    Log::parse("log", &text(bytes), &zone, ended, &commands).ok()
 }
 
 /// What a log tells lies within its time, and can be asked for by job.

@@ -116,7 +116,8 @@ pub fn known_runs(
     Ok(forecast)
 }
 
-fn min_of(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+/// The earlier one of those that are known.
+pub(crate) fn min_of(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),

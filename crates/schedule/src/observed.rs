@@ -1,7 +1,8 @@
 //! Runs that a log tells of: systemd's journal, or the files of syslog.
 //!
-//! What is read of a log is who started what and when, never the text of a command: it may hold a
-//! password.
+//! What is read of a log is who started what and when. Of a command's text, which may hold a
+//! password, nothing is kept but the programs that it runs, by the one who takes the commands of
+//! crontabs apart, too ([`Commands`]), and a figure that tells it from others.
 
 mod join;
 mod journal;
@@ -10,15 +11,15 @@ mod pair;
 mod syslog;
 
 pub(crate) use join::drop_doubles;
-pub use join::observed_runs;
+pub use join::{RUNS_OF_ALL_MAX, observed_runs};
 
 use crate::conditions::Uptime;
-use crate::events::Events;
 use crate::run::{Run, Seen};
 use facts::InputError;
-use facts::host::{Job, Trigger};
+use facts::host::{Job, JobCommand, Trigger};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use message::Lines;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -27,6 +28,10 @@ pub const OBSERVED_MAX: usize = 5_000_000;
 
 /// The most different things that one log may start.
 const SUBJECTS_MAX: usize = 100_000;
+
+/// Takes the command of a crontab's line apart, as [`Job::commands`] has it: its programs, and of
+/// their arguments only what is no secret. `host::jobs::script::scan` does.
+pub type Commands<'a> = dyn Fn(&str) -> Vec<JobCommand> + 'a;
 
 /// What a log tells.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,18 +83,25 @@ struct Observed {
 enum Subject {
     /// A unit of systemd.
     Unit(String),
-    /// A command of a crontab: its user and its words. They may be secret.
-    Cron { user: String, words: Vec<String> },
+    /// A command of a crontab.
+    Cron(CronCommand),
     /// A job of anacron, by its identifier.
     Anacron(String),
     /// A script that run-parts started, without leading slash: `etc/cron.daily/logrotate`.
     Script(String),
 }
 
-/// Programs that say nothing of what a command is about.
-const SHELL_WORDS: &[&str] = &[
-    "!", "[", "[[", "{", "}", "cd", "command", "exec", "if", "test", "then", "true",
-];
+/// A command of a crontab, without its text.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct CronCommand {
+    user: String,
+    /// The programs that it runs, by their names.
+    programs: Vec<String>,
+    /// The directory whose scripts it starts: `cron.weekly`.
+    directory: Option<String>,
+    /// Of its text: two commands of one program are two.
+    text_hash: u64,
+}
 
 impl Subject {
     /// Who started what, for evidence; of a command only the program.
@@ -98,7 +110,9 @@ impl Subject {
             Self::Unit(unit) => format!("systemd started {unit}"),
             Self::Anacron(identifier) => format!("anacron started {identifier}"),
             Self::Script(path) => format!("run-parts started {path}"),
-            Self::Cron { user, .. } => format!("cron started {} for {user}", self.name()),
+            Self::Cron(command) => {
+                format!("cron started {} for {}", self.name(), command.user)
+            }
         }
     }
 
@@ -107,34 +121,20 @@ impl Subject {
         match self {
             Self::Unit(name) | Self::Anacron(name) => name.clone(),
             Self::Script(path) => path.strip_prefix("etc/").unwrap_or(path).to_owned(),
-            Self::Cron { words, .. } => self
-                .directory()
-                .or_else(|| {
-                    // The first word that is in the place of a program.
-                    let program = words.iter().find(|word| {
-                        !word.contains('=') && !SHELL_WORDS.contains(&word.as_str())
-                    })?;
-                    Some(base_name(program).to_owned())
-                })
-                .unwrap_or_else(|| "a command".to_owned()),
+            Self::Cron(command) => command
+                .directory
+                .as_ref()
+                .or_else(|| command.programs.first())
+                .map_or_else(|| "a command".to_owned(), Clone::clone),
         }
     }
 
     /// The directory whose scripts a command of a crontab starts: `cron.weekly`.
-    fn directory(&self) -> Option<String> {
-        let Self::Cron { words, .. } = self else {
-            return None;
-        };
-        words
-            .iter()
-            .any(|word| base_name(word) == "run-parts")
-            .then(|| {
-                words.iter().find_map(|word| {
-                    let name = word.trim_end_matches('/').strip_prefix("/etc/")?;
-                    name.starts_with("cron.").then(|| name.to_owned())
-                })
-            })
-            .flatten()
+    fn directory(&self) -> Option<&str> {
+        match self {
+            Self::Cron(command) => command.directory.as_deref(),
+            _ => None,
+        }
     }
 
     /// Whether it is a run of a job.
@@ -148,29 +148,32 @@ impl Subject {
             Self::Anacron(known) => job.triggers.iter().any(|trigger| {
                 matches!(trigger, Trigger::Anacron { identifier, .. } if identifier == known)
             }),
-            Self::Cron { user, words } => {
+            Self::Cron(command) => {
                 // A line that only looks for anacron starts nothing; its trigger is not in force.
                 let by_cron = job
                     .triggers
                     .iter()
                     .any(|trigger| matches!(trigger, Trigger::Cron { .. } | Trigger::Boot { .. }));
-                if !by_cron || job.user.as_ref().is_some_and(|known| known != user) {
+                if !by_cron || job
+                        .user
+                        .as_ref()
+                        .is_some_and(|known| *known != command.user)
+                {
                     return false;
                 }
                 if let Some(directory) = self.directory() {
                     let of_script = job.defined_in.strip_prefix("etc/");
                     let of_script = of_script.and_then(|path| path.rsplit_once('/'));
                     return of_script.is_some_and(|(of_job, _)| of_job == directory)
-                        || starts_directory(job, &directory);
+                        || starts_directory(job, directory);
                 }
-                let programs: HashSet<&str> = words.iter().map(|word| base_name(word)).collect();
                 let mut of_line = job
                     .commands
                     .iter()
                     .filter(|command| command.source == job.defined_in)
                     .peekable();
                 of_line.peek().is_some()
-                    && of_line.all(|command| programs.contains(command.program.as_str()))
+                    && of_line.all(|known| command.programs.contains(&known.program))
             }
         }
     }
@@ -178,24 +181,29 @@ impl Subject {
 
 /// Whether a job is the line that starts a directory's scripts.
 fn starts_directory(job: &Job, directory: &str) -> bool {
-    let is_path = |argument: &String| {
-        let path = argument.trim_end_matches('/').strip_prefix("/etc/");
-        path == Some(directory)
-    };
     job.commands
         .iter()
-        .any(|command| command.program == "run-parts" && command.arguments.iter().any(is_path))
+        .any(|command| started_directory(command) == Some(directory))
 }
 
-/// Without the words of commands.
+/// The directory of cron whose scripts a program starts.
+fn started_directory(command: &JobCommand) -> Option<&str> {
+    if command.program != "run-parts" {
+        return None;
+    }
+    let mut names = command
+        .arguments
+        .iter()
+        .filter_map(|argument| argument.strip_prefix("/etc/"));
+    let name = names.find(|name| name.starts_with("cron."))?;
+    Some(name.trim_end_matches('/'))
+}
+
+/// As it is told.
 impl fmt::Debug for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.told())
     }
-}
-
-fn base_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// A run of a job, as a log tells it.
@@ -245,33 +253,37 @@ impl Sighting<'_> {
         self.subject == other.subject
     }
 
-    /// Whether cron alone decides whose run it is, by words of the command.
+    /// Whether cron alone decides whose run it is, by the programs of the command.
     pub fn is_by_words(&self) -> bool {
         let subject = &self.log.subjects[self.subject];
-        matches!(subject, Subject::Cron { .. }) && subject.directory().is_none()
+        matches!(subject, Subject::Cron(_)) && subject.directory().is_none()
     }
 }
 
 impl Log {
     /// Reads a log: the output of `journalctl -o json`, or a file of syslog in its traditional
     /// form, with RFC 3339 times, or as RFC 5424 has it. Traditional lines have neither year nor
-    /// zone: `ended` is when the file was written last, and `zone` the host's.
+    /// zone: `ended` is when the file was written last, and `zone` the host's. `commands` takes the
+    /// commands of crontabs apart.
     ///
     /// Lines of programs that start no jobs count only towards the time that the log covers. Lines
     /// that cannot be read are counted in its notes.
     ///
     /// # Errors
-    /// When no line can be read; the error names the first.
+    /// When no line can be read; the error names the first, and not what stands there: it may hold
+    /// a command with a password.
     pub fn parse(
         source: &str,
         text: &str,
         zone: &TimeZone,
         ended: Timestamp,
+        commands: &Commands<'_>,
     ) -> Result<Self, InputError> {
+        let lines = Lines::new(commands);
         if text.trim_start().starts_with('{') {
-            journal::parse(source, text)
+            journal::parse(source, text, lines)
         } else {
-            syslog::parse(source, text, zone, ended)
+            syslog::parse(source, text, zone, ended, lines)
         }
     }
 

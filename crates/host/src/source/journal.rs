@@ -3,9 +3,10 @@
 use super::process::{self, Ended};
 use super::{JOURNAL_ENTRIES_MAX, Unread};
 use jiff::Timestamp;
+use std::borrow::Cow;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long `journalctl` may take. It finds entries by an index, in files of some gigabytes.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -31,6 +32,10 @@ const IDENTIFIERS: [&str; 10] = [
 /// not grow without bound.
 const UNITS_MAX: usize = 1_000;
 
+/// Who may read nothing of the system's is told so (`journal_access_check_and_warn()` of systemd's
+/// `journal-util.c`).
+const REFUSALS: [&str; 2] = ["insufficient permissions", "not seeing messages"];
+
 /// The entries about runs from `since` to `until`, newest first, at most [`JOURNAL_ENTRIES_MAX`] of
 /// them, in the form of `journalctl -o json`.
 ///
@@ -53,48 +58,80 @@ fn run(
         .map(|directory| Path::new(directory).join("journalctl"))
         .find(|program| program.is_file())
         .ok_or(Unread::NotFound)?;
+    let called = Instant::now();
+    let call = |command: &mut Command| {
+        let timeout = || Unread::Timeout(u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
+        let left = deadline.checked_sub(called.elapsed()).ok_or_else(timeout)?;
+        process::run_to_end(command, left, ANSWER_BYTES_MAX).map_err(|unread| match unread {
+            Unread::Timeout(_) => timeout(),
+            other => other,
+        })
+    };
+    let entries = |more: &[&str]| {
+        let mut command = plain(&program);
+        command
+            .args(["--output=json", "--reverse"])
+            .args(more)
+            .arg(format!("--lines={JOURNAL_ENTRIES_MAX}"))
+            .arg(format!("--since=@{}", since.as_second()))
+            .arg(format!("--until=@{}", until.as_second()))
+            .arg("--");
+        // Matches of one field are alternatives; those before and after a `+` are, too (journalctl(1)).
+        if !units.is_empty() {
+            command.arg("_PID=1");
+            if units.len() <= UNITS_MAX {
+                command.args(units.iter().map(|unit| format!("UNIT={unit}")));
+            }
+            command.arg("+");
+        }
+        command.args(IDENTIFIERS.map(|identifier| format!("SYSLOG_IDENTIFIER={identifier}")));
+        call(&mut command)
+    };
+    let mut ended = entries(&["--output-fields=MESSAGE,MESSAGE_ID,SYSLOG_IDENTIFIER,UNIT"])?;
+    // Before systemd 236, as on Red Hat 7, there is no such option, and entries come with all fields.
+    if !ended.status.success() && complaint(&ended).contains("--output-fields") {
+        ended = entries(&[])?;
+    }
+    let is_refused = |ended: &Ended| {
+        let complaint = complaint(ended);
+        REFUSALS.iter().any(|words| complaint.contains(words))
+    };
+    if ended.status.success() {
+        // With JSON journalctl is as quiet as with --quiet (`parse_argv()` of `journalctl.c`), and does
+        // not say that it may not read the system's journal, or that there is only one's own.
+        if !ended.answer.starts_with(b"{") {
+            let mut command = plain(&program);
+            command.args(["--output=short", "--lines=0"]);
+            let told = call(&mut command)?;
+            if is_refused(&told) {
+                return Err(Unread::Denied);
+            }
+        }
+        return Ok(ended.answer);
+    }
+    if is_refused(&ended) {
+        return Err(Unread::Denied);
+    }
+    Err(Unread::Failed(match complaint(&ended).lines().next() {
+        Some(line) => format!("{}: {}", ended.status, line.trim()),
+        None => ended.status.to_string(),
+    }))
+}
+
+/// The program, in an environment of its own.
+fn plain(program: &Path) -> Command {
     let mut command = Command::new(program);
     command
-        .args(["--no-pager", "--output=json", "--reverse"])
-        .arg("--output-fields=MESSAGE,MESSAGE_ID,SYSLOG_IDENTIFIER,UNIT")
-        .arg(format!("--lines={JOURNAL_ENTRIES_MAX}"))
-        .arg(format!("--since=@{}", since.as_second()))
-        .arg(format!("--until=@{}", until.as_second()))
-        .arg("--");
-    // Matches of one field are alternatives; those before and after a `+` are, too (journalctl(1)).
-    if !units.is_empty() {
-        command.arg("_PID=1");
-        if units.len() <= UNITS_MAX {
-            command.args(units.iter().map(|unit| format!("UNIT={unit}")));
-        }
-        command.arg("+");
-    }
-    command
-        .args(IDENTIFIERS.map(|identifier| format!("SYSLOG_IDENTIFIER={identifier}")))
+        .arg("--no-pager")
         .env_clear()
         .env("LC_ALL", "C")
         .env("TZ", "UTC")
         .current_dir("/");
-    let Ended {
-        status,
-        answer,
-        complaint,
-    } = process::run_to_end(&mut command, deadline, ANSWER_BYTES_MAX)?;
-    let complaint = String::from_utf8_lossy(&complaint);
-    // Without the right to, it reads what it may and says so: nothing of the system's, as a rule.
-    let is_refused = ["insufficient permissions", "not seeing messages"]
-        .iter()
-        .any(|words| complaint.contains(words));
-    if is_refused && (answer.is_empty() || !status.success()) {
-        return Err(Unread::Denied);
-    }
-    if status.success() {
-        return Ok(answer);
-    }
-    Err(Unread::Failed(match complaint.lines().next() {
-        Some(line) => format!("{status}: {}", line.trim()),
-        None => status.to_string(),
-    }))
+    command
+}
+
+fn complaint(ended: &Ended) -> Cow<'_, str> {
+    String::from_utf8_lossy(&ended.complaint)
 }
 
 #[cfg(test)]
@@ -157,26 +194,49 @@ mod tests {
         );
     }
 
-    #[test]
-    fn what_is_refused_is_told_as_that() {
-        let hint = "echo 'Hint: You are currently not seeing messages from other users and the system.' >&2";
-        assert_eq!(answer(hint, &[], LONG), Err(Unread::Denied));
-        let blocked =
-            "echo 'No journal files were opened due to insufficient permissions.' >&2; exit 1";
-        assert_eq!(answer(blocked, &[], LONG), Err(Unread::Denied));
-        // Some of it may be read all the same.
-        assert_eq!(
-            answer(&format!("echo '{{}}'; {hint}"), &[], LONG),
-            Ok(b"{}\n".to_vec())
-        );
+    /// The hint that the real one gives to who may read their own journal alone, as it does: not with
+    /// JSON, nor with --quiet.
+    fn hinting(answer: &str) -> String {
+        format!(
+            "case \" $* \" in\n\
+             *' --output=json '*) {answer};;\n\
+             *) echo '-- No entries --'\n\
+             echo 'Hint: You are currently not seeing messages from other users and the system.' >&2;;\n\
+             esac"
+        )
     }
 
     #[test]
-    fn an_old_or_slow_one_is_given_up() {
-        let old = "echo \"journalctl: unrecognized option '--output-fields'\" >&2; exit 1";
-        let told = answer(old, &[], LONG);
+    fn what_is_refused_is_told_as_that() {
+        assert_eq!(answer(&hinting(":"), &[], LONG), Err(Unread::Denied));
+        // Some of it may be read all the same.
+        assert_eq!(
+            answer(&hinting("echo '{}'"), &[], LONG),
+            Ok(b"{}\n".to_vec())
+        );
+        // Nobody is refused, and there is nothing.
+        assert_eq!(answer(":", &[], LONG), Ok(Vec::new()));
+        let blocked =
+            "echo 'No journal files were opened due to insufficient permissions.' >&2; exit 1";
+        assert_eq!(answer(blocked, &[], LONG), Err(Unread::Denied));
+    }
+
+    #[test]
+    fn one_that_knows_no_choice_of_fields_is_asked_again() {
+        let of_219 = "case \"$*\" in\n\
+             *--output-fields*)\n\
+             echo \"journalctl: unrecognized option '--output-fields=MESSAGE'\" >&2; exit 1;;\n\
+             *--output=json*--lines=400000*) echo '{\"A\":1}';;\n\
+             esac";
+        assert_eq!(answer(of_219, &[], LONG), Ok(b"{\"A\":1}\n".to_vec()));
+    }
+
+    #[test]
+    fn a_broken_or_slow_one_is_given_up() {
+        let broken = "echo 'Failed to open files: Bad message' >&2; exit 1";
+        let told = answer(broken, &[], LONG);
         assert!(
-            matches!(&told, Err(Unread::Failed(why)) if why.contains("--output-fields")),
+            matches!(&told, Err(Unread::Failed(why)) if why.contains("Bad message")),
             "{told:?}"
         );
         assert_eq!(

@@ -13,37 +13,50 @@ pub struct End {
     pub is_cut: bool,
 }
 
-/// Reads the last `max_bytes` of a file, those that are added meanwhile not among them.
+/// Reads the last `max_bytes` of a file, as long as it is when it is looked at.
 pub(super) fn read_end_bounded(mut file: File, max_bytes: usize) -> Result<End, Unread> {
     let failed = |error: std::io::Error| super::unread(&error);
     let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX);
-    let before = file.metadata().map_err(failed)?.len().saturating_sub(limit);
+    let len = file.metadata().map_err(failed)?.len();
+    let before = len.saturating_sub(limit);
     file.seek(SeekFrom::Start(before)).map_err(failed)?;
     let mut bytes = Vec::new();
-    file.take(limit).read_to_end(&mut bytes).map_err(failed)?;
+    // What is added meanwhile comes after.
+    file.take(len - before)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
     Ok(End {
         bytes,
         is_cut: before > 0,
     })
 }
 
-/// The whole lines at the end of a log, `max_bytes` at most. A file whose name ends in `.gz` is
-/// decompressed (RFC 1952), as a whole or not at all: it has no end that could be read by itself.
+/// The whole lines at the end of a log, `bytes_left` at most. A file whose name ends in `.gz` is
+/// read as [`whole_log`] does, whole or not at all: what is compressed has no end that could be read by
+/// itself. What was read and what was inflated is taken off `bytes_left`, also where it was in vain.
 ///
 /// # Errors
 /// Why it could not be read; [`Unread::TooLarge`] for a compressed file that holds more, and
 /// [`Unread::Malformed`] for a damaged one.
-pub fn read_log(source: &dyn Source, path: &str, max_bytes: usize) -> Result<End, Unread> {
+pub fn read_log(source: &dyn Source, path: &str, bytes_left: &mut usize) -> Result<End, Unread> {
     let is_gzip = std::path::Path::new(path)
         .extension()
         .is_some_and(|extension| extension == "gz");
     if is_gzip {
+        let packed = match source.read(path, *bytes_left) {
+            Err(Unread::TooLarge(max_bytes)) => {
+                *bytes_left = 0;
+                return Err(Unread::TooLarge(max_bytes));
+            }
+            read => read?,
+        };
         return Ok(End {
-            bytes: decompressed(&source.read(path, max_bytes)?, max_bytes)?,
+            bytes: whole_log(packed, bytes_left)?,
             is_cut: false,
         });
     }
-    let mut end = source.read_end(path, max_bytes)?;
+    let mut end = source.read_end(path, *bytes_left)?;
+    *bytes_left = bytes_left.saturating_sub(end.bytes.len());
     if end.is_cut {
         let line = end.bytes.iter().position(|&byte| byte == b'\n');
         end.bytes.drain(..line.map_or(end.bytes.len(), |at| at + 1));
@@ -51,16 +64,32 @@ pub fn read_log(source: &dyn Source, path: &str, max_bytes: usize) -> Result<End
     Ok(end)
 }
 
-fn decompressed(bytes: &[u8], max_bytes: usize) -> Result<Vec<u8>, Unread> {
+/// A log that was read as a whole, decompressed (RFC 1952) where it begins as gzip does. The longer one
+/// of what was read and what was inflated is taken off `bytes_left`.
+///
+/// # Errors
+/// [`Unread::TooLarge`] where it holds more than `bytes_left`, and [`Unread::Malformed`] for a damaged
+/// one.
+pub fn whole_log(bytes: Vec<u8>, bytes_left: &mut usize) -> Result<Vec<u8>, Unread> {
+    let max_bytes = *bytes_left;
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        *bytes_left = max_bytes.saturating_sub(bytes.len());
+        return if bytes.len() > max_bytes {
+            Err(Unread::TooLarge(max_bytes))
+        } else {
+            Ok(bytes)
+        };
+    }
     let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX);
     let mut text = Vec::new();
-    flate2::bufread::MultiGzDecoder::new(bytes)
+    let inflated = flate2::bufread::MultiGzDecoder::new(bytes.as_slice())
         .take(limit.saturating_add(1))
-        .read_to_end(&mut text)
-        .map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => Unread::Malformed("the compressed file is cut".to_owned()),
-            _ => Unread::Malformed(error.to_string()),
-        })?;
+        .read_to_end(&mut text);
+    *bytes_left = max_bytes.saturating_sub(text.len().max(bytes.len()));
+    inflated.map_err(|error| match error.kind() {
+        ErrorKind::UnexpectedEof => Unread::Malformed("the compressed file is cut".to_owned()),
+        _ => Unread::Malformed(error.to_string()),
+    })?;
     if text.len() > max_bytes {
         return Err(Unread::TooLarge(max_bytes));
     }
@@ -96,7 +125,7 @@ mod tests {
         write("endless", &[b'x'; 1000]);
         write("empty", b"");
         let tree = Directory::new(directory.path().to_path_buf());
-        let read = |path: &str, max_bytes: usize| read_log(&tree, path, max_bytes);
+        let read = |path: &str, mut max_bytes: usize| read_log(&tree, path, &mut max_bytes);
         assert_eq!(read("log", 19), Ok(end("first\nsecond\nthird\n", false)));
         assert_eq!(read("log", 18), Ok(end("second\nthird\n", true)));
         assert_eq!(read("log", 8), Ok(end("third\n", true)));
@@ -108,7 +137,7 @@ mod tests {
         let path = directory.path().join("log");
         let path = path.to_str().unwrap().trim_start_matches('/');
         let live = super::super::Live::default();
-        assert_eq!(read_log(&live, path, 8), Ok(end("third\n", true)));
+        assert_eq!(read_log(&live, path, &mut 8), Ok(end("third\n", true)));
     }
 
     #[test]
@@ -117,10 +146,12 @@ mod tests {
         let source = MemorySource::new()
             .file("log.gz", &packed)
             .file("cut.gz", &packed[..packed.len() - 9])
-            .file("wrong.gz", b"Jun  9 06:47:01 h cron[1]: x\n")
+            .file("renamed.gz", b"third\n")
+            .file("wrong.gz", b"\x1f\x8bno more than that")
             .file("bomb.gz", gzip(&vec![0; 1 << 20]));
-        let read = |path: &str, max_bytes: usize| read_log(&source, path, max_bytes);
+        let read = |path: &str, mut max_bytes: usize| read_log(&source, path, &mut max_bytes);
         assert_eq!(read("log.gz", 100), Ok(end("first\nsecond\n", false)));
+        assert_eq!(read("renamed.gz", 100), Ok(end("third\n", false)));
         assert_eq!(read("bomb.gz", 10_000), Err(Unread::TooLarge(10_000)));
         for path in ["cut.gz", "wrong.gz"] {
             let answer = read(path, 100);
@@ -129,5 +160,26 @@ mod tests {
                 "{path}: {answer:?}"
             );
         }
+    }
+
+    #[test]
+    fn what_was_read_in_vain_is_paid_for() {
+        let zeros = gzip(&vec![0; 1 << 20]);
+        let source = MemorySource::new()
+            .file("log", "first\n")
+            .file("bomb.gz", &zeros)
+            .file("damaged.gz", &zeros[..zeros.len() - 9])
+            .file("long.gz", vec![b'x'; 3_000]);
+        let left = |path: &str, mut bytes_left: usize| {
+            let answer = read_log(&source, path, &mut bytes_left);
+            (answer.is_ok(), bytes_left)
+        };
+        assert_eq!(left("log", 100), (true, 94));
+        assert_eq!(left("bomb.gz", (1 << 20) + 5), (true, 5));
+        assert_eq!(left("bomb.gz", 50_000), (false, 0));
+        let (is_read, bytes_left) = left("damaged.gz", 2 << 20);
+        assert!(!is_read && bytes_left <= (1 << 20) + 40_000, "{bytes_left}");
+        assert_eq!(left("long.gz", 2_000), (false, 0));
+        assert_eq!(left("gone.gz", 100), (false, 100));
     }
 }

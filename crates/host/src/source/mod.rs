@@ -23,7 +23,7 @@ pub(crate) use archive::plain_path_fault;
 pub use bundle::{Bundle, BundleError, Limits, open, read_bytes};
 pub use directory::Directory;
 pub use live::Live;
-pub use log_file::{End, read_log};
+pub use log_file::{End, read_log, whole_log};
 pub use reader::{Reader, Recording};
 #[cfg(test)]
 pub(crate) use testing::MemorySource;

@@ -1,8 +1,15 @@
 //! Several files as one log.
 
 use super::pair::uptimes;
-use super::{Events, Log, OBSERVED_MAX, SUBJECTS_MAX, Sighting, Subject};
-use std::collections::HashMap;
+use super::{Log, OBSERVED_MAX, SUBJECTS_MAX, Sighting, Subject};
+use crate::events::Events;
+use crate::known::min_of;
+use crate::run::Forecast;
+use jiff::Timestamp;
+use std::collections::{HashMap, HashSet};
+
+/// The most runs that [`observed_runs`] gives.
+pub const RUNS_OF_ALL_MAX: usize = 500_000;
 
 /// A run in the journal and in a file of syslog, or in two files of syslog, is the same one when the two
 /// tell it within this, in seconds: a forwarded line may come late.
@@ -13,30 +20,49 @@ impl Log {
     /// that one of them tells of did not run in the time of the others unless they tell of it.
     ///
     /// The name is that of the newest, and evidence names each file. A run that begins in one file and
-    /// ends in the next has no length. `None` where there is no file.
-    pub fn joined(mut files: Vec<Self>) -> Option<Self> {
+    /// ends in the next has no length. Where together they tell of too much, the newest are taken, and a
+    /// note names the first that is not. `None` where there is no file.
+    pub fn joined(files: Vec<Self>) -> Option<Self> {
+        Self::joined_within(files, SUBJECTS_MAX, OBSERVED_MAX)
+    }
+
+    pub(super) fn joined_within(
+        mut files: Vec<Self>,
+        subjects_max: usize,
+        observed_max: usize,
+    ) -> Option<Self> {
         files.sort_by_key(|file| (file.from, file.until));
-        let mut files = files.into_iter();
+        // Far more than a host has: no more is taken in, as within a file.
+        let mut subjects: HashSet<&Subject> = HashSet::new();
+        let mut count = 0;
+        let fitting = files.iter().rev().take_while(|file| {
+            subjects.extend(&file.subjects);
+            count += file.count();
+            subjects.len() <= subjects_max && count <= observed_max
+        });
+        // A file by itself is within the bounds.
+        let fitting = fitting.count().clamp(1, files.len().max(1));
+        let older = files.len().saturating_sub(fitting);
+        let left_out = older.checked_sub(1).map(|last| {
+            format!(
+                "{} and what is older are not read: with them {} tells of too much",
+                files[last].source,
+                files.last().map_or("", |newest| &newest.source)
+            )
+        });
+        let mut files = files.into_iter().skip(older);
         let mut whole = files.next()?;
         let mut places: HashMap<Subject, usize> = whole.subjects.iter().cloned().zip(0..).collect();
         for file in files {
             whole.append(file, &mut places);
         }
+        whole.notes.extend(left_out);
         whole.observed.sort_by_key(|seen| seen.start);
         whole.uptimes = uptimes(&whole.host_starts);
         Some(whole)
     }
 
     fn append(&mut self, file: Self, places: &mut HashMap<Subject, usize>) {
-        // Far more than a host has: no more is taken in, as within a file.
-        let subjects = self.subjects.len() + file.subjects.len();
-        if subjects > SUBJECTS_MAX || self.count() + file.count() > OBSERVED_MAX {
-            self.notes.push(format!(
-                "{} and what came after it are not read: {} tells of too much",
-                file.source, self.source
-            ));
-            return;
-        }
         let parts = self.parts.len();
         let of_subjects: Vec<usize> = file
             .subjects
@@ -75,9 +101,16 @@ impl Log {
         self
     }
 
-    /// [`observed_runs`] of this log alone.
+    /// [`observed_runs`] of this log alone, of all times.
     pub fn events(&self) -> Vec<Events> {
-        observed_runs(std::slice::from_ref(self))
+        let logs = std::slice::from_ref(self);
+        observed_runs(logs, Timestamp::MIN, Timestamp::MAX, RUNS_OF_ALL_MAX)
+            .into_iter()
+            .map(|(name, found)| Events {
+                name,
+                runs: found.runs,
+            })
+            .collect()
     }
 
     /// How many files it was read from.
@@ -104,11 +137,20 @@ pub(crate) fn drop_doubles(runs: &mut Vec<(usize, Sighting<'_>)>) {
     });
 }
 
-/// All that logs tell of, by the names of what was started, for whoever takes the logs for lists of
-/// events. A run that two of them tell of is there once.
-pub fn observed_runs(logs: &[Log]) -> Vec<Events> {
+/// All that logs tell of from `from` until before `until`, by the names of what was started, for
+/// whoever takes the logs for lists of events. A run that two of them tell of is there once. Of one name
+/// the first `runs_max` runs are given, and of all names the first [`RUNS_OF_ALL_MAX`]; what was cut says
+/// so.
+pub fn observed_runs(
+    logs: &[Log],
+    from: Timestamp,
+    until: Timestamp,
+    runs_max: usize,
+) -> Vec<(String, Forecast)> {
     let mut lists: Vec<(String, Vec<(usize, Sighting<'_>)>)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
+    // All of them are complete until then.
+    let mut cut: Option<Timestamp> = None;
     for (index, log) in logs.iter().enumerate() {
         let places: Vec<usize> = log
             .subjects
@@ -120,18 +162,43 @@ pub fn observed_runs(logs: &[Log]) -> Vec<Events> {
                 })
             })
             .collect();
-        for seen in &log.observed {
+        let before = log.observed.partition_point(|seen| seen.start < from);
+        let within = log.observed[before..].partition_point(|seen| seen.start < until);
+        let of_stretch = &log.observed[before..before + within];
+        cut = min_of(cut, of_stretch.get(RUNS_OF_ALL_MAX).map(|seen| seen.start));
+        for seen in of_stretch.iter().take(RUNS_OF_ALL_MAX) {
             let list = &mut lists[places[seen.subject]].1;
             list.push((index, log.sighting(seen)));
         }
+    }
+    for (_, seen) in &mut lists {
+        drop_doubles(seen);
+    }
+    let mut starts: Vec<Timestamp> = lists
+        .iter()
+        .flat_map(|(_, seen)| seen)
+        .map(|(_, seen)| seen.start)
+        .collect();
+    if starts.len() > RUNS_OF_ALL_MAX {
+        let (_, first_cut, _) = starts.select_nth_unstable(RUNS_OF_ALL_MAX);
+        cut = min_of(cut, Some(*first_cut));
     }
     lists
         .into_iter()
         .filter(|(_, seen)| !seen.is_empty())
         .map(|(name, mut seen)| {
-            drop_doubles(&mut seen);
+            let of_name = seen.get(runs_max).map(|(_, seen)| seen.start);
+            let truncated_at = min_of(cut, of_name);
+            if let Some(cut) = truncated_at {
+                seen.retain(|(_, seen)| seen.start < cut);
+            }
             let runs = seen.iter().map(|(_, seen)| seen.run(&name)).collect();
-            Events { name, runs }
+            let found = Forecast {
+                runs,
+                unknown: Vec::new(),
+                truncated_at,
+            };
+            (name, found)
         })
         .collect()
 }

@@ -1,8 +1,8 @@
 //! The output of `journalctl -o json`: one object a line (systemd.journal-fields(7)).
 
 use super::Log;
-use super::message::{Told, told, unit_subject};
-use super::pair::Pairs;
+use super::message::{Lines, Told, unit_subject};
+use super::pair::{Pairs, UNTOLD};
 use crate::run::Seen;
 use facts::InputError;
 use jiff::Timestamp;
@@ -57,7 +57,7 @@ impl Field<'_> {
     }
 }
 
-pub(super) fn parse(source: &str, text: &str) -> Result<Log, InputError> {
+pub(super) fn parse(source: &str, text: &str, mut lines: Lines<'_>) -> Result<Log, InputError> {
     let mut pairs = Pairs::new(source, Seen::Journal);
     for (line, number) in text.lines().zip(1..) {
         if line.trim().is_empty() {
@@ -67,7 +67,7 @@ pub(super) fn parse(source: &str, text: &str) -> Result<Log, InputError> {
             Ok(entry) => entry,
             Err(error) => {
                 pairs.unread(|| {
-                    InputError::new(source, EXPECTED, line)
+                    InputError::new(source, EXPECTED, UNTOLD)
                         .at_line(number)
                         .at_column(error.column().max(1))
                 });
@@ -79,10 +79,10 @@ pub(super) fn parse(source: &str, text: &str) -> Result<Log, InputError> {
             .text()
             .and_then(|text| Timestamp::from_microsecond(text.parse().ok()?).ok());
         let Some(at) = at else {
-            pairs.unread(|| InputError::new(source, EXPECTED, line).at_line(number));
+            pairs.unread(|| InputError::new(source, EXPECTED, UNTOLD).at_line(number));
             continue;
         };
-        if !pairs.take(at, number, entry.told()) {
+        if !pairs.take(at, number, entry.told(&mut lines)) {
             break;
         }
     }
@@ -90,7 +90,7 @@ pub(super) fn parse(source: &str, text: &str) -> Result<Log, InputError> {
 }
 
 impl Entry<'_> {
-    fn told(&self) -> Option<Told> {
+    fn told(&self, lines: &mut Lines<'_>) -> Option<Told> {
         if let (Some(id), Some(unit)) = (self.message_id.text(), self.unit.text()) {
             let subject = unit_subject(unit)?;
             return match id {
@@ -105,6 +105,6 @@ impl Entry<'_> {
         if identifier == "systemd" {
             return None;
         }
-        told(identifier, self.message.text()?)
+        lines.told(identifier, self.message.text()?)
     }
 }

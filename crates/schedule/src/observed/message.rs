@@ -1,10 +1,17 @@
 //! What lines of cron, anacron, run-parts, systemd and the kernel tell of runs.
 
-use super::Subject;
+use super::{Commands, CronCommand, Subject, started_directory};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The most words of a command that are looked at, and their longest.
-const WORDS_MAX: usize = 64;
-const WORD_BYTES_MAX: usize = 255;
+/// The longest name that is shown.
+const NAME_BYTES_MAX: usize = 255;
+/// The longest command that is taken apart, in bytes: cronie's longest line of a crontab.
+const COMMAND_BYTES_MAX: usize = 128 << 10;
+/// The most programs of a command that are kept.
+const PROGRAMS_MAX: usize = 64;
+/// The most commands that are known while a log is read.
+const KNOWN_MAX: usize = 10_000;
 
 /// What a line tells.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,49 +27,86 @@ pub(super) enum Told {
     HostStarts,
 }
 
-/// What a line of a program tells, if anything.
-pub(super) fn told(program: &str, message: &str) -> Option<Told> {
-    match program {
-        "CRON" | "CROND" | "cron" | "crond" => cron(message),
-        "anacron" => anacron(message),
-        "systemd" => systemd(message),
-        "kernel" => kernel(message),
-        _ => run_parts(program, message),
+/// Reads what lines tell.
+pub(super) struct Lines<'a> {
+    commands: &'a Commands<'a>,
+    /// A log has the same commands over and over: what was found in each, by its text's hash.
+    known: HashMap<u64, (Vec<String>, Option<String>)>,
+}
+
+impl<'a> Lines<'a> {
+    pub fn new(commands: &'a Commands<'a>) -> Self {
+        Self {
+            commands,
+            known: HashMap::new(),
+        }
+    }
+
+    /// What a line of a program tells, if anything.
+    pub fn told(&mut self, program: &str, message: &str) -> Option<Told> {
+        match program {
+            "CRON" | "CROND" | "cron" | "crond" => self.cron(message),
+            "anacron" => anacron(message),
+            "systemd" => systemd(message),
+            "kernel" => kernel(message),
+            _ => run_parts(program, message),
+        }
+    }
+
+    /// `(root) CMD (command)`, and where the daemon is told to, `(root) END (command)` (Debian,
+    /// `-L 2`) or `(root) CMDEND (command)` (cronie).
+    fn cron(&mut self, message: &str) -> Option<Told> {
+        let (user, rest) = message.strip_prefix('(')?.split_once(") ")?;
+        let (kind, rest) = rest.split_once(" (")?;
+        let is_begin = match kind {
+            "CMD" => true,
+            "END" | "CMDEND" => false,
+            _ => return None,
+        };
+        let command = rest.trim_end().strip_suffix(')')?;
+        let subject = Subject::Cron(self.command(plain(user)?, without_process(command)));
+        Some(if is_begin {
+            Told::Starts(subject)
+        } else {
+            Told::Ends(subject)
+        })
+    }
+
+    /// What of a command may be kept.
+    fn command(&mut self, user: String, text: &str) -> CronCommand {
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        let text_hash = hasher.finish();
+        if self.known.len() >= KNOWN_MAX {
+            self.known.clear();
+        }
+        let (programs, directory) = self.known.entry(text_hash).or_insert_with(|| {
+            if text.len() > COMMAND_BYTES_MAX {
+                return (Vec::new(), None);
+            }
+            let found = (self.commands)(text);
+            let directory = found.iter().find_map(started_directory);
+            let directory = directory.and_then(plain);
+            let programs = found.iter().filter_map(|one| plain(&one.program));
+            (programs.take(PROGRAMS_MAX).collect(), directory)
+        });
+        CronCommand {
+            user,
+            programs: programs.clone(),
+            directory: directory.clone(),
+            text_hash,
+        }
     }
 }
 
-/// `(root) CMD (command)`, and where the daemon is told to, `(root) END (command)` (Debian, `-L 2`)
-/// or `(root) CMDEND (command)` (cronie).
-fn cron(message: &str) -> Option<Told> {
-    let (user, rest) = message.strip_prefix('(')?.split_once(") ")?;
-    let (kind, rest) = rest.split_once(" (")?;
-    let command = rest.trim_end().strip_suffix(')')?;
-    let subject = Subject::Cron {
-        user: plain(user)?,
-        words: words(command),
-    };
-    match kind {
-        "CMD" => Some(Told::Starts(subject)),
-        "END" | "CMDEND" => Some(Told::Ends(subject)),
-        _ => None,
-    }
-}
-
-/// The words of a command, without its quotes and operators. Debian's `-L 8` puts the process
-/// number in front.
-fn words(command: &str) -> Vec<String> {
-    let command = command.trim_start();
-    let command = command
+/// Debian's `-L 8` puts the number of the process in front of the command.
+fn without_process(command: &str) -> &str {
+    let command = command.trim();
+    command
         .strip_prefix('[')
         .and_then(|rest| rest.split_once("] "))
         .filter(|(pid, _)| !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit()))
-        .map_or(command, |(_, rest)| rest);
-    command
-        .split(|c: char| c.is_whitespace() || ";|&()`\"'<>".contains(c))
-        .filter(|word| !word.is_empty() && word.len() <= WORD_BYTES_MAX)
-        .take(WORDS_MAX)
-        .map(str::to_owned)
-        .collect()
+        .map_or(command, |(_, rest)| rest.trim_start())
 }
 
 /// ``Job `cron.weekly' started``, ``Job `cron.weekly' terminated (exit status: 1)``.
@@ -144,10 +188,10 @@ fn kernel(message: &str) -> Option<Told> {
         .then_some(Told::HostStarts)
 }
 
-/// A name that may be shown: of a user, a unit, a script.
+/// A name that may be shown: of a user, a unit, a script, a program.
 fn plain(name: &str) -> Option<String> {
     let is_plain = !name.is_empty()
-        && name.len() <= WORD_BYTES_MAX
+        && name.len() <= NAME_BYTES_MAX
         && name
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || "_.-/@:\\$+~".contains(c));

@@ -13,6 +13,9 @@ const SAME_END_S: f64 = 2.0;
 /// Runs of one subject that are under way at once.
 const OPEN_MAX: usize = 1_000;
 
+/// Said of a line that cannot be read, in the place of its text.
+pub(super) const UNTOLD: &str = "something else";
+
 /// Takes the lines of a log.
 pub(super) struct Pairs {
     source: String,

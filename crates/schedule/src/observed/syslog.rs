@@ -2,8 +2,8 @@
 //! times, and RFC 5424.
 
 use super::Log;
-use super::message::told;
-use super::pair::Pairs;
+use super::message::Lines;
+use super::pair::{Pairs, UNTOLD};
 use crate::civil::{DAY_S, month_len};
 use crate::run::Seen;
 use crate::zone::wall_moments;
@@ -51,6 +51,7 @@ pub(super) fn parse(
     text: &str,
     zone: &TimeZone,
     ended: Timestamp,
+    mut lines: Lines<'_>,
 ) -> Result<Log, InputError> {
     let mut pairs = Pairs::new(source, Seen::Syslog);
     let mut years = Years::of(text, zone, ended);
@@ -70,11 +71,11 @@ pub(super) fn parse(
             Some((at, program, message))
         });
         let Some((at, program, message)) = read else {
-            pairs.unread(|| InputError::new(source, EXPECTED, line).at_line(index + 1));
+            pairs.unread(|| InputError::new(source, EXPECTED, UNTOLD).at_line(index + 1));
             continue;
         };
         before = Some(at);
-        if !pairs.take(at, index + 1, told(program, message)) {
+        if !pairs.take(at, index + 1, lines.told(program, message)) {
             break;
         }
     }

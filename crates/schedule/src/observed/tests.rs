@@ -4,8 +4,14 @@ use crate::run::Forecast;
 use crate::run::tests::{cron_job, timer_job};
 use crate::{known_runs, parse_zone};
 use facts::host::{JobCommand, TimerState};
+use host::jobs::script::{Origin, scan};
 use jiff::SignedDuration;
 use proptest::prelude::*;
+
+#[path = "command_tests.rs"]
+mod command_tests;
+#[path = "join_tests.rs"]
+mod join_tests;
 
 fn at(text: &str) -> Timestamp {
     text.parse().expect("a timestamp")
@@ -15,8 +21,14 @@ fn berlin() -> TimeZone {
     parse_zone("Europe/Berlin").expect("known")
 }
 
+/// As a crontab's commands are taken apart.
+fn commands(text: &str) -> Vec<JobCommand> {
+    let found = scan(Origin::Line(""), text, &|_, _| None);
+    found.into_iter().map(|found| found.command).collect()
+}
+
 fn read(text: &str, ended: &str) -> Log {
-    Log::parse("log", text, &berlin(), at(ended)).expect("readable")
+    Log::parse("log", text, &berlin(), at(ended), &commands).expect("readable")
 }
 
 /// Start and length of each run of a job.
@@ -228,24 +240,6 @@ fn rfc_5424_and_priorities() {
 }
 
 #[test]
-fn commands_stay_secret() {
-    let text = "Jun  9 06:00:01 h CRON[1]: (root) CMD (PGPASSWORD=hunter2 /usr/bin/pg_dump -phunter3 db | gzip)\n";
-    let log = read(text, "2024-06-10T00:00:00Z");
-    let shown = format!("{log:?} {:?}", log.events());
-    assert!(!shown.contains("hunter"), "{shown}");
-    assert_eq!(log.events()[0].name, "pg_dump");
-    let job = line_job(3, "0 6 * * *", "pg_dump");
-    assert_eq!(
-        log.sightings(&job)[0].run("x").evidence,
-        "log:1: cron started pg_dump for root"
-    );
-    // Another user's is another job.
-    let mut other = job.clone();
-    other.user = Some("postgres".to_owned());
-    assert_eq!(log.sightings(&other), []);
-}
-
-#[test]
 fn starts_of_the_host() {
     let text = "Jun  3 10:00:00 h x[1]: y\nJun  5 22:00:00 h x[1]: y\nJun  6 08:00:00 h kernel: [    0.000000] Linux version 6.1.0-21-amd64 (a@b)\nJun  9 10:00:00 h x[1]: y\nJun  9 12:00:00 h kernel: Linux version 6.1.0-22-amd64 (a@b)\n";
     let log = read(text, "2024-06-10T00:00:00Z");
@@ -423,98 +417,16 @@ fn a_log_without_the_job_says_nothing_of_it() {
     );
 }
 
-/// Two days of a daily job that was weekly before, in two files.
-fn rotated() -> [Log; 2] {
-    let file = |name: &str, text: &str, ended: &str| {
-        Log::parse(name, text, &TimeZone::UTC, at(ended)).expect("readable")
-    };
-    [
-        file(
-            "syslog",
-            "Jun 17 00:00:05 h rsyslogd: rotated\nJun 17 06:00:01 h CRON[3]: (root) CMD (backup)\nJun 18 06:00:01 h CRON[4]: (root) CMD (backup)\n",
-            "2024-06-18T07:00:00Z",
-        ),
-        file(
-            "syslog.1",
-            "Jun 10 00:00:01 h kernel: Linux version 6.1\nJun 16 23:59:00 h CRON[2]: (root) CMD (other)\n",
-            "2024-06-17T00:00:00Z",
-        ),
-    ]
-}
-
-#[test]
-fn a_file_that_goes_on_where_another_ends_is_the_same_log() {
-    let job = line_job(1, "0 6 * * *", "backup");
-    let stretch = ("2024-06-10T00:00:00Z", "2024-06-19T00:00:00Z");
-    // The older file by itself says nothing of the job: five days of it are computed.
-    let apart = known(&job, &[], &rotated(), stretch.0, stretch.1);
-    assert_eq!(apart.runs.len(), 9);
-    let log = Log::joined(rotated().into()).expect("two files");
-    assert_eq!(
-        (log.source.as_str(), log.files(), log.count()),
-        ("syslog", 2, 3)
-    );
-    assert_eq!(
-        (log.from, log.until),
-        (at("2024-06-10T00:00:01Z"), at("2024-06-18T06:00:01Z"))
-    );
-    let joined = known(&job, &[], std::slice::from_ref(&log), stretch.0, stretch.1);
-    let told: Vec<&str> = joined
-        .runs
-        .iter()
-        .map(|run| run.evidence.as_str())
-        .collect();
-    assert_eq!(
-        told,
-        [
-            "syslog:2: cron started backup for root",
-            "syslog:3: cron started backup for root"
-        ]
-    );
-    let other = line_job(1, "0 6 * * *", "other");
-    assert_eq!(
-        log.sightings(&other)[0].run("x").evidence,
-        "syslog.1:2: cron started other for root"
-    );
-    let unnumbered = log.without_lines();
-    assert_eq!(
-        unnumbered.sightings(&other)[0].run("x").evidence,
-        "syslog.1: cron started other for root"
-    );
-    assert_eq!(Log::joined(Vec::new()), None);
-}
-
-#[test]
-fn a_start_of_the_host_ends_what_the_file_before_tells() {
-    let [_, older] = rotated();
-    let text = "Jun 17 09:00:00 h kernel: Linux version 6.1\n";
-    let newer = Log::parse("syslog", text, &TimeZone::UTC, at("2024-06-18T00:00:00Z"));
-    let log = Log::joined(vec![newer.expect("readable"), older]).expect("two files");
-    assert_eq!(
-        log.uptimes,
-        [
-            Uptime {
-                from: at("2024-06-10T00:00:01Z"),
-                until: Some(at("2024-06-16T23:59:00Z"))
-            },
-            Uptime {
-                from: at("2024-06-17T09:00:00Z"),
-                until: None
-            }
-        ]
-    );
-}
-
 #[test]
 fn what_two_files_tell_is_one_run() {
     let text = "Jun  9 06:00:01 h CRON[1]: (root) CMD (backup)\nJun  9 06:00:02 h CRON[2]: (root) CMD (backup)\n";
     let mut cron = read(text, "2024-06-10T00:00:00Z");
     cron.source = "cron.log".to_owned();
     let logs = [read(text, "2024-06-10T00:00:00Z"), cron];
-    let lists = observed_runs(&logs);
+    let lists = observed_runs(&logs, Timestamp::MIN, Timestamp::MAX, 10);
     assert_eq!(lists.len(), 1);
     // Both that the log itself tells apart.
-    assert_eq!(lists[0].runs.len(), 2);
+    assert_eq!(lists[0].1.runs.len(), 2);
     let job = line_job(1, "0 6 * * *", "backup");
     let found = known(
         &job,
@@ -536,13 +448,33 @@ fn bad_lines_are_counted_and_a_log_of_nothing_else_is_an_error() {
         "2 lines could not be read, the first is log:2"
     );
     let refuse = |text: &str| {
-        let error = Log::parse("log", text, &berlin(), at("2024-06-10T00:00:00Z"));
+        let error = Log::parse(
+            "log",
+            text,
+            &berlin(),
+            at("2024-06-10T00:00:00Z"),
+            &commands,
+        );
         error.expect_err("unreadable").to_string()
     };
     assert!(refuse("a\nb\n").starts_with("log:1: expected a line of syslog"));
     assert!(refuse("").starts_with("log: expected a line of syslog"));
     assert!(refuse("{\"MESSAGE\":\"x\"}").starts_with("log:1:"));
     assert!(refuse("{\"__REALTIME_TIMESTAMP\":\"x\"}").contains("__REALTIME_TIMESTAMP"));
+    // What stands there may be a command with a password.
+    for line in [
+        "CRON (root) CMD (/bin/mysqldump -phunter2)\n",
+        "{\"MESSAGE\":\"(root) CMD (mysqldump -phunter2)\"}\n",
+        "{\"MESSAGE\":\"(root) CMD (mysqldump -phunter2)\n",
+        "{\"__REALTIME_TIMESTAMP\":\"hunter2\"}\n",
+    ] {
+        let told = refuse(line);
+        assert!(!told.contains("hunter2"), "{told}");
+        assert!(
+            told.starts_with("log:1") && told.contains("expected"),
+            "{told}"
+        );
+    }
 }
 
 proptest! {
@@ -563,7 +495,7 @@ proptest! {
         let (older, newer) = lines.split_at(cut.min(lines.len()));
         let files: Vec<Log> = [older, newer]
             .iter()
-            .filter_map(|lines| Log::parse("log", &lines.join("\n"), &berlin(), ended).ok())
+            .filter_map(|lines| Log::parse("log", &lines.join("\n"), &berlin(), ended, &commands).ok())
             .collect();
         let count: usize = files.iter().map(Log::count).sum();
         if let Some(log) = Log::joined(files) {
@@ -573,7 +505,7 @@ proptest! {
                 prop_assert!(log.from <= run.earliest && run.earliest <= log.until);
             }
         }
-        if let Ok(log) = Log::parse("log", &lines.join("\n"), &berlin(), ended) {
+        if let Ok(log) = Log::parse("log", &lines.join("\n"), &berlin(), ended, &commands) {
             prop_assert!(log.from <= log.until);
             prop_assert!(log.count() <= lines.len());
             let runs: Vec<Run> = log.events().into_iter().flat_map(|events| events.runs).collect();
@@ -606,7 +538,7 @@ proptest! {
             })
             .collect();
         let ended = Timestamp::from_second(moments[moments.len() - 1] + later_s).expect("in range");
-        let log = Log::parse("log", &lines.join("\n"), &zone, ended).expect("readable");
+        let log = Log::parse("log", &lines.join("\n"), &zone, ended, &commands).expect("readable");
         let read: Vec<i64> = log.events()[0].runs.iter().map(|run| run.earliest.as_second()).collect();
         prop_assert_eq!(read, moments);
     }

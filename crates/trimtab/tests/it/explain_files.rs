@@ -380,6 +380,67 @@ fn the_logs_of_a_host_outrank_its_schedule() {
     assert_eq!(runs(&both), runs(&told));
 }
 
+/// Everything that an answer says: as text, JSON and a page.
+fn in_every_form(source: &Path, words: &[&str]) -> String {
+    let forms = ["text", "json", "html"].map(|form| {
+        let output = explain(
+            source,
+            &[words, &["-v", "--all", "--format", form]].concat(),
+        );
+        assert_ne!(output.status.code(), Some(2), "{}", stderr(&output));
+        stdout(&output) + &stderr(&output)
+    });
+    forms.concat()
+}
+
+#[test]
+fn words_of_commands_in_logs_stay_secret() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = sawtooth(directory.path());
+    for command in [
+        "PGPASSWORD='hunter2' /usr/bin/pg_dump db",
+        "PGPASSWORD=\"the hunter2\" pg_dump db",
+        "X=foo\\ hunter2 pg_dump",
+        "pg_dump --password hunter2 -phunter2 db",
+    ] {
+        let mut log = String::new();
+        for at_s in sundays() {
+            let at = jiff::Timestamp::from_second(at_s).unwrap();
+            let _ = writeln!(log, "{at} es1 CRON[411]: (root) CMD ({command})");
+        }
+        let root = host_with_log(directory.path(), &log, "2017-01-03T12:00:00Z");
+        let crontab = format!("47 6 * * 7 root {command}\n0 3 * * 3 root /usr/bin/backup\n");
+        std::fs::write(root.join("etc/crontab"), crontab).unwrap();
+        let of_host = in_every_form(&source, &["--jobs", root.to_str().unwrap()]);
+        assert!(
+            of_host.contains("var/log/syslog:1: cron started pg_dump for root"),
+            "{of_host}"
+        );
+        let copy = root.join("var/log/syslog");
+        let given = ["--jobs", "none", "--log", copy.to_str().unwrap()];
+        let alone = in_every_form(&source, &given);
+        assert!(alone.contains("\"pg_dump\""), "{alone}");
+        for told in [of_host, alone] {
+            assert!(!told.contains("hunter2"), "{command}: {told}");
+        }
+    }
+    // A log that is none is an error, and its lines are not told.
+    let log = write(
+        directory.path(),
+        "none.log",
+        "CRON (root) CMD (/bin/mysqldump -phunter2)\n",
+    );
+    let words = ["--jobs", "none", "--log", log.to_str().unwrap()];
+    let output = explain(&source, &words);
+    assert_eq!(output.status.code(), Some(2));
+    let told = stderr(&output);
+    assert!(
+        told.contains("none.log:1: expected a line of syslog"),
+        "{told}"
+    );
+    assert!(!told.contains("hunter2"), "{told}");
+}
+
 #[test]
 fn a_hostile_log_is_told_among_the_skipped() {
     let directory = tempfile::tempdir().unwrap();

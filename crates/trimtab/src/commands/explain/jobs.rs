@@ -5,9 +5,10 @@ use crate::commands::source;
 use crate::error::{CommandError, Kind};
 use explain::JobRuns;
 use explain::disk_log::MountedWith;
-use facts::host::Job;
+use facts::host::{Job, JobCommand};
 use facts::series::{Dating, Series};
 use facts::{InputError, Skipped};
+use host::jobs::script::{Origin, scan};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use schedule::{Conditions, CronSense, Log};
@@ -226,11 +227,11 @@ pub fn runs(
     let jobs = &found.jobs;
     let mut all = Vec::new();
     if jobs.is_empty() {
-        let of_logs = schedule::observed_runs(logs);
-        all.extend(of_logs.into_iter().map(|events| JobRuns {
-            name: events.name,
-            runs: events.runs,
-            unknown: Vec::new(),
+        let of_logs = schedule::observed_runs(logs, from, until, RUNS_MAX);
+        all.extend(of_logs.into_iter().map(|(name, seen)| JobRuns {
+            name,
+            runs: seen.runs,
+            unknown: seen.truncated_at.map(cut_at).into_iter().collect(),
         }));
     }
     for log in logs {
@@ -254,12 +255,7 @@ pub fn runs(
         match schedule::known_runs(job, jobs, logs, from, until, &conditions) {
             Ok(forecast) => {
                 let mut unknown = forecast.unknown;
-                if let Some(at) = forecast.truncated_at {
-                    unknown.push(format!(
-                        "its runs from {} on: it runs too often to be told apart",
-                        at.strftime("%Y-%m-%d %H:%M UTC")
-                    ));
-                }
+                unknown.extend(forecast.truncated_at.map(cut_at));
                 all.push(JobRuns {
                     name: job.name.clone(),
                     runs: forecast.runs,
@@ -276,6 +272,20 @@ pub fn runs(
     all
 }
 
+/// What is said of a job whose runs are known until then only.
+fn cut_at(at: Timestamp) -> String {
+    format!(
+        "its runs from {} on: it runs too often to be told apart",
+        at.strftime("%Y-%m-%d %H:%M UTC")
+    )
+}
+
+/// The command of a log's line, taken apart as those of crontabs are: what of it is no secret.
+pub(super) fn commands_of(text: &str) -> Vec<JobCommand> {
+    let found = scan(Origin::Line(""), text, &|_, _| None);
+    found.into_iter().map(|found| found.command).collect()
+}
+
 /// The moments of `--events`, a job for each name in them.
 ///
 /// # Errors
@@ -283,7 +293,15 @@ pub fn runs(
 pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Vec<JobRuns>, CommandError> {
     let mut all = Vec::new();
     for path in files {
-        let (name, text) = text_of(path, "--events", EVENTS_BYTES_MAX)?;
+        let (name, bytes) = bytes_of(path, "--events", EVENTS_BYTES_MAX)?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let before = error.utf8_error().valid_up_to();
+            CommandError::new(
+                Kind::Input,
+                format!("--events {name}: no UTF-8 at byte {before}"),
+            )
+            .hint("name a file of text")
+        })?;
         let lists = schedule::parse_events(&name, &text, zone)
             .map_err(|error| CommandError::new(Kind::Input, format!("--events: {error}")))?;
         all.extend(lists.into_iter().map(|events| JobRuns {
@@ -295,30 +313,30 @@ pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Vec<JobRuns>, Command
     Ok(all)
 }
 
-/// The text of a file that an option names, and its name.
+/// The content of a file that an option names, and its name.
 ///
 /// # Errors
 /// When it cannot be read, or is too long.
-pub(super) fn text_of(
+pub(super) fn bytes_of(
     path: &Path,
     option: &str,
     bytes_max: u64,
-) -> Result<(String, String), CommandError> {
+) -> Result<(String, Vec<u8>), CommandError> {
     let name = path.display().to_string();
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(bytes_max + 1).read_to_string(&mut text))
+        .and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes))
         .map_err(|error| {
             CommandError::new(Kind::Environment, format!("{option} {name}: {error}"))
-                .hint("name a file of text that is there and that you may read")
+                .hint("name a file that is there and that you may read")
         })?;
-    if text.len() as u64 > bytes_max {
+    if bytes.len() as u64 > bytes_max {
         return Err(CommandError::new(
             Kind::Input,
             format!("{option} {name}: longer than {bytes_max} bytes"),
         ));
     }
-    Ok((name, text))
+    Ok((name, bytes))
 }
 
 #[cfg(test)]

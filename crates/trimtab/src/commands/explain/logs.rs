@@ -1,13 +1,13 @@
 //! Logs that tell when jobs really ran: those of the host whose jobs are weighed, and those of `--log`.
 
-use super::jobs::{Found, text_of};
+use super::jobs::{Found, bytes_of, commands_of};
 use crate::error::{CommandError, Kind};
 use explain::JobRuns;
 use facts::Skipped;
-use host::source::{JOURNAL_ENTRIES_MAX, read_log};
+use host::source::{JOURNAL_ENTRIES_MAX, read_log, whole_log};
 use host::{Command, Source, Unread};
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 use schedule::{Log, Seen};
 use std::path::PathBuf;
 
@@ -16,8 +16,9 @@ const LOG_BYTES_MAX: usize = LOG_MIB_MAX << 20;
 const LOG_MIB_MAX: usize = 256;
 /// Where the files of syslog are.
 const DIRECTORY: &str = "var/log";
-/// Those that lines of cron go to: Debian's, Red Hat's, and the one that administrators of Debian switch on.
-const NAMES: [&str; 3] = ["syslog", "cron", "cron.log"];
+/// Those that lines of cron go to: Red Hat's, the one that administrators of Debian switch on, and Debian's.
+/// The last one has everything else as well, and would leave nothing to read of the others.
+const NAMES: [&str; 3] = ["cron", "cron.log", "syslog"];
 const JOURNAL: &str = "systemd's journal";
 
 /// What `--log` says.
@@ -36,7 +37,12 @@ pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Given, CommandError> 
     let is_none = |path: &&PathBuf| path.as_os_str() == "none";
     let mut logs = Vec::new();
     for path in files.iter().filter(|path| !is_none(path)) {
-        let (name, text) = text_of(path, "--log", LOG_BYTES_MAX as u64)?;
+        let (name, bytes) = bytes_of(path, "--log", LOG_BYTES_MAX as u64)?;
+        let text = whole_log(bytes, &mut { LOG_BYTES_MAX }).map(text_of_bytes);
+        let text = text.map_err(|unread| {
+            CommandError::new(Kind::Input, format!("--log {name}: {unread}"))
+                .hint("decompress it yourself, and cut it to the time of the samples")
+        })?;
         // Lines without a year are dated backwards from the last one.
         let written = std::fs::metadata(path)
             .and_then(|file| file.modified())
@@ -44,7 +50,7 @@ pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Given, CommandError> 
         let ended = written
             .and_then(|at| Timestamp::try_from(at).ok())
             .unwrap_or_else(Timestamp::now);
-        let log = Log::parse(&name, &text, zone, ended).map_err(|error| {
+        let log = Log::parse(&name, &text, zone, ended, &commands_of).map_err(|error| {
             CommandError::new(Kind::Input, format!("--log: {error}"))
                 .hint("take the output of `journalctl -o json`, or a file of syslog")
         })?;
@@ -77,9 +83,21 @@ pub fn of_host(
         logs: Vec::new(),
         skipped,
     };
-    reading.syslog();
-    if source.is_whole() {
+    let is_whole = source.is_whole();
+    let told = reading.skipped.len();
+    let is_there = reading.syslog();
+    if is_whole {
         reading.journal(found);
+    } else if is_there
+        && reading.logs.is_empty()
+        && reading.skipped.len() == told
+        && !found.jobs.is_empty()
+    {
+        reading.skip(
+            DIRECTORY,
+            "no file of syslog in it is of the time of the samples: runs are computed",
+            Some("--log; of a journal in it `journalctl -D DIRECTORY -o json`"),
+        );
     }
     reading.logs
 }
@@ -143,6 +161,8 @@ struct LogFile {
     age: Age,
     /// When it was written last.
     ended: Option<Timestamp>,
+    /// How it is compressed, where that is not read.
+    unread: Option<String>,
 }
 
 /// How old a file is among those of its log, the newest first.
@@ -176,7 +196,7 @@ impl Age {
         (compressed.is_empty() || compressed.starts_with('.')).then_some((age, compressed))
     }
 
-    /// Whether a file is missing between this one and the next older one.
+    /// Whether numbers tell that a file is missing between this one and the next older one.
     fn is_gap(self, older: Self) -> bool {
         match (self, older) {
             (Self::Current, Self::Number(number)) => number > 1,
@@ -191,13 +211,21 @@ impl Reading<'_> {
         self.skipped.push(Skipped::new(what, why, needs));
     }
 
-    fn syslog(&mut self) {
+    /// Reads the files of syslog; whether there is a directory that may have some.
+    fn syslog(&mut self) -> bool {
         let names = match self.source.list(DIRECTORY) {
             Ok(names) => names,
-            Err(Unread::NotFound | Unread::NotRecorded) => return,
+            Err(Unread::NotFound | Unread::NotRecorded) => {
+                for part in ["var", DIRECTORY] {
+                    if let Some(why) = self.leads_nowhere(part) {
+                        self.skip(part, why, Some("--log"));
+                    }
+                }
+                return false;
+            }
             Err(unread) => {
                 self.skip(DIRECTORY, unread.to_string(), needs(&unread));
-                return;
+                return true;
             }
         };
         for base in NAMES {
@@ -209,36 +237,64 @@ impl Reading<'_> {
                 let path = format!("{DIRECTORY}/{name}");
                 let written_s = self.source.stat(&path).ok().map(|stat| stat.mtime_s);
                 let ended = written_s.and_then(|at_s| Timestamp::from_second(at_s).ok());
-                if matches!(compressed, "" | ".gz") {
-                    files.push(LogFile { path, age, ended });
-                } else if ended.is_none_or(|ended| ended >= self.since) {
-                    self.skip(
-                        &path,
-                        format!("{compressed} is not read"),
-                        Some("it decompressed, with --log"),
-                    );
-                }
+                let is_read = matches!(compressed, "" | ".gz");
+                files.push(LogFile {
+                    path,
+                    age,
+                    ended,
+                    unread: (!is_read).then(|| compressed.to_owned()),
+                });
             }
             files.sort_by_key(|file| file.age);
             self.family(&files);
         }
+        true
+    }
+
+    /// What is said of a link to something that is not there.
+    fn leads_nowhere(&self, path: &str) -> Option<String> {
+        let is_absent = self
+            .source
+            .stat(path)
+            .is_err_and(|unread| unread.is_absent());
+        let target = self.source.link(path).ok().filter(|_| is_absent)?;
+        // Links of another host's tree are followed inside it.
+        let place = if self.source.is_whole() {
+            "there"
+        } else {
+            "in this directory"
+        };
+        Some(format!("a link to {target}, which is not {place}"))
     }
 
     /// Reads the files of one log, the newest first. Those without a hole between them become one.
     fn family(&mut self, files: &[LogFile]) {
         let mut chain: Vec<Log> = Vec::new();
+        // A tree that was copied has the times of the copying.
+        let is_dated = files
+            .windows(2)
+            .all(|pair| pair[1].ended.is_some() && pair[0].ended > pair[1].ended);
         for (index, file) in files.iter().enumerate() {
             let older = files.get(index + 1);
             // It ended before the stretch, or began after it.
             let is_before = file.ended.is_some_and(|ended| ended < self.since);
-            let is_after =
-                older.is_some_and(|older| older.ended.is_some_and(|ended| ended > self.until));
+            let is_after = is_dated
+                && older.is_some_and(|older| older.ended.is_some_and(|ended| ended > self.until));
             if is_before || is_after {
                 self.keep(&mut chain);
                 continue;
             }
+            if let Some(compressed) = &file.unread {
+                let why = format!("{compressed} is not read");
+                self.skip(&file.path, why, Some("it decompressed, with --log"));
+                self.keep(&mut chain);
+                continue;
+            }
             if self.bytes_left == 0 {
-                let why = format!("newer logs have {LOG_MIB_MAX} MiB, which is all that is read");
+                let why = format!(
+                    "it and what is older: what was read before has {LOG_MIB_MAX} MiB, and no more \
+                     is read"
+                );
                 self.skip(&file.path, why, Some("--log"));
                 break;
             }
@@ -258,14 +314,15 @@ impl Reading<'_> {
 
     /// Reads a file; `false` where nothing older goes on to what was read of it.
     fn file(&mut self, file: &LogFile, chain: &mut Vec<Log>) -> bool {
-        let end = match read_log(self.source, &file.path, self.bytes_left) {
+        let end = match read_log(self.source, &file.path, &mut self.bytes_left) {
             Ok(end) => end,
             Err(unread) => {
-                self.skip(&file.path, unread.to_string(), needs(&unread));
+                let nowhere = unread.is_absent().then(|| self.leads_nowhere(&file.path));
+                let why = nowhere.flatten().unwrap_or_else(|| unread.to_string());
+                self.skip(&file.path, why, needs(&unread));
                 return false;
             }
         };
-        self.bytes_left -= end.bytes.len().min(self.bytes_left);
         if end.is_cut {
             self.bytes_left = 0;
         }
@@ -281,7 +338,7 @@ impl Reading<'_> {
         }
         let ended = file.ended.unwrap_or(self.until);
         // What is wrong with a line is not told: it may hold a command with a password.
-        let Ok(log) = Log::parse(&file.path, &text, self.zone, ended) else {
+        let Ok(log) = Log::parse(&file.path, &text, self.zone, ended, &commands_of) else {
             self.skip(&file.path, "not one line of syslog in it", None);
             return false;
         };
@@ -293,7 +350,11 @@ impl Reading<'_> {
             );
             self.skip(&file.path, why, Some("--log"));
         }
-        if chain.last().is_some_and(|newer| newer.seen != log.seen) {
+        let is_dated = matches!(file.age, Age::Date(_));
+        if chain
+            .last()
+            .is_some_and(|newer| newer.seen != log.seen || (is_dated && is_hole(newer, &log)))
+        {
             self.keep(chain);
         }
         chain.push(log);
@@ -321,7 +382,7 @@ impl Reading<'_> {
             Ok(answer) => {
                 let text = text_of_bytes(answer);
                 let is_entry = text.starts_with('{');
-                match Log::parse(JOURNAL, &text, self.zone, self.until) {
+                match Log::parse(JOURNAL, &text, self.zone, self.until, &commands_of) {
                     Ok(log) if is_entry => {
                         if text.lines().count() >= JOURNAL_ENTRIES_MAX {
                             let why = format!(
@@ -360,11 +421,25 @@ impl Reading<'_> {
     }
 }
 
+/// Whether a file is missing between two whose names tell days alone. Rotations of one rhythm are as long as
+/// each other, so that one that is missing leaves two fifths of the time or more without a line. Where lines
+/// are as rare as rotations, two files may count as two logs, which is the safe side: what is between them is
+/// computed.
+fn is_hole(newer: &Log, older: &Log) -> bool {
+    let between = newer.from.duration_since(older.until);
+    let whole = newer.until.duration_since(older.until);
+    // From one night to the next nothing is missing.
+    between >= SignedDuration::from_hours(20)
+        && whole > SignedDuration::from_hours(36)
+        && between.as_secs().saturating_mul(5) >= whole.as_secs().saturating_mul(2)
+}
+
 /// What would make it possible to read a file.
 fn needs(unread: &Unread) -> Option<&'static str> {
     match unread {
         Unread::Denied => Some("root, or a group that may read it"),
         Unread::TooLarge(_) => Some("it decompressed, with --log"),
+        Unread::NotFound => Some("--log"),
         _ => None,
     }
 }

@@ -164,8 +164,8 @@ fn rotations_are_one_log() {
             .file("syslog.2.gz", 2, PACKED)
             // Written last before there were samples.
             .file("syslog.3.gz", -6, "not looked at")
-            .file("cron-20261115", 15, line(12))
-            .file("cron-20261108", 8, line(5))
+            .file("cron-20261115", 15, line(9) + &line(12))
+            .file("cron-20261108", 8, line(5) + &line(8))
             .file("cron-20261101.xz", 2, "")
             .file("syslogger", 20, "")
             .file("cron.log.1", 20, line(3))
@@ -174,9 +174,9 @@ fn rotations_are_one_log() {
     assert_eq!(
         logs,
         [
-            "var/log/syslog 02-19 5 of 3",
-            "var/log/cron-20261115 05-12 2 of 2",
-            "var/log/cron.log.1 03-03 1 of 1"
+            "var/log/cron-20261115 05-12 4 of 2",
+            "var/log/cron.log.1 03-03 1 of 1",
+            "var/log/syslog 02-19 5 of 3"
         ]
     );
     assert_eq!(skipped, ["var/log/cron-20261101.xz: .xz is not read"]);
@@ -203,6 +203,92 @@ fn a_file_that_is_missing_ends_a_log() {
     let (logs, skipped) = read(denied);
     assert_eq!(logs.len(), 2);
     assert_eq!(skipped, ["var/log/syslog.1: permission denied"]);
+}
+
+#[test]
+fn a_compression_that_is_not_read_ends_a_log() {
+    let (logs, skipped) = read(
+        Fake::new()
+            .file("cron", 20, line(16) + &line(19))
+            .file("cron-20261115.gz", 15, PACKED)
+            .file("cron-20261108.xz", 8, "")
+            .file("syslog", 20, line(18))
+            .file("syslog.1.zst", 16, "")
+            .file("syslog.2", 9, line(5)),
+    );
+    assert_eq!(
+        logs,
+        [
+            "var/log/cron 16-19 2 of 1",
+            "var/log/cron-20261115.gz 02-02 1 of 1",
+            "var/log/syslog 18-18 1 of 1",
+            "var/log/syslog.2 05-05 1 of 1"
+        ]
+    );
+    assert_eq!(
+        skipped,
+        [
+            "var/log/cron-20261108.xz: .xz is not read",
+            "var/log/syslog.1.zst: .zst is not read"
+        ]
+    );
+    // The lines alone tell of no hole.
+    let (logs, _) = read(
+        Fake::new()
+            .file("cron-20261110", 10, line(10))
+            .file("cron-20261109.xz", 9, "")
+            .file("cron-20261108", 8, line(9)),
+    );
+    assert_eq!(logs.len(), 2, "{logs:?}");
+}
+
+#[test]
+fn a_date_that_is_missing_ends_a_log() {
+    let days = |from: u32, until: u32| -> String { (from..=until).map(line).collect() };
+    let weeks = || {
+        Fake::new()
+            .file("cron", 25, days(23, 25))
+            .file("cron-20261122", 22, days(16, 22))
+    };
+    let (logs, _) = read(weeks().file("cron-20261115", 15, days(9, 15)));
+    assert_eq!(logs, ["var/log/cron 09-25 17 of 3"]);
+    // That of the 15th.
+    let (logs, _) = read(weeks().file("cron-20261108", 8, days(2, 8)));
+    assert_eq!(
+        logs,
+        [
+            "var/log/cron 16-25 10 of 2",
+            "var/log/cron-20261108 02-08 7 of 1"
+        ]
+    );
+    // That of the 22nd.
+    let (logs, _) = read(Fake::new().file("cron", 25, days(23, 25)).file(
+        "cron-20261115",
+        15,
+        days(9, 15),
+    ));
+    assert_eq!(logs.len(), 2, "{logs:?}");
+    // A log that is rotated every night, with a line a night.
+    let nights = Fake::new()
+        .file("cron", 10, line(10))
+        .file("cron-20261110", 9, line(9));
+    let (logs, _) = read(nights.file("cron-20261109", 8, line(8)));
+    assert_eq!(logs, ["var/log/cron 08-10 3 of 3"]);
+}
+
+#[test]
+fn times_of_a_copy_leave_nothing_out() {
+    // All of them were written after the samples, when they were copied.
+    let stretch = (at("2026-11-01T00:00:00Z"), at("2026-11-19T00:00:00Z"));
+    for days in [[25, 25, 25], [23, 24, 25], [25, 24, 25]] {
+        let fake = Fake::new()
+            .file("cron", days[0], line(16) + &line(18))
+            .file("cron.1", days[1], line(9) + &line(12))
+            .file("cron.2", days[2], line(3));
+        let mut skipped = Vec::new();
+        let logs = of_host(&found(fake), stretch, &TimeZone::UTC, &mut skipped);
+        assert_eq!((logs.len(), logs[0].files(), logs[0].count()), (1, 3, 5));
+    }
 }
 
 #[test]
@@ -236,11 +322,11 @@ fn what_is_no_log_is_told_and_no_more() {
     assert_eq!(logs, ["var/log/syslog.1 09-09 1 of 1"]);
     assert_eq!(skipped.len(), 5, "{skipped:?}");
     for (told, expected) in skipped.iter().zip([
-        "var/log/syslog: empty",
-        "var/log/syslog.2.gz: ",
         "var/log/cron: not one line of syslog",
         "var/log/cron.log: not one line of syslog",
         "var/log/cron.log.1: not a regular file",
+        "var/log/syslog: empty",
+        "var/log/syslog.2.gz: not one line of syslog",
     ]) {
         assert!(told.starts_with(expected), "{told}");
         assert!(!told.contains("hunter2"), "{told}");
@@ -292,6 +378,117 @@ fn of_a_long_log_the_newest_lines_are_read() {
     assert_eq!(reading.logs[0].count(), 3);
     let told: Vec<&str> = skipped.iter().map(|one| one.what.as_str()).collect();
     assert_eq!(told, ["var/log/syslog.1", "var/log/syslog.2"]);
+}
+
+/// The names of logs that are read within some bytes, and what is told of the others.
+fn read_within(fake: &Fake, bytes: usize) -> (Vec<String>, Vec<String>) {
+    let (since, until) = november();
+    let mut skipped = Vec::new();
+    let mut reading = Reading {
+        source: fake,
+        zone: &TimeZone::UTC,
+        since,
+        until,
+        bytes_left: bytes,
+        logs: Vec::new(),
+        skipped: &mut skipped,
+    };
+    reading.syslog();
+    let logs = reading.logs.iter().map(|log| log.source.clone()).collect();
+    let told = |one: &Skipped| format!("{}: {}", one.what, one.why);
+    (logs, skipped.iter().map(told).collect())
+}
+
+#[test]
+fn what_has_the_lines_of_cron_alone_is_read_first() {
+    let fake = Fake::new()
+        .file("syslog", 20, line(18).repeat(50))
+        .file("cron", 20, line(18))
+        .file("cron.log", 20, line(17));
+    let (logs, skipped) = read_within(&fake, line(1).len() * 2);
+    assert_eq!(logs, ["var/log/cron", "var/log/cron.log"]);
+    assert_eq!(
+        skipped,
+        [
+            "var/log/syslog: it and what is older: what was read before has 256 MiB, and no more is \
+             read"
+        ]
+    );
+}
+
+#[test]
+fn what_is_inflated_in_vain_counts() {
+    // Its checksum is wrong, which is known at its end.
+    let mut damaged = PACKED.to_vec();
+    let checksum = damaged.len() - 8;
+    damaged[checksum] ^= 1;
+    let fake = Fake::new()
+        .file("cron.1.gz", 20, &damaged)
+        .file("cron.2.gz", 19, &damaged)
+        .file("cron.3.gz", 18, &damaged);
+    let (logs, skipped) = read_within(&fake, damaged.len() * 2);
+    assert!(logs.is_empty());
+    assert_eq!(skipped.len(), 3, "{skipped:?}");
+    assert!(skipped[2].contains("no more is read"), "{skipped:?}");
+}
+
+#[test]
+fn a_log_that_is_given_is_read_as_the_host_s() {
+    let directory = tempfile::tempdir().unwrap();
+    let give = |content: &[u8]| {
+        let path = directory.path().join("given");
+        std::fs::write(&path, content).unwrap();
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(at("2026-11-20T00:00:00Z").into())
+            .unwrap();
+        given(&[path], &TimeZone::UTC).map(|given| given.logs[0].count())
+    };
+    assert_eq!(give(PACKED).unwrap(), 1);
+    let mut bytes = b"Nov 18 06:47:01 h x: caf\xe9 \xff\n".to_vec();
+    bytes.extend(line(19).bytes());
+    assert_eq!(give(&bytes).unwrap(), 1);
+    let error = give(&PACKED[..20]).unwrap_err();
+    assert!(error.kind == Kind::Input && error.message.ends_with("is cut"));
+    // What stands in a line that is none may be a password.
+    for line in [
+        "CRON (root) CMD (/bin/mysqldump -phunter2)\n",
+        "{\"MESSAGE\":\"(root) CMD (mysqldump -phunter2)\"}\n",
+    ] {
+        let error = give(line.as_bytes()).unwrap_err();
+        let told = format!("{error} {error:?}");
+        assert!(!told.contains("hunter2"), "{told}");
+        assert!(error.message.contains("given:1"), "{told}");
+    }
+}
+
+#[test]
+fn what_a_tree_lacks_is_told() {
+    let root = tempfile::tempdir().unwrap();
+    let tree = || host::source::Directory::new(root.path().to_path_buf());
+    let skipped = || read_of(&found(tree())).1;
+    let link = |target: &str, name: &str| {
+        std::os::unix::fs::symlink(target, root.path().join(name)).unwrap();
+    };
+    assert!(skipped().is_empty());
+    link("/srv/var", "var");
+    assert_eq!(
+        skipped(),
+        ["var: a link to /srv/var, which is not in this directory"]
+    );
+    std::fs::create_dir_all(root.path().join("srv/var/log/journal")).unwrap();
+    let told = skipped();
+    assert!(
+        told.len() == 1 && told[0].ends_with("runs are computed"),
+        "{told:?}"
+    );
+    link("../../../mnt/cron", "srv/var/log/cron");
+    assert_eq!(
+        skipped(),
+        ["var/log/cron: a link to ../../../mnt/cron, which is not in this directory"]
+    );
+    std::fs::create_dir(root.path().join("mnt")).unwrap();
+    std::fs::write(root.path().join("mnt/cron"), line(18)).unwrap();
+    assert!(skipped().is_empty());
 }
 
 #[test]
@@ -353,20 +550,22 @@ fn a_bundle_and_a_crontab_have_no_logs() {
 #[test]
 fn the_answer_names_the_logs() {
     let read = |name: &str, text: &str| {
-        Log::parse(name, text, &TimeZone::UTC, at("2026-11-20T00:00:00Z")).unwrap()
+        let ended = at("2026-11-20T00:00:00Z");
+        Log::parse(name, text, &TimeZone::UTC, ended, &commands_of).unwrap()
     };
     let logs = [
         Log::joined(vec![read("syslog", &line(18)), read("syslog.1", &line(9))]).unwrap(),
         read("cron.log", &line(18)),
     ];
-    let jobs: Vec<JobRuns> = schedule::observed_runs(&logs)
-        .into_iter()
-        .map(|events| JobRuns {
-            name: events.name,
-            runs: events.runs,
-            unknown: Vec::new(),
-        })
-        .collect();
+    let mut found = find("none").unwrap();
+    found.zone = None;
+    let jobs = crate::commands::explain::jobs::runs(
+        &found,
+        &logs,
+        november(),
+        &TimeZone::UTC,
+        &mut Vec::new(),
+    );
     let told = |stretch| origin("this host", &logs, &jobs, stretch, &TimeZone::UTC);
     assert_eq!(
         told(november()),

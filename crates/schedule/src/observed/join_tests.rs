@@ -1,0 +1,158 @@
+//! Several files as one log, and what logs tell by themselves.
+
+use super::*;
+
+/// Two days of a daily job that was weekly before, in two files.
+fn rotated() -> [Log; 2] {
+    let file = |name: &str, text: &str, ended: &str| {
+        Log::parse(name, text, &TimeZone::UTC, at(ended), &commands).expect("readable")
+    };
+    [
+        file(
+            "syslog",
+            "Jun 17 00:00:05 h rsyslogd: rotated\nJun 17 06:00:01 h CRON[3]: (root) CMD (backup)\nJun 18 06:00:01 h CRON[4]: (root) CMD (backup)\n",
+            "2024-06-18T07:00:00Z",
+        ),
+        file(
+            "syslog.1",
+            "Jun 10 00:00:01 h kernel: Linux version 6.1\nJun 16 23:59:00 h CRON[2]: (root) CMD (other)\n",
+            "2024-06-17T00:00:00Z",
+        ),
+    ]
+}
+
+#[test]
+fn a_file_that_goes_on_where_another_ends_is_the_same_log() {
+    let job = line_job(1, "0 6 * * *", "backup");
+    let stretch = ("2024-06-10T00:00:00Z", "2024-06-19T00:00:00Z");
+    // The older file by itself says nothing of the job: five days of it are computed.
+    let apart = known(&job, &[], &rotated(), stretch.0, stretch.1);
+    assert_eq!(apart.runs.len(), 9);
+    let log = Log::joined(rotated().into()).expect("two files");
+    assert_eq!(
+        (log.source.as_str(), log.files(), log.count()),
+        ("syslog", 2, 3)
+    );
+    assert_eq!(
+        (log.from, log.until),
+        (at("2024-06-10T00:00:01Z"), at("2024-06-18T06:00:01Z"))
+    );
+    let joined = known(&job, &[], std::slice::from_ref(&log), stretch.0, stretch.1);
+    let told: Vec<&str> = joined
+        .runs
+        .iter()
+        .map(|run| run.evidence.as_str())
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "syslog:2: cron started backup for root",
+            "syslog:3: cron started backup for root"
+        ]
+    );
+    let other = line_job(1, "0 6 * * *", "other");
+    assert_eq!(
+        log.sightings(&other)[0].run("x").evidence,
+        "syslog.1:2: cron started other for root"
+    );
+    let unnumbered = log.without_lines();
+    assert_eq!(
+        unnumbered.sightings(&other)[0].run("x").evidence,
+        "syslog.1: cron started other for root"
+    );
+    assert_eq!(Log::joined(Vec::new()), None);
+}
+
+#[test]
+fn a_start_of_the_host_ends_what_the_file_before_tells() {
+    let [_, older] = rotated();
+    let text = "Jun 17 09:00:00 h kernel: Linux version 6.1\n";
+    let ended = at("2024-06-18T00:00:00Z");
+    let newer = Log::parse("syslog", text, &TimeZone::UTC, ended, &commands);
+    let log = Log::joined(vec![newer.expect("readable"), older]).expect("two files");
+    assert_eq!(
+        log.uptimes,
+        [
+            Uptime {
+                from: at("2024-06-10T00:00:01Z"),
+                until: Some(at("2024-06-16T23:59:00Z"))
+            },
+            Uptime {
+                from: at("2024-06-17T09:00:00Z"),
+                until: None
+            }
+        ]
+    );
+}
+
+#[test]
+fn of_too_much_the_newest_files_are_joined() {
+    let file = |day: u32| {
+        let text = format!(
+            "Jun {day:2} 06:00:01 h CRON[1]: (root) CMD (job{day})\nJun {day:2} 07:00:01 h CRON[1]: (root) CMD (job)\n"
+        );
+        let name = format!("syslog.{}", 20 - day);
+        let ended = at("2024-06-20T00:00:00Z");
+        Log::parse(&name, &text, &TimeZone::UTC, ended, &commands).expect("readable")
+    };
+    let of = |subjects_max, observed_max| {
+        // The file of the 13th tells of one job alone, and would fit by itself.
+        let text = "Jun 13 07:00:01 h CRON[1]: (root) CMD (job)\n";
+        let ended = at("2024-06-20T00:00:00Z");
+        let small = Log::parse("syslog.7", text, &TimeZone::UTC, ended, &commands);
+        let files = vec![file(14), small.expect("readable"), file(16), file(15)];
+        let log = Log::joined_within(files, subjects_max, observed_max).expect("files");
+        let day = |at: Timestamp| at.strftime("%d").to_string();
+        (day(log.from), day(log.until), log.count(), log.notes)
+    };
+    let days = |from: &str, until: &str| (from.to_owned(), until.to_owned());
+    let left_out = |file: &str| {
+        format!("{file} and what is older are not read: with them syslog.4 tells of too much")
+    };
+    let (from, until, count, notes) = of(100, 100);
+    assert_eq!((from, until), days("13", "16"));
+    assert_eq!((count, notes.len()), (7, 0));
+    // Subjects of two files count once: `job` and those of two days.
+    let (from, until, count, notes) = of(3, 100);
+    assert_eq!((from, until), days("15", "16"));
+    assert_eq!((count, notes), (4, vec![left_out("syslog.6")]));
+    let (from, until, count, notes) = of(100, 3);
+    assert_eq!((from, until), days("16", "16"));
+    assert_eq!((count, notes), (2, vec![left_out("syslog.5")]));
+    assert_eq!(of(0, 0).2, 2);
+}
+
+#[test]
+fn what_logs_tell_of_by_themselves_is_bounded() {
+    let line = |day: u32| format!("Jun  {day} 06:00:01 h CRON[1]: (root) CMD (backup)\n");
+    let mut text: String = (1..=9).map(line).collect();
+    text += "Jun  9 07:00:01 h CRON[1]: (root) CMD (other)\n";
+    let log = [read(&text, "2024-06-10T00:00:00Z")];
+    let of = |from: &str, until: &str, runs_max| {
+        let told = |(name, found): (String, Forecast)| {
+            let cut = found.truncated_at.map(|at| at.strftime("%d").to_string());
+            (name, found.runs.len(), cut)
+        };
+        let found = observed_runs(&log, at(from), at(until), runs_max);
+        found.into_iter().map(told).collect::<Vec<_>>()
+    };
+    let (first, last) = ("2024-06-01T00:00:00Z", "2024-06-30T00:00:00Z");
+    assert_eq!(
+        of(first, last, 100),
+        [
+            ("backup".to_owned(), 9, None),
+            ("other".to_owned(), 1, None)
+        ]
+    );
+    assert_eq!(
+        of("2024-06-03T04:00:01Z", "2024-06-07T04:00:01Z", 100),
+        [("backup".to_owned(), 4, None)]
+    );
+    assert_eq!(
+        of(first, last, 5),
+        [
+            ("backup".to_owned(), 5, Some("06".to_owned())),
+            ("other".to_owned(), 1, None)
+        ]
+    );
+}
