@@ -1,7 +1,7 @@
 //! One series after the other, and all of them together.
 
-use crate::attribution::{Cause, weigh};
-use crate::compose::{causes, describe, is_event, moment, other};
+use crate::attribution::{Cause, Weighed, weigh};
+use crate::compose::{LAG_US, causes, describe, gaps, is_event, matches, members, moment, other};
 use crate::find::{Findings, Found, Samples, find, is_wave};
 use crate::grid::grid;
 use crate::lasting::Lasting;
@@ -13,6 +13,7 @@ use crate::words::{Scene, separation};
 use crate::{JobRuns, Options};
 use facts::series::{Dating, Series};
 use rayon::prelude::*;
+use std::cmp::Ordering;
 
 /// Fewer samples tell nothing.
 const SAMPLES_MIN: usize = 16;
@@ -22,6 +23,10 @@ pub(crate) const RUNS_MIN: usize = 3;
 const SCORE_MIN: f64 = 0.5;
 /// Of the series that are told to recur, at most this share does by chance.
 const FALSE_SHARE: f64 = 0.05;
+/// Larger values are no measurements, and their squares no numbers.
+const VALUE_MAX: f64 = 1e150;
+/// Samples beyond a gap so many times as long as all the rest have nothing to do with them.
+const FAR: i64 = 100;
 /// Distances of samples that are taken to be meant, in seconds.
 const USUAL_GAPS_S: [i64; 22] = [
     1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 14_400,
@@ -126,7 +131,7 @@ fn one(series: &Series, jobs: &[JobRuns], options: &Options) -> (SeriesVerdict, 
         notes: series.notes.clone(),
         verdict: Verdict::new(Kind::Undecided),
     };
-    let (times_us, values) = valid(series);
+    let (times_us, values) = valid(series, &mut result.notes);
     let gap_us = usual_gap(&times_us);
     if times_us.len() > 1 {
         result.gap_s = Some(seconds(gap_us));
@@ -191,7 +196,8 @@ fn one(series: &Series, jobs: &[JobRuns], options: &Options) -> (SeriesVerdict, 
         unit: series.unit.as_deref(),
         better: result.better,
         zone: &zone_name(options),
-        gap_s: seconds(gap_us),
+        gap_us,
+        first: moment(samples.times_us[0]),
         jobs,
         useless: useless.len(),
         clock: &options.zone,
@@ -216,18 +222,136 @@ fn only_rises(values: &[f64]) -> bool {
     is_whole && falls * 200 <= steps.len() && rises * 2 > steps.len() && steps.len() >= 50
 }
 
-/// Times that ascend and values that are numbers, whatever was handed in.
-fn valid(series: &Series) -> (Vec<i64>, Vec<f64>) {
+/// Times that ascend and values that are numbers, whatever was handed in, without samples that are far
+/// away from the others; what is left out is noted.
+fn valid(series: &Series, notes: &mut Vec<String>) -> (Vec<i64>, Vec<f64>) {
     let mut times_us = Vec::with_capacity(series.times_us.len());
     let mut values = Vec::with_capacity(series.values.len());
     for (&time, &value) in series.times_us.iter().zip(&series.values) {
         let ascends = times_us.last().is_none_or(|&last| time > last);
-        if ascends && value.is_finite() && value.abs() < 1e150 {
+        if ascends && value.is_finite() && value.abs() < VALUE_MAX {
             times_us.push(time);
             values.push(value);
         }
     }
-    (times_us, values)
+    let left_out = series.values.len().min(series.times_us.len()) - times_us.len();
+    if left_out > 0 {
+        notes.push(format!(
+            "{left_out} samples are left out: no number below 1e150, or not later than the one before"
+        ));
+    }
+    let main = main_part(&times_us);
+    let far = times_us.len() - main.len();
+    if far > 0 {
+        notes.push(format!(
+            "{far} samples are left out, which are further away from the others than {FAR} times the time of these"
+        ));
+    }
+    (times_us[main.clone()].to_vec(), values[main].to_vec())
+}
+
+/// The samples without those beyond a gap that is much longer than all the rest.
+fn main_part(times_us: &[i64]) -> std::ops::Range<usize> {
+    let mut part = 0..times_us.len();
+    while part.len() > 2 {
+        let times = &times_us[part.clone()];
+        let span = times[times.len() - 1].saturating_sub(times[0]);
+        let Some((after, gap)) = times
+            .windows(2)
+            .map(|pair| pair[1].saturating_sub(pair[0]))
+            .zip(1..)
+            .map(|(gap, after)| (after, gap))
+            .max_by_key(|(_, gap)| *gap)
+        else {
+            break;
+        };
+        if gap / FAR <= span - gap {
+            break;
+        }
+        part = if after * 2 > times.len() {
+            part.start..part.start + after
+        } else {
+            part.start + after..part.end
+        };
+    }
+    part
+}
+
+/// A pattern that may be told, and what may be behind it.
+struct Choice {
+    /// Index into the findings.
+    number: usize,
+    weighed: Vec<Weighed>,
+    /// Probability of all classes of jobs together.
+    of_jobs: f64,
+}
+
+/// The patterns that stand an exact fit, in the order of telling: what jobs explain first, then what
+/// is sudden and not small beside a wave, then the others as they were found.
+fn choices(
+    samples: &Samples,
+    findings: &Findings,
+    classes: &[Class],
+    jobs: &[JobRuns],
+) -> Vec<Choice> {
+    let mut choices: Vec<Choice> = Vec::new();
+    for (number, found) in findings.patterns.iter().enumerate() {
+        let own = found.values(&samples.wall_us);
+        let values: Vec<f64> = findings.rest.iter().zip(own).map(|(a, b)| a + b).collect();
+        let number_of_grid = found.pattern.grid;
+        let grid = grid(&samples.wall_us, &values, samples.gap_us, number_of_grid);
+        let gaps = gaps(found, samples);
+        // What runs at other times than it happens is no cause, however well it fits.
+        let may_be: Vec<bool> = classes
+            .iter()
+            .map(|class| {
+                let slack_us = (LAG_US + samples.gap_us, samples.gap_us);
+                let runs = matches(&gaps, class, jobs, samples, slack_us);
+                runs.matched * 2 >= gaps.len()
+            })
+            .collect();
+        let weighed = weigh(found, &grid, classes, &may_be);
+        let of_jobs: f64 = weighed
+            .iter()
+            .filter(|one| matches!(one.cause, Cause::Class(..)))
+            .map(|one| one.score)
+            .sum();
+        // What looked like more than noise may not stand an exact fit.
+        let is_nothing = weighed
+            .first()
+            .is_none_or(|one| one.cause == Cause::Nothing);
+        if !is_nothing {
+            choices.push(Choice {
+                number,
+                weighed,
+                of_jobs,
+            });
+        }
+    }
+    let size = |choice: &Choice| findings.patterns[choice.number].pattern.size().abs();
+    let wave = choices
+        .iter()
+        .filter(|choice| is_wave(&findings.patterns[choice.number]))
+        .map(size)
+        .fold(0.0, f64::max);
+    choices.sort_by(|a, b| {
+        let worth = |choice: &Choice| {
+            let explained = choice.of_jobs >= SCORE_MIN;
+            // What nothing explains may be what load is beside a wave.
+            let is_sudden = !is_wave(&findings.patterns[choice.number])
+                && (explained || size(choice) * 2.0 > wave);
+            (explained, is_sudden)
+        };
+        let larger = match worth(a) {
+            (false, false) => size(b).total_cmp(&size(a)),
+            _ => Ordering::Equal,
+        };
+        worth(b)
+            .cmp(&worth(a))
+            .then(larger)
+            .then(a.number.cmp(&b.number))
+    });
+    choices
 }
 
 /// The verdict on what recurs, and which of the patterns it tells.
@@ -256,27 +380,7 @@ fn judge(
         verdict.would_change = scene.would_change(&verdict, false);
         return (verdict, None);
     }
-    // A pattern that jobs explain is told first, then a sudden one, then load.
-    let mut choices: Vec<(usize, Vec<crate::attribution::Weighed>, f64)> = Vec::new();
-    for (number, found) in findings.patterns.iter().enumerate() {
-        let own = found.values(&samples.wall_us);
-        let values: Vec<f64> = findings.rest.iter().zip(own).map(|(a, b)| a + b).collect();
-        let number_of_grid = found.pattern.grid;
-        let grid = grid(&samples.wall_us, &values, samples.gap_us, number_of_grid);
-        let weighed = weigh(found, &grid, classes);
-        let of_jobs: f64 = weighed
-            .iter()
-            .filter(|one| matches!(one.cause, Cause::Class(..)))
-            .map(|one| one.score)
-            .sum();
-        // What looked like more than noise may not stand an exact fit.
-        let is_nothing = weighed
-            .first()
-            .is_none_or(|one| one.cause == Cause::Nothing);
-        if !is_nothing {
-            choices.push((number, weighed, of_jobs));
-        }
-    }
+    let choices = choices(samples, findings, classes, jobs);
     if choices.is_empty() {
         verdict.p = findings.patterns.first().map(|found| found.p);
         verdict.candidates.push(nothing());
@@ -284,18 +388,19 @@ fn judge(
         verdict.would_change = scene.would_change(&verdict, false);
         return (verdict, None);
     }
-    choices.sort_by(|a, b| {
-        let worth = |choice: &(usize, Vec<crate::attribution::Weighed>, f64)| {
-            let found = &findings.patterns[choice.0];
-            (choice.2 >= SCORE_MIN, !is_wave(found))
-        };
-        worth(b).cmp(&worth(a)).then(a.0.cmp(&b.0))
-    });
-    let (number, weighed, of_jobs) = &choices[0];
-    let found = &findings.patterns[*number];
-    let explained = *of_jobs >= SCORE_MIN;
+    let told = &choices[0];
+    let found = &findings.patterns[told.number];
+    let explained = told.of_jobs >= SCORE_MIN;
     describe(&mut verdict, found, samples);
-    causes(&mut verdict, weighed, classes, jobs, samples, scene.better);
+    let gaps = gaps(found, samples);
+    causes(
+        &mut verdict,
+        &told.weighed,
+        classes,
+        jobs,
+        (samples, &gaps),
+        scene.better,
+    );
     verdict.kind = if explained {
         Kind::Periodic
     } else {
@@ -308,12 +413,16 @@ fn judge(
             .retain(|class| class.score >= 0.05 || class.matched >= 4 * class.missed.max(1));
     }
     for class in &mut verdict.classes {
-        class.separate_by = separation(class, jobs, &options.zone, scene.gap_s);
+        class.separate_by = separation(class, jobs, &options.zone, seconds(scene.gap_us));
     }
-    for (other_number, _, _) in &choices[1..] {
-        verdict
-            .also
-            .push(other(&findings.patterns[*other_number], scene));
+    for choice in &choices[1..] {
+        let likeliest = choice.weighed.iter().find_map(|one| match one.cause {
+            Cause::Class(number, _) if choice.of_jobs >= SCORE_MIN => Some(&classes[number]),
+            _ => None,
+        });
+        let jobs = likeliest.map_or(Vec::new(), |class| members(class, jobs));
+        let found = &findings.patterns[choice.number];
+        verdict.also.push(other(found, jobs, scene));
     }
     verdict.sentence = scene.recurring(&verdict, explained);
     for also in &verdict.also {
@@ -324,7 +433,7 @@ fn judge(
     }
     let more = scene.would_change(&verdict, explained);
     verdict.would_change.extend(more);
-    (verdict, Some(*number))
+    (verdict, Some(told.number))
 }
 
 /// The explanation that is always weighed, alone.

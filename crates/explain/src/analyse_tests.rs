@@ -537,3 +537,99 @@ fn a_level_that_wanders_is_no_trend() {
         assert!(told <= 5, "{told} of 100, {noise:?}");
     }
 }
+
+#[test]
+fn one_sample_of_another_age_does_not_count() {
+    let mut series = made(24 * 60, HOUR_US, 31, |at| {
+        50.0 + if at.rem_euclid(DAY_US) == 3 * HOUR_US {
+            8.0
+        } else {
+            0.0
+        }
+    });
+    series.times_us[0] = 0;
+    let analysis = explain(&[series], &[], &Options::default());
+    let told = &analysis.series[0];
+    assert_eq!(
+        told.verdict.cycle,
+        Some(Cycle::Day),
+        "{}",
+        told.verdict.sentence
+    );
+    assert!(told.notes[0].starts_with("1 samples are left out, which are further"));
+    // A month between two days of races is no such gap.
+    let two: Vec<i64> = (0..20)
+        .map(|i| i * HOUR_US + i / 10 * 30 * DAY_US)
+        .collect();
+    assert_eq!(main_part(&two), 0..20);
+}
+
+#[test]
+fn a_dip_beside_a_wave_is_no_sawtooth() {
+    for (seed, len_h) in [(1, 1.0), (2, 1.5), (3, 4.0)] {
+        let made = made(288 * 60, HOUR_US / 12, seed, |at| {
+            let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
+            let wave = 10.0 * (std::f64::consts::TAU * (hour - 3.0) / 24.0).sin();
+            let dip = if hour > 2.0 && hour <= 2.0 + len_h {
+                12.0
+            } else {
+                0.0
+            };
+            60.0 + wave - dip
+        });
+        let backup = cron("backup", "0 2 * * *", &made);
+        let verdict = only(made, &[backup]);
+        assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
+        assert_eq!(verdict.classes[0].jobs, ["backup"], "{}", verdict.sentence);
+        // A longer one is partly taken for the wave: whose it is, is found, its size is not.
+        if len_h < 2.0 {
+            let effect = verdict.effect.expect("a dip");
+            assert!((effect.size + 12.0).abs() < 1.5, "{}", verdict.sentence);
+            assert!((effect.len_s.expect("a length") / 3_600.0 - len_h).abs() < 0.2);
+        }
+    }
+}
+
+#[test]
+fn a_job_that_runs_in_the_middle_of_a_stall_is_not_blamed() {
+    let made = made(48 * 30, HOUR_US / 2, 33, |at| {
+        let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
+        if hour > 5.0 && hour <= 8.0 {
+            56.0
+        } else {
+            50.0
+        }
+    });
+    let guilty = cron("guilty", "0 5 * * *", &made);
+    let middle = cron("middle", "30 6 * * *", &made);
+    let after = cron("after", "10 8 * * *", &made);
+    let verdict = only(made.clone(), &[middle.clone(), after.clone()]);
+    assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);
+    let verdict = only(made, &[middle, after, guilty]);
+    assert_eq!(verdict.classes[0].jobs, ["guilty"], "{}", verdict.sentence);
+    assert_eq!(verdict.kind, Kind::Periodic);
+}
+
+#[test]
+fn of_two_jobs_each_gets_what_it_does() {
+    let made = made(48 * 84, HOUR_US / 2, 34, |at| {
+        let week = at.rem_euclid(7 * DAY_US) as f64 / (7 * DAY_US) as f64;
+        // Reset on Mondays at 06:47, the first sample after is that of 07:00.
+        let since = (week - 6.78 / 168.0).rem_euclid(1.0);
+        let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
+        let backup = if hour > 2.5 && hour <= 3.5 { 20.0 } else { 0.0 };
+        100.0 + 12.0 * since + backup
+    });
+    let backup = cron("backup", "30 2 * * *", &made);
+    let trim = cron("fstrim", "47 6 * * 1", &made);
+    let verdict = only(made, &[backup, trim]);
+    let told = &verdict.sentence;
+    assert_eq!(verdict.classes[0].jobs, ["backup"], "{told}");
+    let beside = verdict.also.iter().find(|also| also.jobs == ["fstrim"]);
+    assert_eq!(
+        beside.map(|also| also.shape),
+        Some(Shape::Sawtooth),
+        "{told}"
+    );
+    assert_eq!(verdict.also.len(), 1, "{told}");
+}

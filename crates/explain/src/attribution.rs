@@ -163,11 +163,17 @@ impl Periods {
 ///
 /// Every cause is fitted with a noise of its own, and then judged period by period in the noise that
 /// the best of them leaves. In a period that a class of jobs gets wrong it is taken to have been
-/// missed, for [`MISS_NATS`], and something else to have happened.
-pub(crate) fn weigh(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<Weighed> {
+/// missed, for [`MISS_NATS`], and something else to have happened. Classes that `may_be` says no of are
+/// left out.
+pub(crate) fn weigh(
+    found: &Found,
+    grid: &Grid,
+    classes: &[Class],
+    may_be: &[bool],
+) -> Vec<Weighed> {
     let pattern = &found.pattern;
     let values = grid.values(pattern.variant);
-    let models = models(found, grid, values, classes);
+    let models = models(found, grid, values, classes, may_be);
     let Some(best) = models
         .iter()
         .max_by(|a, b| a.fit.log_likelihood.total_cmp(&b.fit.log_likelihood))
@@ -235,7 +241,13 @@ pub(crate) fn weigh(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<Weighe
 }
 
 /// Every cause that is weighed, fitted.
-fn models(found: &Found, grid: &Grid, values: &[f64], classes: &[Class]) -> Vec<Model> {
+fn models(
+    found: &Found,
+    grid: &Grid,
+    values: &[f64],
+    classes: &[Class],
+    may_be: &[bool],
+) -> Vec<Model> {
     let pattern = &found.pattern;
     let count = count_f64(grid.len()).ln();
     let new = |cause, columns, charge| Model::new(cause, columns, charge, grid, values);
@@ -248,7 +260,7 @@ fn models(found: &Found, grid: &Grid, values: &[f64], classes: &[Class]) -> Vec<
         .iter()
         .map(|wall| f64::from(u8::from((pattern.on_us.0..=pattern.on_us.1).contains(wall))))
         .collect();
-    for (number, fit, charge) in looked_at(found, grid, classes) {
+    for (number, fit, charge) in looked_at(found, grid, classes, may_be) {
         let cells = form_of_runs(&classes[number], &fit, grid);
         let charge = charge + 0.5 * count;
         // What it does may have begun or ended, although it goes on running.
@@ -344,7 +356,12 @@ fn charge_of_unknown(pattern: &Pattern, grid: &Grid) -> f64 {
 }
 
 /// The best form of the best classes, with what each is charged.
-fn looked_at(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<(usize, RunsFit, f64)> {
+fn looked_at(
+    found: &Found,
+    grid: &Grid,
+    classes: &[Class],
+    may_be: &[bool],
+) -> Vec<(usize, RunsFit, f64)> {
     let pattern = &found.pattern;
     if pattern.form == Form::Wave {
         // Nothing begins or ends in it: whatever runs on its days would fit somehow.
@@ -383,6 +400,7 @@ fn looked_at(found: &Found, grid: &Grid, classes: &[Class]) -> Vec<(usize, RunsF
     let mut looked: Vec<(usize, RunsFit, f64)> = classes
         .iter()
         .enumerate()
+        .filter(|(number, _)| may_be[*number])
         .flat_map(|(number, class)| {
             let task = RunsTask::new(number, class, pattern.grid, grid, forms, fit.phi);
             let charge = if rivals(class) { alike } else { others };

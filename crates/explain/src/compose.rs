@@ -2,7 +2,7 @@
 
 use crate::attribution::{Cause, Weighed};
 use crate::find::{Found, Samples};
-use crate::numbers::{as_f64, as_i64};
+use crate::numbers::{as_f64, as_i64, seconds};
 use crate::pattern::{Clock, Pattern, start_of};
 use crate::runs::Class;
 use crate::shape::Form;
@@ -20,6 +20,9 @@ use jiff::Timestamp;
 const EVENTS_MAX: usize = 20_000;
 /// Classes of jobs are told from this probability on.
 const SCORE_TOLD: f64 = 0.001;
+/// A job may take so long until it shows, beside what the samples do not tell: cron knows minutes, and
+/// programs take their time to begin.
+pub(crate) const LAG_US: i64 = 120_000_000;
 /// Bins of a folded curve, at most.
 const FOLDED_BINS_MAX: f64 = 288.0;
 
@@ -112,19 +115,26 @@ fn events(pattern: &Pattern, on: &[(i64, f64)], samples: &Samples) -> Vec<Interv
     if pattern.form == Form::Wave {
         return Vec::new();
     }
+    events_of(pattern, on, samples)
+        .into_iter()
+        .flatten()
+        .take(EVENTS_MAX)
+        .map(|(from, to)| Interval {
+            from: moment(from),
+            to: moment(to),
+        })
+        .collect()
+}
+
+/// The times of the samples around each beginning; one at the very edge has none on its other side.
+fn events_of(pattern: &Pattern, on: &[(i64, f64)], samples: &Samples) -> Vec<Option<(i64, i64)>> {
     let middle = middle_of(pattern);
     let times = &samples.times_us;
     on.iter()
-        .take(EVENTS_MAX)
-        .filter_map(|&(at, _)| {
+        .map(|&(at, _)| {
             let at = samples.wall.moment(at + middle);
             let after = times.partition_point(|&time| time <= at);
-            // One at the very edge has no sample on its other side.
-            let (before, after) = (after.checked_sub(1)?, times.get(after)?);
-            Some(Interval {
-                from: moment(times[before]),
-                to: moment(*after),
-            })
+            Some((times[after.checked_sub(1)?], *times.get(after)?))
         })
         .collect()
 }
@@ -148,8 +158,8 @@ fn phase(pattern: &Pattern, on: &[(i64, f64)], samples: &Samples) -> Option<Phas
     Some(Phase {
         from: moment(samples.wall.moment(from)),
         to: moment(samples.wall.moment(to)),
-        from_text: words::place(cycle(pattern), from),
-        to_text: words::place(cycle(pattern), to),
+        from_text: words::place(cycle(pattern), from, samples.gap_us),
+        to_text: words::place(cycle(pattern), to, samples.gap_us),
     })
 }
 
@@ -253,7 +263,7 @@ pub(crate) fn causes(
     weighed: &[Weighed],
     classes: &[Class],
     jobs: &[JobRuns],
-    samples: &Samples,
+    (samples, gaps): (&Samples, &[(i64, i64)]),
     better: Option<Better>,
 ) {
     for one in weighed {
@@ -275,7 +285,8 @@ pub(crate) fn causes(
         {
             let class = &classes[number];
             let late_us = if fit.shift < 0 { samples.gap_us } else { 0 };
-            let (matched, missed, idle_runs) = matches(verdict, class, jobs, samples, late_us);
+            let early_us = LAG_US + if fit.shift > 0 { samples.gap_us } else { 0 };
+            let runs = matches(gaps, class, jobs, samples, (early_us, late_us));
             if late_us > 0 && verdict.classes.is_empty() {
                 verdict.would_change.push(format!(
                     "Whether times mark the start of what each sample stands for: only then {} runs in those gaps, and not one sample later.",
@@ -285,9 +296,10 @@ pub(crate) fn causes(
             verdict.classes.push(JobClass {
                 jobs: members(class, jobs),
                 role: role(fit.form, fit.amplitude, better),
-                matched,
-                missed,
-                idle_runs,
+                matched: runs.matched,
+                missed: runs.missed,
+                idle_runs: runs.idle,
+                lag_s: runs.lag_s,
                 score: one.score,
                 dated_by_start: fit.shift < 0,
                 evidence: evidence(class, jobs),
@@ -306,39 +318,84 @@ pub(crate) fn members(class: &Class, jobs: &[JobRuns]) -> Vec<String> {
         .collect()
 }
 
-/// How many events have a run between the same samples, how many have none, and how many runs
-/// among the samples belong to no event.
-fn matches(
-    verdict: &Verdict,
+/// How a job's runs lie beside the occurrences of a pattern.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Matches {
+    /// Occurrences with a run in their gap, or right before it.
+    pub matched: usize,
+    /// The others.
+    pub missed: usize,
+    /// Runs among the samples that belong to none.
+    pub idle: usize,
+    /// The longest time from a run to the gap after it, where one came before.
+    pub lag_s: Option<f64>,
+}
+
+/// The gaps in which each occurrence of a pattern lies: between the samples around it, or wider
+/// where the samples do not tell its place so well.
+pub(crate) fn gaps(found: &Found, samples: &Samples) -> Vec<(i64, i64)> {
+    let (first, last) = found.pattern.interval_us;
+    let on = seen_beginnings(found, samples);
+    on.iter()
+        .zip(events_of(&found.pattern, &on, samples))
+        .filter_map(|((at, _), gap)| {
+            let (from, to) = gap?;
+            let first = samples.wall.moment(at + first);
+            let last = samples.wall.moment(at + last);
+            Some((from.min(first), to.max(last)))
+        })
+        .collect()
+}
+
+/// Counts how often a class runs in these gaps, no more than `early_us` before and `late_us` after them.
+pub(crate) fn matches(
+    gaps: &[(i64, i64)],
     class: &Class,
     jobs: &[JobRuns],
     samples: &Samples,
-    late_us: i64,
-) -> (usize, usize, usize) {
-    let late = jiff::SignedDuration::from_micros(late_us);
-    let runs = &jobs[class.members[0]].runs;
-    let (mut matched, mut taken) = (0, 0);
-    for event in &verdict.events {
-        let within = runs
-            .iter()
-            .skip(runs.partition_point(|run| run.latest < event.from))
-            .take_while(|run| run.earliest <= event.to.checked_add(late).unwrap_or(event.to))
-            .count();
-        matched += usize::from(within > 0);
-        taken += within;
+    (early_us, late_us): (i64, i64),
+) -> Matches {
+    let runs: Vec<(i64, i64)> = jobs[class.members[0]]
+        .runs
+        .iter()
+        .map(|run| (run.earliest.as_microsecond(), run.latest.as_microsecond()))
+        .collect();
+    let (mut matched, mut taken, mut lag_us) = (0, 0, 0);
+    for &(from, to) in gaps {
+        let within = |early: i64| -> Vec<(i64, i64)> {
+            runs[runs.partition_point(|run| run.1 < from - early)..]
+                .iter()
+                .copied()
+                .take_while(|run| run.0 <= to + late_us)
+                .collect()
+        };
+        let mut here = within(0);
+        if here.is_empty() {
+            here = within(early_us);
+            // The last one before.
+            if let Some(run) = here.pop() {
+                lag_us = lag_us.max(from - run.1);
+                here = vec![run];
+            }
+        }
+        matched += usize::from(!here.is_empty());
+        taken += here.len();
     }
     let (Some(&first), Some(&last)) = (samples.times_us.first(), samples.times_us.last()) else {
-        return (0, 0, 0);
+        return Matches {
+            matched: 0,
+            missed: gaps.len(),
+            idle: 0,
+            lag_s: None,
+        };
     };
-    let among = runs
-        .iter()
-        .filter(|run| run.earliest.as_microsecond() >= first && run.latest.as_microsecond() <= last)
-        .count();
-    (
+    let among = runs.iter().filter(|run| run.0 >= first && run.1 <= last);
+    Matches {
         matched,
-        verdict.events.len() - matched,
-        among.saturating_sub(taken),
-    )
+        missed: gaps.len() - matched,
+        idle: among.count().saturating_sub(taken),
+        lag_s: (lag_us > 0).then(|| seconds(lag_us)),
+    }
 }
 
 fn evidence(class: &Class, jobs: &[JobRuns]) -> Vec<String> {
@@ -357,14 +414,20 @@ fn evidence(class: &Class, jobs: &[JobRuns]) -> Vec<String> {
 }
 
 /// A pattern beside the main one.
-pub(crate) fn other(found: &Found, scene: &Scene) -> OtherPattern {
+pub(crate) fn other(found: &Found, jobs: Vec<String>, scene: &Scene) -> OtherPattern {
     let shape = found.pattern.form.shape(found.pattern.size());
     let period_s = found.pattern.clock.period_us() / 1e6;
     OtherPattern {
         period_s,
         shape,
         p: found.p,
-        sentence: format!("Besides, {}.", scene.other(found)),
+        sentence: if jobs.is_empty() {
+            format!("Besides, {}.", scene.other(found))
+        } else {
+            let names = words::names(&jobs);
+            format!("Besides, {}; then runs: {names}.", scene.other(found))
+        },
+        jobs,
     }
 }
 

@@ -3,15 +3,15 @@
 
 use crate::bootstrap::probability;
 use crate::evidence::{Turn, evidence, stretch, turning_point};
+use crate::forms::{beside_each_other, is_made_by_few, likeliest, of_any_form};
 use crate::grid::{Grid, SHARP_SIGMAS, Variant, grids};
-use crate::noise::{regress, whiten};
-use crate::numbers::{as_f64, count_f64};
-use crate::pattern::{Clock, Pattern, finest_to_fit, fit};
+use crate::noise::whiten;
+use crate::numbers::{as_count, as_f64, count_f64};
+use crate::pattern::{Clock, HARMONICS_MAX, Pattern, finest_to_fit, fit};
 use crate::refine::refine;
 use crate::runs::{At, Class, Forms, RunsFit, RunsTask, prefix_sums};
-use crate::search::{CALENDARS_US, CYCLES_MIN, Candidate, Null, PERIOD_BINS, Scratch, Task, tasks};
-use crate::shape::{Form, SPIKE_BINS_MAX};
-use crate::verdict::Shape;
+use crate::search::{CALENDARS_US, CYCLES_MIN, Candidate, Null, Scratch, Task, tasks};
+use crate::shape::Form;
 use crate::wall::Wall;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -24,12 +24,16 @@ const STATISTIC_MIN: f64 = 1.0;
 const RUNS_BONUS: f64 = 30.0;
 /// A multiple of a period has to gain so many nats more.
 const MULTIPLE_MIN: f64 = 10.0;
+/// What is smaller than this part of the values' range is rounding.
+const ROUNDING: f64 = 1e-6;
+/// Bins of a part of a period, at least.
+const PART_BINS_MIN: f64 = 6.0;
 /// Candidates whose statistic is this part of the best one's at least are put beside it.
 const RIVAL_MIN: f64 = 0.2;
 /// So many candidates are fitted exactly until one stands it.
 const TRIES: usize = 4;
-/// A box's typical size is this part of the fitted one at least.
-const TYPICAL_MIN: f64 = 0.3;
+/// A box's length is moved so often at most.
+const WIDTH_TURNS: usize = 64;
 /// Cycles that are too few for a verdict, but worth a word.
 const CYCLES_FEW: f64 = 2.0;
 
@@ -95,13 +99,19 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
         p_none: 1.0,
         ..Findings::default()
     };
+    let mut ghosts: Vec<Pattern> = Vec::new();
+    let lowest = samples.values.iter().copied().fold(f64::MAX, f64::min);
+    let range = samples.values.iter().copied().fold(f64::MIN, f64::max) - lowest;
     for number in 0..PATTERNS_MAX {
         let search = Search::new(samples, &findings.rest, classes, CYCLES_MIN..f64::INFINITY);
-        let Some(found) = search.best(samples, classes, seed + number as u64) else {
+        let Some(found) = search.best(samples, classes, seed.wrapping_add(number as u64)) else {
             break;
         };
         if found.p > alpha {
             findings.p_none = found.p;
+            break;
+        }
+        if found.pattern.size().abs() < range * ROUNDING {
             break;
         }
         let values = found.values(&samples.wall_us);
@@ -112,16 +122,30 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
         let ghost = findings
             .patterns
             .iter()
-            .any(|known| is_ghost(&found.pattern, known, samples.gap_us));
-        if !ghost {
+            .any(|known| is_ghost(&found.pattern, known));
+        if ghost {
+            ghosts.push(found.pattern);
+        } else {
             findings.patterns.push(found);
         }
     }
+    if findings.patterns.len() > 1 {
+        // Sizes are fitted anew: what the first ones left belongs to them.
+        for ghost in ghosts {
+            let values = ghost.values(&samples.wall_us);
+            for (rest, value) in findings.rest.iter_mut().zip(values) {
+                *rest += value;
+            }
+        }
+    }
+    beside_each_other(samples, &mut findings);
     if findings.patterns.is_empty() {
         let search = Search::new(samples, &findings.rest, &[], CYCLES_FEW..CYCLES_MIN);
         findings.few = search
             .best(samples, classes, seed)
-            .filter(|found| found.p <= alpha);
+            .filter(|found| found.p <= alpha)
+            // Two large values are no spike that recurs, whatever lies between them.
+            .filter(|found| found.pattern.form.duty() > 0.2);
     }
     findings
 }
@@ -152,36 +176,32 @@ impl Whitened {
     }
 }
 
-/// Whether a pattern is what is left of one that was found before: a smaller one of the same clock, or
-/// one at a part of its period, because no form fits exactly.
-fn is_ghost(pattern: &Pattern, known: &Found, gap_us: i64) -> bool {
-    let is_small = |other: &Pattern, part: f64| pattern.size().abs() < other.size().abs() * part;
+/// Whether a pattern is what is left of one that was found before, because no form fits exactly. What
+/// the runs of other jobs explain never is.
+pub(crate) fn is_ghost(pattern: &Pattern, known: &Found) -> bool {
     let of = |other: &Pattern| {
+        if pattern.class.is_some() && pattern.class != other.class {
+            return false;
+        }
+        let is_smaller = |part: f64| pattern.size().abs() < other.size().abs() * part;
+        let duty = pattern.form.duty();
         let period_us = pattern.clock.period_us();
         let ratio = other.clock.period_us() / period_us;
-        if (ratio - 1.0).abs() < 0.01 || pattern.class.is_some() && pattern.class == other.class {
-            // A wave has few harmonics: what it leaves is wide, and may be nearly as large.
-            let duty = pattern.form.duty();
-            let is_wide = duty > 1.0 / 32.0 && duty * period_us > 3.0 * as_f64(gap_us);
-            let is_left = other.form == Form::Wave && is_wide;
-            let part = if is_left || pattern.is_at(other) {
-                1.0
-            } else {
-                0.5
+        if (ratio - 1.0).abs() < 0.01 || pattern.class.is_some() {
+            // Half a turn of a wave's last harmonic is the narrowest that it could have shown.
+            let narrowest = 0.5 / count_f64(HARMONICS_MAX);
+            return match other.form {
+                _ if pattern.is_at(other) => is_smaller(1.0),
+                _ if pattern.is_patch_of(other) => is_smaller(1.3),
+                Form::Wave => duty > narrowest && is_smaller(1.0),
+                _ => is_smaller(0.5),
             };
-            return is_small(other, part);
         }
-        let is_part = (2.0..=6.0).contains(&ratio.round())
-            && (ratio / ratio.round() - 1.0).abs() < 0.01
-            && pattern.class.is_none();
+        let is_part = (1.5..=24.5).contains(&ratio) && (ratio - ratio.round()).abs() < 0.02;
         let is_calendars = CALENDARS_US
             .iter()
             .any(|&calendar| (period_us / as_f64(calendar) - 1.0).abs() < 0.01);
-        let is_slow = !matches!(
-            pattern.form.shape(pattern.size()),
-            Shape::Spike | Shape::Dip
-        );
-        is_part && (!is_calendars || is_slow && is_small(other, 0.5))
+        is_part && is_smaller(0.5) && (!is_calendars || duty > 0.2)
     };
     of(&known.pattern) || known.whole.as_ref().is_some_and(of)
 }
@@ -326,75 +346,29 @@ impl<'a> Search<'a> {
         }
         // What was tested is the best of the search, whichever is told.
         let statistic = refined.first()?.0;
-        let pattern = self.likeliest(refined.into_iter().map(|(_, pattern)| pattern).collect())?;
-        let pattern = self.multiple(&pattern).unwrap_or(pattern);
-        Some((statistic, self.of_any_form(pattern)))
+        let refined = refined.into_iter().map(|(_, pattern)| pattern).collect();
+        let pattern = likeliest(&self.grids, refined)?;
+        let multiple = self.multiple(&pattern);
+        let mut patterns = vec![of_any_form(&self.grids, pattern)];
+        patterns.extend(multiple.map(|multiple| of_any_form(&self.grids, multiple)));
+        Some((statistic, likeliest(&self.grids, patterns)?))
     }
 
-    /// The one that makes the values likeliest, on bins that hide none of them.
-    fn likeliest(&self, mut patterns: Vec<Pattern>) -> Option<Pattern> {
-        let finest = patterns.iter().map(|pattern| pattern.grid).min()?;
-        let grid = &self.grids[finest.min(finest_to_fit(&self.grids))];
-        let judged: Vec<f64> = patterns
-            .iter()
-            .map(|pattern| {
-                let shape = pattern.values(&grid.wall_us);
-                // Schwarz's criterion: a wave has more coefficients than the others.
-                let coefficients = count_f64(pattern.fit.coefficients.len());
-                let charge = 0.5 * coefficients * count_f64(grid.len()).ln();
-                regress(&grid.index, &grid.sharp, &[&shape])
-                    .map_or(f64::MIN, |fit| fit.log_likelihood - charge)
-            })
-            .collect();
-        // Of equals the first.
-        let best = (0..judged.len())
-            .rev()
-            .max_by(|&a, &b| judged[a].total_cmp(&judged[b]))?;
-        Some(patterns.swap_remove(best))
-    }
-
-    /// The same period with the form that suits it best: the search takes the first look on wide
-    /// bins, where a sawtooth may look like a box, and a wave has one harmonic.
-    fn of_any_form(&mut self, pattern: Pattern) -> Pattern {
-        let bins = |grid: &Grid| pattern.clock.period_us() / as_f64(grid.width_us);
-        let number = (0..self.grids.len())
-            .rev()
-            .find(|&number| bins(&self.grids[number]) >= PERIOD_BINS.0)
-            .unwrap_or(0);
-        let grid = &self.grids[number];
-        let values = grid.values(Variant::Slow);
-        let Some(null) = Null::fit(&grid.index, values, &mut Vec::new()) else {
-            return pattern;
-        };
-        let task = Task::of_period(number, grid, Variant::Slow, bins(grid));
-        let forms = task.each_form(&grid.index, values, &null, &mut self.scratch);
-        // A short box is no part of these values: its size would be wrong.
-        let is_short = |form: Form| match form {
-            Form::Box { duty } => duty * bins(grid) <= count_f64(SPIKE_BINS_MAX),
-            _ => false,
-        };
-        let exact = |scratch: &mut Scratch, found: &Candidate| {
-            refine(&self.grids, &task, found, scratch)
-                .filter(|pattern| !is_made_by_few(pattern) && !is_short(pattern.form))
-        };
-        let refined: Vec<Option<Pattern>> =
-            forms.par_iter().map_init(Scratch::default, exact).collect();
-        let mut all = vec![pattern.clone()];
-        all.extend(refined.into_iter().flatten());
-        self.likeliest(all).unwrap_or(pattern)
-    }
-
-    /// What resets every three days looks, folded by one and a half, like something smaller: the
-    /// multiple of a period that explains clearly more, if there is one.
+    /// What resets every three days looks, folded by one and a half, like something smaller, and what
+    /// resets every 20 minutes, folded by the hour, too: the multiple or part of a period that explains
+    /// clearly more, if there is one.
     fn multiple(&mut self, pattern: &Pattern) -> Option<Pattern> {
         let grid = &self.grids[pattern.grid];
         let values = grid.values(pattern.variant);
         let null = Null::fit(&grid.index, values, &mut Vec::new())?;
         let bins = pattern.clock.period_us() / as_f64(grid.width_us);
         let mut best: Option<(f64, Task, Candidate)> = None;
-        for factor in [1.0, 2.0, 3.0, 4.0, 7.0] {
-            if bins * factor * CYCLES_MIN > as_f64(grid.span_bins()) {
-                break;
+        let parts = (2..=6).map(|part| 1.0 / f64::from(part));
+        for factor in [1.0].into_iter().chain(parts).chain([2.0, 3.0, 4.0, 7.0]) {
+            let is_short = factor < 1.0 && bins * factor < PART_BINS_MIN;
+            let is_long = factor > 1.0 && bins * factor * CYCLES_MIN > as_f64(grid.span_bins());
+            if is_short || is_long {
+                continue;
             }
             let task = Task::of_period(pattern.grid, grid, pattern.variant, bins * factor);
             let found = task.search(&grid.index, values, &null, &mut self.scratch)?;
@@ -405,7 +379,7 @@ impl<'a> Search<'a> {
             }
         }
         let (_, task, found) = best?;
-        if found.period_bins < bins * 1.5 {
+        if (0.75..1.5).contains(&(found.period_bins / bins)) {
             return None;
         }
         refine(&self.grids, &task, &found, &mut self.scratch)
@@ -429,32 +403,64 @@ impl<'a> Search<'a> {
             .into_iter()
             .take(TRIES)
             .find_map(|(statistic, task, fit)| {
-                let grid = &self.grids[task.grid];
-                of_runs(&classes[task.class], task, fit, grid)
+                self.of_runs(&classes[task.class], task, fit)
                     .filter(|pattern| !is_made_by_few(pattern))
                     .map(|pattern| (statistic, pattern))
             })
     }
+
+    /// A pattern whose clock is a class of jobs; a box that wide bins showed with the length that
+    /// narrow ones do.
+    fn of_runs(&self, class: &Class, task: &RunsTask, fit: RunsFit) -> Option<Pattern> {
+        let narrow = finest_to_fit(&self.grids);
+        let Form::Box { duty } = fit.form else {
+            return of_runs(class, task, fit, &self.grids[task.grid]);
+        };
+        if narrow >= task.grid {
+            return of_runs(class, task, fit, &self.grids[task.grid]);
+        }
+        let grid = &self.grids[narrow];
+        let noise = Whitened::new(grid, task.variant)?;
+        let mut width = width_in(duty, class.period_us, grid);
+        let mut widths = [width / 4, width / 2, width * 3 / 4, width, width * 5 / 4];
+        let mut best: Option<(RunsTask, RunsFit)> = None;
+        for _ in 0..WIDTH_TURNS {
+            let forms = Forms::Boxes(task.variant, widths);
+            let again = RunsTask::new(task.class, class, narrow, grid, forms, noise.null.phi);
+            let Some(fit) = again.search(&noise.white, noise.null.phi, &noise.prefix) else {
+                break;
+            };
+            if best.as_ref().is_some_and(|(_, best)| best.gain >= fit.gain) {
+                break;
+            }
+            if let Form::Box { duty } = fit.form {
+                width = width_in(duty, class.period_us, grid);
+            }
+            best = Some((again, fit));
+            widths = [
+                width.saturating_sub(2),
+                width.saturating_sub(1),
+                width + 1,
+                width + 2,
+                0,
+            ];
+        }
+        let (task, fit) = best?;
+        of_runs(class, &task, fit, grid)
+    }
 }
 
-/// Whether some large occurrences stand for a box that most do not show: what is typical is much
-/// smaller than what was fitted, or of the other sign.
-fn is_made_by_few(pattern: &Pattern) -> bool {
-    let (Some(&typical), Some(&fitted)) = (
-        pattern.coefficients.first(),
-        pattern.fit.coefficients.first(),
-    ) else {
-        return true;
-    };
-    matches!(pattern.form, Form::Box { .. }) && typical / fitted < TYPICAL_MIN
+/// Bins of a box that takes a part of a period.
+fn width_in(duty: f64, period_us: i64, grid: &Grid) -> usize {
+    as_count(duty * as_f64(period_us) / as_f64(grid.width_us)).max(1)
 }
 
-/// Whether the runs of a pattern's class come at two distances, as after a change of schedule.
+/// Whether the schedule of a pattern's class has changed.
 fn is_irregular(classes: &[Class], pattern: &Pattern) -> bool {
     pattern
         .class
         .map(|class| &classes[class])
-        .is_some_and(|class| class.longest_us > class.period_us * 9 / 5)
+        .is_some_and(|class| class.is_rescheduled)
 }
 
 /// A pattern whose clock is a class of jobs.
@@ -498,7 +504,7 @@ fn of_runs(class: &Class, task: &RunsTask, found: RunsFit, grid: &Grid) -> Optio
 }
 
 /// Finds since when and until when a pattern is on, and fits it there.
-fn bounded(mut pattern: Pattern, grids: &[Grid]) -> Found {
+pub(crate) fn bounded(mut pattern: Pattern, grids: &[Grid]) -> Found {
     let grid = &grids[pattern.grid];
     let mut beginnings = evidence(&pattern, grid);
     let mut on = stretch(&beginnings);

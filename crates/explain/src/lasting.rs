@@ -91,12 +91,13 @@ impl Lasting {
         } else {
             verdict.sentence.push_str(&Scene::bounds(&ends));
         }
-        if let (Kind::None, Some(slope), [only]) =
-            (verdict.kind, verdict.trend_per_day, &self.stretches[..])
-        {
-            let (Some(&first), Some(&last)) = (times.first(), times.last()) else {
-                return;
-            };
+        if let (Kind::None, Some(slope), [only], Some(&first), Some(&last)) = (
+            verdict.kind,
+            verdict.trend_per_day,
+            &self.stretches[..],
+            times.first(),
+            times.last(),
+        ) {
             let trend = scene.trend(slope, only.at(first), only.at(last));
             verdict.sentence.push_str(&trend);
         }

@@ -12,6 +12,7 @@ mod compose;
 pub mod disk_log;
 mod evidence;
 mod find;
+mod forms;
 mod grid;
 mod lasting;
 mod noise;

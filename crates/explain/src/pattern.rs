@@ -9,7 +9,7 @@ use crate::statistics::median;
 use crate::wall::{DAY_US, MONDAY_US};
 
 /// The most harmonics of a wave.
-const HARMONICS_MAX: usize = 6;
+pub(crate) const HARMONICS_MAX: usize = 6;
 /// Beyond this many filled bins a wider grid is used for exact fits.
 const FIT_BINS_MAX: usize = 40_000;
 /// When a pattern's periods begin.
@@ -148,6 +148,28 @@ impl Pattern {
         let apart = (origin_us - others).rem_euclid(*period_us);
         let width = |pattern: &Self| as_f64(pattern.interval_us.1 - pattern.interval_us.0);
         apart.min(period_us - apart) <= width(self).max(width(other))
+    }
+
+    /// Whether it makes good what another box with the same period does too long: it lies within that one, and
+    /// points the other way.
+    pub fn is_patch_of(&self, other: &Self) -> bool {
+        let (Form::Box { .. }, Form::Box { duty }) = (self.form, other.form) else {
+            return false;
+        };
+        let (
+            Clock::Fixed {
+                period_us,
+                origin_us,
+            },
+            Clock::Fixed {
+                origin_us: others, ..
+            },
+        ) = (&self.clock, &other.clock)
+        else {
+            return false;
+        };
+        let after = (origin_us - others).rem_euclid(*period_us);
+        after <= duty * period_us && self.size() * other.size() < 0.0
     }
 
     /// From its lowest to its highest, with the sign of its form.

@@ -3,7 +3,7 @@
 use crate::grid::{Grid, Variant};
 use crate::numbers::{as_f64, as_i64, count_f64};
 use crate::pattern::{Clock, Pattern, empty_fit, finest_to_fit, fit};
-use crate::search::{Candidate, Null, Scratch, Task};
+use crate::search::{Candidate, Null, PERIOD_BINS, Scratch, Task};
 use crate::shape::{Form, width_of};
 use crate::wall::{DAY_US, HOUR_US};
 
@@ -64,12 +64,18 @@ pub(crate) fn refine(
             form = place.form;
         }
     }
-    // A bin with a reset in it is of neither side: on narrow ones it does no harm.
-    match form {
-        Form::Sawtooth => number = finest_to_fit(grids),
-        Form::Wave => number = number.max(finest_to_fit(grids)),
-        Form::Box { .. } => {}
-    }
+    // A bin with a reset or an onset in it is of neither side: on narrow ones it does no harm. Bins as
+    // wide as the period show nothing.
+    let widest = (0..grids.len())
+        .rev()
+        .find(|&number| period_us / as_f64(grids[number].width_us) >= PERIOD_BINS.0)
+        .unwrap_or(0);
+    let narrow = finest_to_fit(grids).min(widest);
+    number = match form {
+        Form::Sawtooth => narrow,
+        Form::Wave => number.max(narrow).min(widest),
+        Form::Box { .. } => number.min(narrow),
+    };
     let mut pattern = Pattern {
         clock: Clock::Fixed {
             period_us,

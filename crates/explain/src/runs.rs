@@ -30,8 +30,10 @@ pub(crate) struct Class {
     /// Median distance between runs.
     pub period_us: i64,
     /// The distance that nine of ten runs keep to: longer than the median where the schedule has
-    /// changed.
+    /// changed, or leaves days out.
     pub longest_us: i64,
+    /// Whether its runs come at other distances later than at first.
+    pub is_rescheduled: bool,
 }
 
 /// The classes of jobs, and the numbers of those that are no use: with fewer than `runs_min` runs
@@ -76,6 +78,7 @@ pub(crate) fn classes(
                 members: Vec::new(),
                 period_us: distance(&starts, 0.5),
                 longest_us: distance(&starts, 0.9),
+                is_rescheduled: is_rescheduled(&starts),
                 starts_us: starts
                     .iter()
                     .map(|&(earliest, latest)| (wall.of(earliest), wall.of(latest)))
@@ -88,6 +91,18 @@ pub(crate) fn classes(
     classes.retain(|class| class.period_us > 0);
     classes.sort_by(|a, b| a.members.cmp(&b.members));
     (classes, useless)
+}
+
+/// Whether the distances of the later half of the runs are other ones than those of the first half.
+fn is_rescheduled(starts: &[(i64, i64)]) -> bool {
+    let middle = starts.len() / 2;
+    [0.5, 0.9].into_iter().any(|at| {
+        let (before, after) = (
+            distance(&starts[..middle], at),
+            distance(&starts[middle..], at),
+        );
+        before.min(after) > 0 && before.max(after) * 5 > before.min(after) * 9
+    })
 }
 
 /// A quantile of the distances between runs.
@@ -165,15 +180,37 @@ pub(crate) enum Forms {
         /// Of the pattern that is to be explained.
         width: Option<usize>,
     },
+    /// Boxes of these widths alone, in bins; 0 is none.
+    Boxes(Variant, [usize; 5]),
 }
 
 impl Forms {
-    fn widths(self) -> impl Iterator<Item = usize> {
-        let besides = match self {
-            Self::Of(_) => None,
-            Self::All { width } => width.filter(|width| !BOX_BINS.contains(width)),
+    /// Whether a form that suits a variant is wanted.
+    fn suits(self, variant: Variant) -> bool {
+        match self {
+            Self::Of(wanted) => wanted == variant,
+            Self::All { .. } => true,
+            Self::Boxes(..) => false,
+        }
+    }
+
+    fn widths(self) -> Vec<usize> {
+        let suits = |width: usize| {
+            self.suits(if width <= SPIKE_BINS_MAX {
+                Variant::Sharp
+            } else {
+                Variant::Slow
+            })
         };
-        BOX_BINS.into_iter().chain(besides)
+        let mut widths: Vec<usize> = BOX_BINS.into_iter().filter(|&w| suits(w)).collect();
+        match self {
+            Self::Of(_) | Self::All { width: None } => {}
+            Self::All { width: Some(width) } => widths.push(width),
+            Self::Boxes(_, given) => widths.extend(given.iter().filter(|&&width| width > 0)),
+        }
+        widths.sort_unstable();
+        widths.dedup();
+        widths
     }
 }
 
@@ -237,10 +274,6 @@ impl RunsTask {
         forms_wanted: Forms,
         phi: f64,
     ) -> Self {
-        let variant = match forms_wanted {
-            Forms::Of(variant) => Some(variant),
-            Forms::All { .. } => None,
-        };
         let uncertain = class
             .starts_us
             .iter()
@@ -255,15 +288,14 @@ impl RunsTask {
         for &at in places {
             let starts: Vec<i64> = class.starts_us.iter().map(|&start| at.of(start)).collect();
             let longest_bins = as_f64(class.longest_us) / as_f64(grid.width_us);
-            if variant != Some(Variant::Sharp) && longest_bins >= 2.5 {
+            if forms_wanted.suits(Variant::Slow) && longest_bins >= 2.5 {
                 forms.extend(sawtooth(&starts, class.longest_us, grid, phi, at));
             }
             for width in forms_wanted.widths() {
-                let is_spike = width <= SPIKE_BINS_MAX;
-                if variant.is_none_or(|variant| is_spike == (variant == Variant::Sharp))
-                    && count_f64(width) <= (period_bins * DUTY_MAX).max(1.0)
-                {
-                    for shift in SHIFTS {
+                if count_f64(width) <= (period_bins * DUTY_MAX).max(1.0) {
+                    // A wide bin that holds the run shows it, or none does.
+                    let shifts = if grid.is_wide { &SHIFTS[..1] } else { &SHIFTS };
+                    for &shift in shifts {
                         forms.extend(boxes(&starts, class.period_us, width, shift, grid, phi, at));
                     }
                 }
@@ -272,7 +304,10 @@ impl RunsTask {
         Self {
             class: number,
             grid: grid_number,
-            variant: variant.unwrap_or(Variant::Slow),
+            variant: match forms_wanted {
+                Forms::Of(variant) | Forms::Boxes(variant, _) => variant,
+                Forms::All { .. } => Variant::Slow,
+            },
             charge: 0.0,
             forms,
         }
@@ -436,11 +471,8 @@ pub(crate) fn box_places(
         let Some(&first) = grid.index.get(first - usize::from(holds)) else {
             continue;
         };
-        if first > bin + 1 {
-            // No samples were taken then.
-            continue;
-        }
-        let from_bin = first + shift;
+        // Where samples are missing, what is left of the box.
+        let from_bin = first.min(bin + 1) + shift;
         let from = grid.index.partition_point(|&index| index < from_bin);
         let until = from
             + grid.index[from..]

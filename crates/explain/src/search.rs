@@ -32,6 +32,8 @@ pub(crate) const CYCLES_MIN: f64 = 3.0;
 const WINDOW_BINS: usize = 512;
 /// The widest grid's.
 const WINDOW_WIDEST_BINS: usize = 1_024;
+/// A window spans no more than this many times its bins.
+const SPARSE: i64 = 4;
 /// Bins of a period: fewer hide a form, more are for wider grids.
 pub(crate) const PERIOD_BINS: (f64, f64) = (12.0, 48.0);
 /// The shortest period on the finest grid, in bins.
@@ -108,11 +110,18 @@ pub(crate) fn tasks(grids: &[Grid], cycles: Range<f64>) -> Vec<Task> {
         } else {
             WINDOW_BINS
         };
-        let window = grid.len().saturating_sub(most)..grid.len();
-        let span = match window.clone().next() {
-            Some(first) => as_f64(grid.index[grid.len() - 1] - grid.index[first] + 1),
-            None => continue,
+        let Some(&last) = grid.index.last() else {
+            continue;
         };
+        // Where samples are rare, the periods to be tried are legion.
+        let sparse = i64::try_from(most)
+            .unwrap_or(i64::MAX)
+            .saturating_mul(SPARSE);
+        let from = grid
+            .index
+            .partition_point(|&index| index < last.saturating_sub(sparse));
+        let window = from.max(grid.len().saturating_sub(most))..grid.len();
+        let span = as_f64(last - grid.index[window.start] + 1);
         let shortest = if number == 0 {
             PERIOD_FINEST_BINS
         } else {

@@ -223,12 +223,15 @@ pub struct JobClass {
     pub jobs: Vec<String>,
     /// Which way they act.
     pub role: Role,
-    /// Events with a run of theirs.
+    /// Events with a run of theirs, between the samples around it or up to two minutes before.
     pub matched: usize,
     /// Events without one.
     pub missed: usize,
     /// Runs after which nothing is to be seen, although there are samples.
     pub idle_runs: usize,
+    /// The longest time from a run to the samples around the event after it; null where all lie between
+    /// those.
+    pub lag_s: Option<f64>,
     /// Its runs fit only if times mark the start of what each sample stands for: they come within
     /// the sample that shows the event first, not before it.
     pub dated_by_start: bool,
@@ -260,6 +263,8 @@ pub struct OtherPattern {
     pub shape: Shape,
     /// As [`Verdict::p`].
     pub p: f64,
+    /// Jobs that explain it best; empty where none does.
+    pub jobs: Vec<String>,
     /// In words.
     pub sentence: String,
 }

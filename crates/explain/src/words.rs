@@ -3,6 +3,7 @@
 use crate::JobRuns;
 use crate::compose::{self, is_event};
 use crate::find::Found;
+use crate::numbers::seconds;
 use crate::verdict::{Change, ChangeKind, Cycle, JobClass, Role, Shape, Verdict};
 use crate::wall::{DAY_US, HOUR_US, MONDAY_US};
 use facts::series::Better;
@@ -23,24 +24,28 @@ const WEEKDAYS: [&str; 7] = [
 const MINUTE_US: i64 = 60_000_000;
 
 /// A wall time as a place within a cycle: `Sunday 06:47`, `06:47`, `minute 47`; a date and a time
-/// where there is no calendar.
-pub(crate) fn place(cycle: Cycle, wall_us: i64) -> String {
+/// where there is no calendar. Seconds are told where samples are less than a minute apart.
+pub(crate) fn place(cycle: Cycle, wall_us: i64, gap_us: i64) -> String {
     let of_day = wall_us.rem_euclid(DAY_US);
     let (hour, minute) = (of_day / HOUR_US, of_day / MINUTE_US % 60);
+    let second = if gap_us < MINUTE_US {
+        format!(":{:02}", of_day / 1_000_000 % 60)
+    } else {
+        String::new()
+    };
     match cycle {
-        Cycle::Hour => format!("minute {minute}"),
-        Cycle::Day => format!("{hour:02}:{minute:02}"),
+        Cycle::Hour => format!("minute {minute}{second}"),
+        Cycle::Day => format!("{hour:02}:{minute:02}{second}"),
         Cycle::Week => {
             let day = (wall_us - MONDAY_US).rem_euclid(7 * DAY_US) / DAY_US;
             let name = usize::try_from(day).map_or("", |day| WEEKDAYS[day]);
-            format!("{name} {hour:02}:{minute:02}")
+            format!("{name} {hour:02}:{minute:02}{second}")
         }
         Cycle::Runs | Cycle::Fixed => Timestamp::from_microsecond(wall_us).map_or_else(
             |_| "?".to_owned(),
             |at| {
-                at.to_zoned(TimeZone::UTC)
-                    .strftime("%Y-%m-%d %H:%M")
-                    .to_string()
+                let at = at.to_zoned(TimeZone::UTC);
+                format!("{}{second}", at.strftime("%Y-%m-%d %H:%M"))
             },
         ),
     }
@@ -53,7 +58,7 @@ pub(crate) fn every(cycle: Option<Cycle>, period_s: f64) -> String {
         Some(Cycle::Day) => "every day".to_owned(),
         Some(Cycle::Week) => "every week".to_owned(),
         Some(Cycle::Runs) => "after each run".to_owned(),
-        _ if (period_s / 86_400.0 - 1.0).abs() < 0.01 => "every day".to_owned(),
+        _ if (period_s / 86_400.0 - 1.0).abs() < 1e-3 => "every day".to_owned(),
         _ => format!("every {}", span(period_s)),
     }
 }
@@ -132,10 +137,13 @@ pub(crate) fn names(names: &[String]) -> String {
     parts.join(", ")
 }
 
-/// Whether one of these jobs may be a trim, for all that its name tells.
+/// Whether one of these jobs may be a trim, for all that its name tells: a directory of scripts may
+/// hold one.
 fn may_trim(jobs: &[String]) -> bool {
-    jobs.iter()
-        .any(|name| name.contains("trim") || name.contains("cron."))
+    jobs.iter().any(|name| {
+        let is_directory = ["cron.daily", "cron.weekly", "cron.monthly"].contains(&name.as_str());
+        is_directory || name.contains("trim")
+    })
 }
 
 /// What the samples are called: `nightly`, `hourly`.
@@ -159,7 +167,9 @@ pub(crate) struct Scene<'a> {
     /// Name of the zone.
     pub zone: &'a str,
     /// Usual distance of samples.
-    pub gap_s: f64,
+    pub gap_us: i64,
+    /// Time of the first one.
+    pub first: Timestamp,
     /// Whether any job was handed in.
     pub jobs: &'a [JobRuns],
     /// How many of them could not be weighed.
@@ -183,9 +193,23 @@ impl Scene<'_> {
             let of = periods(verdict.cycle);
             let _ = write!(text, " ({seen} of {cycles} {of})");
         }
-        if let Some(until) = verdict.until {
-            let _ = write!(text, ", until {}, and not after", day(until));
-        }
+        let late = verdict.since.filter(|since| {
+            let before_s = since.duration_since(self.first).as_secs_f64();
+            verdict.period_s.is_some_and(|period_s| before_s > period_s)
+        });
+        let _ = match (late, verdict.until) {
+            (None, None) => Ok(()),
+            (Some(since), None) => write!(text, ", since {}", day(since)),
+            (None, Some(until)) => write!(text, ", until {}, and not after", day(until)),
+            (Some(since), Some(until)) => {
+                write!(
+                    text,
+                    ", from {} until {}, and not after",
+                    day(since),
+                    day(until)
+                )
+            }
+        };
         text.push('.');
         let is_wave = verdict.shape.is_some_and(|shape| !is_event(shape));
         if explained {
@@ -270,7 +294,10 @@ impl Scene<'_> {
         let place = match (cycle, found.beginnings[found.on.clone()].last()) {
             (Cycle::Hour | Cycle::Day | Cycle::Week, Some((at, _))) if is_event(shape) => {
                 let (from, to) = found.pattern.interval_us;
-                let (from, to) = (place(cycle, at + from), place(cycle, at + to));
+                let (from, to) = (
+                    place(cycle, at + from, self.gap_us),
+                    place(cycle, at + to, self.gap_us),
+                );
                 format!(" between {from} and {to}")
             }
             _ => String::new(),
@@ -293,15 +320,14 @@ impl Scene<'_> {
     fn like_load(&self, verdict: &Verdict) -> Option<&'static str> {
         let hours = verdict.effect?.len_s? / 3_600.0;
         let from = verdict.phase.as_ref()?.from.to_zoned(self.clock.clone());
-        let (noon, two) = (from.hour() >= 12, from.hour() < 14);
         match (verdict.shape?, verdict.cycle?) {
             (Shape::Step, Cycle::Day) if hours >= 5.0 => {
                 Some(" Load by day and night looks like that, too.")
             }
             (Shape::Step, Cycle::Week)
                 if (24.0..=72.0).contains(&hours)
-                    && (from.weekday() == Weekday::Friday && noon
-                        || from.weekday() == Weekday::Saturday && two) =>
+                    && (from.weekday() == Weekday::Friday && from.hour() >= 12
+                        || from.weekday() == Weekday::Saturday && from.hour() < 14) =>
             {
                 Some(" That is the weekend: load looks like that, too.")
             }
@@ -322,6 +348,9 @@ impl Scene<'_> {
         };
         let zone = self.zone;
         match verdict.cycle {
+            Some(Cycle::Runs) if verdict.cycles_seen < verdict.cycles => {
+                "right after a run".to_owned()
+            }
             Some(Cycle::Runs) => format!("right {every}"),
             Some(Cycle::Hour) => format!("{place} {every}"),
             Some(Cycle::Day | Cycle::Week) => format!("{place} {zone} {every}"),
@@ -341,6 +370,12 @@ impl Scene<'_> {
                 " If times mark the start of what each sample stands for, this runs within the first one that shows it: "
                     .to_owned()
             }
+            _ if first.lag_s.is_some() => format!(
+                " In {} of {} of those gaps, or up to {} before, run: ",
+                first.matched,
+                first.matched + first.missed,
+                span(first.lag_s.unwrap_or_default())
+            ),
             (true, true) => " Jobs that run in every one of those gaps: ".to_owned(),
             (false, true) => " One job runs in every one of those gaps: ".to_owned(),
             (_, false) => format!(
@@ -351,7 +386,11 @@ impl Scene<'_> {
         };
         text.push_str(&names(&first.jobs));
         if several {
-            let _ = write!(text, ", indistinguishable with {}", sampling(self.gap_s));
+            let _ = write!(
+                text,
+                ", indistinguishable with {}",
+                sampling(seconds(self.gap_us))
+            );
         }
         let rivals: Vec<String> = verdict.classes[1..]
             .iter()
@@ -499,10 +538,10 @@ impl Scene<'_> {
                     .to_owned(),
             );
         }
-        if verdict.period_s.is_some() && self.gap_s >= 3_600.0 {
+        if verdict.period_s.is_some() && seconds(self.gap_us) >= 3_600.0 {
             lines.push(format!(
                 "Samples more often than every {}: they narrow down when it happens.",
-                span(self.gap_s)
+                span(seconds(self.gap_us))
             ));
         }
         if self.useless > 0 {
@@ -610,9 +649,13 @@ mod tests {
     #[test]
     fn places_are_told_by_their_calendar() {
         let sunday = 3 * DAY_US + 6 * HOUR_US + 47 * MINUTE_US;
-        assert_eq!(place(Cycle::Week, sunday), "Sunday 06:47");
-        assert_eq!(place(Cycle::Day, sunday), "06:47");
-        assert_eq!(place(Cycle::Hour, sunday), "minute 47");
-        assert_eq!(place(Cycle::Fixed, sunday), "1970-01-04 06:47");
+        assert_eq!(place(Cycle::Week, sunday, HOUR_US), "Sunday 06:47");
+        assert_eq!(place(Cycle::Day, sunday, HOUR_US), "06:47");
+        assert_eq!(place(Cycle::Hour, sunday, HOUR_US), "minute 47");
+        assert_eq!(place(Cycle::Fixed, sunday, HOUR_US), "1970-01-04 06:47");
+        assert_eq!(
+            place(Cycle::Day, sunday + 31_000_000, 1_000_000),
+            "06:47:31"
+        );
     }
 }

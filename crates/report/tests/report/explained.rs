@@ -194,6 +194,7 @@ pub fn weekly() -> Case {
                 matched: 11,
                 missed: 0,
                 idle_runs: 0,
+                lag_s: None,
                 dated_by_start: false,
                 score: 0.94,
                 evidence: vec![weekly.clone(), "stamp of anacron: 2016-03-27".to_owned()],
@@ -207,6 +208,7 @@ pub fn weekly() -> Case {
                 matched: 11,
                 missed: 0,
                 idle_runs: 73,
+                lag_s: None,
                 dated_by_start: false,
                 score: 0.001,
                 evidence: vec!["computed from etc/crontab:17: 25 6 * * *".to_owned()],
@@ -223,6 +225,7 @@ pub fn weekly() -> Case {
             period_s: 86_400.0,
             shape: Shape::Wave,
             p: 0.008,
+            jobs: Vec::new(),
             sentence: "A weak wave by the day.".to_owned(),
         }],
         changes: vec![Change {

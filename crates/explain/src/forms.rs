@@ -1,0 +1,332 @@
+//! Which form a pattern has, beside the other patterns.
+//!
+//! The search takes its first look on wide bins, where a sawtooth may look like a box, and a wave has one
+//! harmonic; and while other patterns are still in the values. Here each form of a period gets an exact
+//! fit, and a dip beside a wave of load is told apart from it.
+
+use crate::find::{Findings, Found, Samples, bounded, is_ghost};
+use crate::grid::{Grid, Variant, grids};
+use crate::noise::regress;
+use crate::numbers::{as_f64, count_f64};
+use crate::pattern::{Clock, Pattern, finest_to_fit, fit};
+use crate::refine::refine;
+use crate::search::{Candidate, Null, PERIOD_BINS, Scratch, Task};
+use crate::shape::{Form, SPIKE_BINS_MAX};
+use rayon::prelude::*;
+
+/// A box's typical size is this part of the fitted one at least.
+const TYPICAL_MIN: f64 = 0.3;
+/// Two patterns in place of one have to gain so many nats more than their charge.
+const TWO_MIN: f64 = 10.0;
+/// Turns of fitting a wave and something sudden beside each other.
+const TURNS: usize = 3;
+
+/// Whether some large occurrences stand for a box that most do not show: what is typical is much
+/// smaller than what was fitted, or of the other sign.
+pub(crate) fn is_made_by_few(pattern: &Pattern) -> bool {
+    let (Some(&typical), Some(&fitted)) = (
+        pattern.coefficients.first(),
+        pattern.fit.coefficients.first(),
+    ) else {
+        return true;
+    };
+    matches!(pattern.form, Form::Box { .. }) && typical / fitted < TYPICAL_MIN
+}
+
+/// The one that makes the values likeliest, on bins that hide none of them; of equals the first.
+pub(crate) fn likeliest(grids: &[Grid], mut patterns: Vec<Pattern>) -> Option<Pattern> {
+    let finest = patterns.iter().map(|pattern| pattern.grid).min()?;
+    let grid = &grids[finest.min(finest_to_fit(grids))];
+    let judged: Vec<f64> = patterns
+        .iter()
+        .map(|pattern| likelihood(grid, &[pattern]))
+        .collect();
+    let best = (0..judged.len())
+        .rev()
+        .max_by(|&a, &b| judged[a].total_cmp(&judged[b]))?;
+    Some(patterns.swap_remove(best))
+}
+
+/// Logarithm of the likelihood of a grid's values with these patterns in them, less Schwarz's charge: a
+/// wave has more coefficients than the others.
+fn likelihood(grid: &Grid, patterns: &[&Pattern]) -> f64 {
+    let shapes: Vec<Vec<f64>> = patterns
+        .iter()
+        .map(|pattern| pattern.values(&grid.wall_us))
+        .collect();
+    let shapes: Vec<&[f64]> = shapes.iter().map(Vec::as_slice).collect();
+    let coefficients: usize = patterns
+        .iter()
+        .map(|pattern| pattern.fit.coefficients.len())
+        .sum();
+    let charge = 0.5 * count_f64(coefficients) * count_f64(grid.len()).ln();
+    regress(&grid.index, &grid.sharp, &shapes).map_or(f64::MIN, |fit| fit.log_likelihood - charge)
+}
+
+/// The same period with the form that suits it best.
+pub(crate) fn of_any_form(grids: &[Grid], pattern: Pattern) -> Pattern {
+    let mut all = vec![pattern.clone()];
+    all.extend(each_form(grids, pattern.clock.period_us(), |_| true));
+    likeliest(grids, all).unwrap_or(pattern)
+}
+
+/// The best of each wanted form with a period.
+fn each_form(
+    grids: &[Grid],
+    period_us: f64,
+    is_wanted: impl Fn(Form) -> bool + Sync,
+) -> Vec<Pattern> {
+    let bins = |grid: &Grid| period_us / as_f64(grid.width_us);
+    let number = (0..grids.len())
+        .rev()
+        .find(|&number| bins(&grids[number]) >= PERIOD_BINS.0)
+        .unwrap_or(0);
+    let grid = &grids[number];
+    let period_bins = bins(grid);
+    // A short box is no part of slow values: its size would be wrong.
+    let is_short = |form: Form| match form {
+        Form::Box { duty } => duty * period_bins <= count_f64(SPIKE_BINS_MAX),
+        _ => false,
+    };
+    let mut forms: Vec<(Task, Candidate)> = Vec::new();
+    let mut scratch = Scratch::default();
+    for variant in [Variant::Slow, Variant::Sharp] {
+        let values = grid.values(variant);
+        if let Some(null) = Null::fit(&grid.index, values, &mut Vec::new()) {
+            let task = Task::of_period(number, grid, variant, period_bins);
+            let found = task.each_form(&grid.index, values, &null, &mut scratch);
+            forms.extend(found.into_iter().map(|found| (task.clone(), found)));
+        }
+    }
+    forms.retain(|(_, found)| is_wanted(found.form));
+    let exact = |scratch: &mut Scratch, (task, found): &(Task, Candidate)| {
+        refine(grids, task, found, scratch).filter(|pattern| {
+            let is_slow = pattern.variant == Variant::Slow;
+            !(is_made_by_few(pattern) || is_slow && is_short(pattern.form))
+        })
+    };
+    let refined: Vec<Option<Pattern>> =
+        forms.par_iter().map_init(Scratch::default, exact).collect();
+    refined.into_iter().flatten().collect()
+}
+
+/// Each pattern took its form while the others were still in the values: what may be a wave and something
+/// sudden of one period is tried as both, and each is fitted once more without the others.
+pub(crate) fn beside_each_other(samples: &Samples, findings: &mut Findings) {
+    let mut number = 0;
+    while number < findings.patterns.len() {
+        if is_free(&findings.patterns[number]) {
+            tell_apart(samples, findings, number);
+        }
+        number += 1;
+    }
+    for _ in 0..TURNS {
+        if findings.patterns.len() < 2 {
+            break;
+        }
+        waves_beside_others(samples, findings);
+        for number in 0..findings.patterns.len() {
+            if findings.patterns[number].pattern.form != Form::Wave {
+                again(samples, findings, number);
+            }
+        }
+        give_back_ghosts(samples, findings);
+    }
+}
+
+/// Fits waves to a grid's values with other shapes beside them, whose sizes are fitted, too.
+fn fit_waves(waves: &mut [&mut Pattern], others: Vec<Vec<f64>>, grid: &Grid) {
+    let mut columns = others;
+    let first = columns.len();
+    for wave in &*waves {
+        let count = wave.coefficients.len();
+        for place in 0..count {
+            let alone = (0..count).map(|at| f64::from(u8::from(at == place)));
+            let one = Pattern {
+                coefficients: alone.collect(),
+                ..(*wave).clone()
+            };
+            columns.push(one.values(&grid.wall_us));
+        }
+    }
+    let shapes: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+    let Some(fit) = regress(&grid.index, &grid.sharp, &shapes) else {
+        return;
+    };
+    if fit.coefficients.iter().any(|one| !one.is_finite()) {
+        return;
+    }
+    let mut fitted = fit.coefficients[first..].iter();
+    for wave in waves {
+        for (coefficient, new) in wave.coefficients.iter_mut().zip(&mut fitted) {
+            *coefficient = *new;
+        }
+    }
+}
+
+/// What has become part of another pattern is none of its own: the next turn fits that one to it.
+fn give_back_ghosts(samples: &Samples, findings: &mut Findings) {
+    let mut number = 0;
+    while number < findings.patterns.len() {
+        let found = &findings.patterns[number];
+        let mut others = findings.patterns.iter().enumerate();
+        if others.any(|(other, known)| other != number && is_ghost(&found.pattern, known)) {
+            let ghost = findings.patterns.remove(number);
+            findings.rest = sum(&findings.rest, &ghost.values(&samples.wall_us));
+        } else {
+            number += 1;
+        }
+    }
+}
+
+/// Fits the waves anew, all patterns at once: a wave alone takes its part of a dip.
+fn waves_beside_others(samples: &Samples, findings: &mut Findings) {
+    let is_wave = |found: &Found| found.pattern.form == Form::Wave && is_free(found);
+    if !findings.patterns.iter().any(is_wave) {
+        return;
+    }
+    let values = findings
+        .patterns
+        .iter()
+        .fold(findings.rest.clone(), |values, found| {
+            sum(&values, &found.values(&samples.wall_us))
+        });
+    let grids = grids(&samples.wall_us, &values, samples.gap_us);
+    let finest = findings.patterns.iter().map(|found| found.pattern.grid);
+    let grid = &grids[finest.min().unwrap_or(0).min(finest_to_fit(&grids))];
+    let mut waves: Vec<&mut Pattern> = Vec::new();
+    let mut others: Vec<Vec<f64>> = Vec::new();
+    for found in &mut findings.patterns {
+        if is_wave(found) {
+            waves.push(&mut found.pattern);
+        } else {
+            others.push(found.values(&grid.wall_us));
+        }
+    }
+    fit_waves(&mut waves, others, grid);
+    findings.rest = findings.patterns.iter().fold(values, |left, found| {
+        difference(&left, &found.values(&samples.wall_us))
+    });
+}
+
+/// Whether its clock is its own, and not that of jobs.
+fn is_free(found: &Found) -> bool {
+    matches!(found.pattern.clock, Clock::Fixed { .. }) && found.whole.is_none()
+}
+
+fn sum(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a + b).collect()
+}
+
+fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a - b).collect()
+}
+
+/// Finds the form of one pattern once more, in the values without the others; of what jobs do the size.
+fn again(samples: &Samples, findings: &mut Findings, number: usize) {
+    let found = &findings.patterns[number];
+    if found.whole.is_some() {
+        return;
+    }
+    let values = sum(&findings.rest, &found.pattern.values(&samples.wall_us));
+    let grids = grids(&samples.wall_us, &values, samples.gap_us);
+    let mut pattern = found.pattern.clone();
+    if is_free(found) {
+        pattern.on_us = (i64::MIN, i64::MAX);
+    }
+    let grid = &grids[pattern.grid];
+    if fit(&mut pattern, grid).is_none() {
+        return;
+    }
+    if !is_free(found) {
+        findings.rest = difference(&values, &pattern.values(&samples.wall_us));
+        findings.patterns[number].pattern = pattern;
+        return;
+    }
+    let again = Found {
+        p: found.p,
+        tail: found.tail,
+        rival: found.rival.clone(),
+        ..bounded(of_any_form(&grids, pattern), &grids)
+    };
+    findings.rest = difference(&values, &again.pattern.values(&samples.wall_us));
+    findings.patterns[number] = again;
+}
+
+/// A dip beside a wave may look like one sawtooth: where a wave and something sudden of the same period
+/// explain clearly more, they take its place, and that of a wave that was found beside it.
+fn tell_apart(samples: &Samples, findings: &mut Findings, number: usize) {
+    let found = &findings.patterns[number];
+    let period_us = found.pattern.clock.period_us();
+    let is_alike = |other: &Found| {
+        is_free(other) && (other.pattern.clock.period_us() / period_us - 1.0).abs() < 0.01
+    };
+    let others: Vec<usize> = (number + 1..findings.patterns.len())
+        .filter(|&other| is_alike(&findings.patterns[other]))
+        .collect();
+    // What is short is no mixture.
+    if found.pattern.form.duty() <= 0.2 && others.is_empty() {
+        return;
+    }
+    let alike: Vec<&Found> = std::iter::once(found)
+        .chain(others.iter().map(|&other| &findings.patterns[other]))
+        .collect();
+    let values = alike.iter().fold(findings.rest.clone(), |values, found| {
+        sum(&values, &found.pattern.values(&samples.wall_us))
+    });
+    let Some([sudden, wave]) = apart(samples, &values, period_us) else {
+        return;
+    };
+    let on_grids = grids(&samples.wall_us, &values, samples.gap_us);
+    let grid = &on_grids[finest_to_fit(&on_grids)];
+    let known: Vec<&Pattern> = alike.iter().map(|found| &found.pattern).collect();
+    if likelihood(grid, &[&sudden, &wave]) < likelihood(grid, &known) + TWO_MIN {
+        return;
+    }
+    let (p, tail, rival) = (found.p, found.tail, found.rival.clone());
+    let own = |other: &Pattern| {
+        let left = difference(&values, &other.values(&samples.wall_us));
+        grids(&samples.wall_us, &left, samples.gap_us)
+    };
+    let new = |pattern: &Pattern, beside: &Pattern| Found {
+        p,
+        tail,
+        rival: rival.clone(),
+        ..bounded(pattern.clone(), &own(beside))
+    };
+    let new = [new(&sudden, &wave), new(&wave, &sudden)];
+    findings.rest = new.iter().fold(values.clone(), |left, found| {
+        difference(&left, &found.pattern.values(&samples.wall_us))
+    });
+    for other in others.into_iter().rev() {
+        findings.patterns.remove(other);
+    }
+    let [sudden, wave] = new;
+    findings.patterns[number] = sudden;
+    findings.patterns.insert(number + 1, wave);
+}
+
+/// A wave and something sudden of one period, fitted in turn.
+fn apart(samples: &Samples, values: &[f64], period_us: f64) -> Option<[Pattern; 2]> {
+    let without = |pattern: &Pattern| {
+        let left = difference(values, &pattern.values(&samples.wall_us));
+        grids(&samples.wall_us, &left, samples.gap_us)
+    };
+    let of_wave = |grids: &[Grid]| {
+        let waves = each_form(grids, period_us, |form| form == Form::Wave);
+        waves.into_iter().next()
+    };
+    let all = grids(&samples.wall_us, values, samples.gap_us);
+    let grid = &all[finest_to_fit(&all)];
+    let mut wave = of_wave(&all)?;
+    let mut sudden = None;
+    for _ in 0..TURNS {
+        let grids = without(&wave);
+        let others = each_form(&grids, period_us, |form| form != Form::Wave);
+        let found = likeliest(&grids, others)?;
+        // A wave alone takes its part of a dip.
+        fit_waves(&mut [&mut wave], vec![found.values(&grid.wall_us)], grid);
+        sudden = Some(found);
+    }
+    Some([sudden?, wave])
+}
