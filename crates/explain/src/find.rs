@@ -7,7 +7,7 @@ use crate::forms::{beside_each_other, is_made_by_few, likeliest, of_any_form};
 use crate::grid::{Grid, SHARP_SIGMAS, Variant, grids};
 use crate::noise::whiten;
 use crate::numbers::{as_count, as_f64, count_f64};
-use crate::pattern::{Clock, HARMONICS_MAX, Pattern, finest_to_fit, fit};
+use crate::pattern::{Clock, HARMONICS_MAX, Pattern, fit, grid_to_fit};
 use crate::refine::refine;
 use crate::runs::{At, Class, Forms, RunsFit, RunsTask, prefix_sums};
 use crate::search::{CALENDARS_US, CYCLES_MIN, Candidate, Null, Scratch, Task, tasks};
@@ -201,7 +201,9 @@ pub(crate) fn is_ghost(pattern: &Pattern, known: &Found) -> bool {
         let is_calendars = CALENDARS_US
             .iter()
             .any(|&calendar| (period_us / as_f64(calendar) - 1.0).abs() < 0.01);
-        is_part && is_smaller(0.5) && (!is_calendars || duty > 0.2)
+        // A short box leaves nothing.
+        let is_rough = other.form.duty() > 0.2;
+        is_part && is_rough && is_smaller(0.5) && (!is_calendars || duty > 0.2)
     };
     of(&known.pattern) || known.whole.as_ref().is_some_and(of)
 }
@@ -412,7 +414,7 @@ impl<'a> Search<'a> {
     /// A pattern whose clock is a class of jobs; a box that wide bins showed with the length that
     /// narrow ones do.
     fn of_runs(&self, class: &Class, task: &RunsTask, fit: RunsFit) -> Option<Pattern> {
-        let narrow = finest_to_fit(&self.grids);
+        let narrow = grid_to_fit(&self.grids, as_f64(class.period_us));
         let Form::Box { duty } = fit.form else {
             return of_runs(class, task, fit, &self.grids[task.grid]);
         };

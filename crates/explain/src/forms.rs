@@ -8,9 +8,9 @@ use crate::find::{Findings, Found, Samples, bounded, is_ghost};
 use crate::grid::{Grid, Variant, grids};
 use crate::noise::regress;
 use crate::numbers::{as_f64, count_f64};
-use crate::pattern::{Clock, Pattern, finest_to_fit, fit};
+use crate::pattern::{Clock, Pattern, fit, grid_to_fit, widest_for};
 use crate::refine::refine;
-use crate::search::{Candidate, Null, PERIOD_BINS, Scratch, Task};
+use crate::search::{Candidate, Null, Scratch, Task};
 use crate::shape::{Form, SPIKE_BINS_MAX};
 use rayon::prelude::*;
 
@@ -35,8 +35,7 @@ pub(crate) fn is_made_by_few(pattern: &Pattern) -> bool {
 
 /// The one that makes the values likeliest, on bins that hide none of them; of equals the first.
 pub(crate) fn likeliest(grids: &[Grid], mut patterns: Vec<Pattern>) -> Option<Pattern> {
-    let finest = patterns.iter().map(|pattern| pattern.grid).min()?;
-    let grid = &grids[finest.min(finest_to_fit(grids))];
+    let grid = &grids[common_grid(grids, patterns.iter())?];
     let judged: Vec<f64> = patterns
         .iter()
         .map(|pattern| likelihood(grid, &[pattern]))
@@ -45,6 +44,17 @@ pub(crate) fn likeliest(grids: &[Grid], mut patterns: Vec<Pattern>) -> Option<Pa
         .rev()
         .max_by(|&a, &b| judged[a].total_cmp(&judged[b]))?;
     Some(patterns.swap_remove(best))
+}
+
+/// The grid on which all of these patterns can be fitted.
+fn common_grid<'a>(grids: &[Grid], patterns: impl Iterator<Item = &'a Pattern>) -> Option<usize> {
+    patterns
+        .map(|pattern| {
+            pattern
+                .grid
+                .min(grid_to_fit(grids, pattern.clock.period_us()))
+        })
+        .min()
 }
 
 /// Logarithm of the likelihood of a grid's values with these patterns in them, less Schwarz's charge: a
@@ -77,10 +87,7 @@ fn each_form(
     is_wanted: impl Fn(Form) -> bool + Sync,
 ) -> Vec<Pattern> {
     let bins = |grid: &Grid| period_us / as_f64(grid.width_us);
-    let number = (0..grids.len())
-        .rev()
-        .find(|&number| bins(&grids[number]) >= PERIOD_BINS.0)
-        .unwrap_or(0);
+    let number = widest_for(grids, period_us);
     let grid = &grids[number];
     let period_bins = bins(grid);
     // A short box is no part of slow values: its size would be wrong.
@@ -192,8 +199,8 @@ fn waves_beside_others(samples: &Samples, findings: &mut Findings) {
             sum(&values, &found.values(&samples.wall_us))
         });
     let grids = grids(&samples.wall_us, &values, samples.gap_us);
-    let finest = findings.patterns.iter().map(|found| found.pattern.grid);
-    let grid = &grids[finest.min().unwrap_or(0).min(finest_to_fit(&grids))];
+    let patterns = findings.patterns.iter().map(|found| &found.pattern);
+    let grid = &grids[common_grid(&grids, patterns).unwrap_or(0)];
     let mut waves: Vec<&mut Pattern> = Vec::new();
     let mut others: Vec<Vec<f64>> = Vec::new();
     for found in &mut findings.patterns {
@@ -278,7 +285,7 @@ fn tell_apart(samples: &Samples, findings: &mut Findings, number: usize) {
         return;
     };
     let on_grids = grids(&samples.wall_us, &values, samples.gap_us);
-    let grid = &on_grids[finest_to_fit(&on_grids)];
+    let grid = &on_grids[grid_to_fit(&on_grids, period_us)];
     let known: Vec<&Pattern> = alike.iter().map(|found| &found.pattern).collect();
     if likelihood(grid, &[&sudden, &wave]) < likelihood(grid, &known) + TWO_MIN {
         return;
@@ -317,7 +324,7 @@ fn apart(samples: &Samples, values: &[f64], period_us: f64) -> Option<[Pattern; 
         waves.into_iter().next()
     };
     let all = grids(&samples.wall_us, values, samples.gap_us);
-    let grid = &all[finest_to_fit(&all)];
+    let grid = &all[grid_to_fit(&all, period_us)];
     let mut wave = of_wave(&all)?;
     let mut sudden = None;
     for _ in 0..TURNS {

@@ -4,6 +4,7 @@ use crate::grid::{Grid, Variant};
 use crate::noise::{Fit, regress};
 use crate::numbers::{as_f64, as_i64, count_f64};
 use crate::runs::ages;
+use crate::search::PERIOD_BINS;
 use crate::shape::Form;
 use crate::statistics::median;
 use crate::wall::{DAY_US, MONDAY_US};
@@ -201,12 +202,23 @@ fn contribution(form: Form, coefficients: &[f64], phase: f64) -> f64 {
     }
 }
 
-/// The finest grid whose bins are not too many for exact fits.
-pub(crate) fn finest_to_fit(grids: &[Grid]) -> usize {
-    grids
+/// The finest grid whose bins are not too many for exact fits, but none whose bins are too wide for a period
+/// to show a form.
+pub(crate) fn grid_to_fit(grids: &[Grid], period_us: f64) -> usize {
+    let few = grids
         .iter()
         .position(|grid| grid.len() <= FIT_BINS_MAX)
-        .unwrap_or(grids.len().saturating_sub(1))
+        .unwrap_or(grids.len().saturating_sub(1));
+    few.min(widest_for(grids, period_us))
+}
+
+/// The widest grid whose bins show a form of a period.
+pub(crate) fn widest_for(grids: &[Grid], period_us: f64) -> usize {
+    let bins = |grid: &Grid| period_us / as_f64(grid.width_us);
+    grids
+        .iter()
+        .rposition(|grid| bins(grid) >= PERIOD_BINS.0)
+        .unwrap_or(0)
 }
 
 /// No fit yet.

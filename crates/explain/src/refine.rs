@@ -2,13 +2,15 @@
 
 use crate::grid::{Grid, Variant};
 use crate::numbers::{as_f64, as_i64, count_f64};
-use crate::pattern::{Clock, Pattern, empty_fit, finest_to_fit, fit};
-use crate::search::{Candidate, Null, PERIOD_BINS, Scratch, Task};
+use crate::pattern::{Clock, Pattern, empty_fit, fit, grid_to_fit, widest_for};
+use crate::search::{Candidate, Null, Scratch, Task};
 use crate::shape::{Form, width_of};
 use crate::wall::{DAY_US, HOUR_US};
 
 /// Twice the logarithm of the likelihood that a 95 % interval may lose (chi-squared, 1 degree).
 const INTERVAL_LOSS: f64 = 3.84 / 2.0;
+/// A box takes as many bins at least as [`widest_for`] wants, divided by this.
+const BOX_PART: f64 = 4.0;
 /// Units of round periods, the roundest first.
 const ROUND_US: [i64; 9] = [
     7 * DAY_US,
@@ -51,7 +53,7 @@ pub(crate) fn refine(
     } else {
         for finer in (0..=number).rev() {
             // Narrower bins show a slip of the period that wider ones hide.
-            if !task.is_calendar && (finest_to_fit(grids)..number).contains(&finer) {
+            if !task.is_calendar && (grid_to_fit(grids, period_us)..number).contains(&finer) {
                 (period_us, origin_us) = Periods::new(&grids[finer], variant, form, scratch)?
                     .exact((period_us, origin_us));
             }
@@ -66,15 +68,14 @@ pub(crate) fn refine(
     }
     // A bin with a reset or an onset in it is of neither side: on narrow ones it does no harm. Bins as
     // wide as the period show nothing.
-    let widest = (0..grids.len())
-        .rev()
-        .find(|&number| period_us / as_f64(grids[number].width_us) >= PERIOD_BINS.0)
-        .unwrap_or(0);
-    let narrow = finest_to_fit(grids).min(widest);
+    let narrow = grid_to_fit(grids, period_us);
     number = match form {
         Form::Sawtooth => narrow,
-        Form::Wave => number.max(narrow).min(widest),
-        Form::Box { .. } => number.min(narrow),
+        Form::Wave => number.max(narrow).min(widest_for(grids, period_us)),
+        // Short ones on bins that are no longer than they are.
+        Form::Box { duty } => number
+            .min(narrow)
+            .min(widest_for(grids, duty * period_us * BOX_PART)),
     };
     let mut pattern = Pattern {
         clock: Clock::Fixed {

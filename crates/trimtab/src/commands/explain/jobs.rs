@@ -21,6 +21,8 @@ use std::path::{Path, PathBuf};
 const CRONTAB_BYTES_MAX: u64 = 1 << 20;
 /// Runs of one job: one every five minutes for a year, and some more.
 const RUNS_MAX: usize = 120_000;
+/// Runs of all jobs together.
+const RUNS_OF_JOBS_MAX: usize = 2_000_000;
 /// The longest list of moments, in bytes.
 const EVENTS_BYTES_MAX: u64 = 16 << 20;
 /// Runs before and after a series may have to do with it.
@@ -218,13 +220,14 @@ pub fn runs(
     zone: &TimeZone,
     skipped: &mut Vec<Skipped>,
 ) -> Vec<JobRuns> {
+    let jobs = &found.jobs;
     let conditions = Conditions {
         cron: found.cron,
-        runs_max: RUNS_MAX,
+        // A thousand jobs that run every minute are to fit into memory.
+        runs_max: RUNS_MAX.min(RUNS_OF_JOBS_MAX / jobs.len().max(1)),
         // Their own clock decides, whatever zone the answer is told in.
         ..Conditions::in_zone(found.zone.as_ref().unwrap_or(zone))
     };
-    let jobs = &found.jobs;
     let mut all = Vec::new();
     if jobs.is_empty() {
         let of_logs = schedule::observed_runs(logs, from, until, RUNS_MAX);
@@ -379,6 +382,16 @@ mod tests {
         assert_eq!(all[1].runs[0].earliest, at("2026-01-04T06:47:00Z"));
         assert_eq!(all[1].runs.len(), 14);
         assert!(skipped.is_empty() && all[0].unknown.is_empty());
+    }
+
+    #[test]
+    fn many_jobs_share_what_may_be_kept() {
+        let found = found(&"* * * * * x\n".repeat(400));
+        let stretch = (at("2026-01-01T00:00:00Z"), at("2026-04-11T00:00:00Z"));
+        let all = runs(&found, &[], stretch, &TimeZone::UTC, &mut Vec::new());
+        assert_eq!(all.len(), 400);
+        assert!(all.iter().all(|job| job.runs.len() == 5_000));
+        assert!(!all[399].unknown.is_empty());
     }
 
     #[test]
