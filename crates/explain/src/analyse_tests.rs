@@ -581,12 +581,9 @@ fn a_dip_beside_a_wave_is_no_sawtooth() {
         let verdict = only(made, &[backup]);
         assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
         assert_eq!(verdict.classes[0].jobs, ["backup"], "{}", verdict.sentence);
-        // A longer one is partly taken for the wave: whose it is, is found, its size is not.
-        if len_h < 2.0 {
-            let effect = verdict.effect.expect("a dip");
-            assert!((effect.size + 12.0).abs() < 1.5, "{}", verdict.sentence);
-            assert!((effect.len_s.expect("a length") / 3_600.0 - len_h).abs() < 0.2);
-        }
+        let effect = verdict.effect.expect("a dip");
+        assert!((effect.size + 12.0).abs() < 0.5, "{}", verdict.sentence);
+        assert!((effect.len_s.expect("a length") / 3_600.0 - len_h).abs() < 0.1);
     }
 }
 
@@ -632,4 +629,39 @@ fn of_two_jobs_each_gets_what_it_does() {
         "{told}"
     );
     assert_eq!(verdict.also.len(), 1, "{told}");
+}
+
+#[test]
+fn two_jobs_half_a_day_apart_are_two() {
+    for (seed, sizes) in [(41, (10.0, 6.0)), (42, (6.0, 10.0)), (43, (5.0, 15.0))] {
+        let made = made(96 * 40, HOUR_US / 4, seed, |at| {
+            let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
+            let first = if hour > 3.0 && hour <= 4.0 {
+                sizes.0
+            } else {
+                0.0
+            };
+            let second = if hour > 15.0 && hour <= 16.0 {
+                sizes.1
+            } else {
+                0.0
+            };
+            50.0 + first + second
+        });
+        let a = cron("a", "0 3 * * *", &made);
+        let b = cron("b", "0 15 * * *", &made);
+        let verdict = only(made, &[a, b]);
+        let told = &verdict.sentence;
+        assert_eq!(verdict.kind, Kind::Periodic, "{told}");
+        assert_eq!(verdict.shape, Some(Shape::Spike), "{told}");
+        let beside: Vec<&String> = verdict.also.iter().flat_map(|also| &also.jobs).collect();
+        let mut all = vec![&verdict.classes[0].jobs[0]];
+        all.extend(beside);
+        all.sort();
+        assert_eq!(all, ["a", "b"], "{told}");
+        assert!(
+            verdict.also.iter().all(|also| also.shape == Shape::Spike),
+            "{told}"
+        );
+    }
 }

@@ -178,7 +178,7 @@ impl Whitened {
 
 /// Whether a pattern is what is left of one that was found before, because no form fits exactly. What
 /// the runs of other jobs explain never is.
-pub(crate) fn is_ghost(pattern: &Pattern, known: &Found) -> bool {
+fn is_ghost(pattern: &Pattern, known: &Found) -> bool {
     let of = |other: &Pattern| {
         if pattern.class.is_some() && pattern.class != other.class {
             return false;
@@ -194,6 +194,8 @@ pub(crate) fn is_ghost(pattern: &Pattern, known: &Found) -> bool {
                 _ if pattern.is_at(other) => is_smaller(1.0),
                 _ if pattern.is_patch_of(other) => is_smaller(1.3),
                 Form::Wave => duty > narrowest && is_smaller(1.0),
+                // A short box leaves nothing elsewhere.
+                _ if other.form.duty() <= 0.2 && pattern.class.is_none() => false,
                 _ => is_smaller(0.5),
             };
         }

@@ -4,10 +4,10 @@
 //! harmonic; and while other patterns are still in the values. Here each form of a period gets an exact
 //! fit, and a dip beside a wave of load is told apart from it.
 
-use crate::find::{Findings, Found, Samples, bounded, is_ghost};
+use crate::find::{Findings, Found, Samples, bounded};
 use crate::grid::{Grid, Variant, grids};
 use crate::noise::regress;
-use crate::numbers::{as_f64, count_f64};
+use crate::numbers::{as_count, as_f64, count_f64};
 use crate::pattern::{Clock, Pattern, fit, grid_to_fit, widest_for};
 use crate::refine::refine;
 use crate::search::{Candidate, Null, Scratch, Task};
@@ -18,6 +18,12 @@ use rayon::prelude::*;
 const TYPICAL_MIN: f64 = 0.3;
 /// Two patterns in place of one have to gain so many nats more than their charge.
 const TWO_MIN: f64 = 10.0;
+/// One of several that were taken for one is at least this part of the largest.
+const PART_MIN: f64 = 0.25;
+/// So many are told at most.
+const PARTS_MAX: usize = 3;
+/// Harmonics that a wave is tried with beside something sudden.
+const HARMONICS: [usize; 3] = [1, 2, 4];
 /// Turns of fitting a wave and something sudden beside each other.
 const TURNS: usize = 3;
 
@@ -120,6 +126,7 @@ fn each_form(
 /// Each pattern took its form while the others were still in the values: what may be a wave and something
 /// sudden of one period is tried as both, and each is fitted once more without the others.
 pub(crate) fn beside_each_other(samples: &Samples, findings: &mut Findings) {
+    tell_parts_apart(samples, findings);
     let mut number = 0;
     while number < findings.patterns.len() {
         if is_free(&findings.patterns[number]) {
@@ -175,15 +182,116 @@ fn fit_waves(waves: &mut [&mut Pattern], others: Vec<Vec<f64>>, grid: &Grid) {
 fn give_back_ghosts(samples: &Samples, findings: &mut Findings) {
     let mut number = 0;
     while number < findings.patterns.len() {
-        let found = &findings.patterns[number];
+        let found = &findings.patterns[number].pattern;
         let mut others = findings.patterns.iter().enumerate();
-        if others.any(|(other, known)| other != number && is_ghost(&found.pattern, known)) {
+        let is_part = |known: &Pattern| {
+            let ratio = found.size().abs() / known.size().abs();
+            let is_one_clock =
+                (found.clock.period_us() / known.clock.period_us() - 1.0).abs() < 0.01;
+            is_one_clock
+                && (found.is_at(known) && ratio < 1.0 || found.is_patch_of(known) && ratio < 1.3)
+        };
+        if others.any(|(other, known)| other != number && is_part(&known.pattern)) {
             let ghost = findings.patterns.remove(number);
             findings.rest = sum(&findings.rest, &ghost.values(&samples.wall_us));
         } else {
             number += 1;
         }
     }
+}
+
+/// Two jobs half a day apart look like something every twelve hours, and a correction once a day: where a
+/// pattern coincides with one of a part of its period, these are as many of its own period.
+fn tell_parts_apart(samples: &Samples, findings: &mut Findings) {
+    let pairs = (0..findings.patterns.len())
+        .flat_map(|part| (0..findings.patterns.len()).map(move |whole| (part, whole)));
+    let Some((part, whole, count)) = pairs
+        .filter_map(|(part, whole)| {
+            let count = parts_of(&findings.patterns[part], &findings.patterns[whole])?;
+            Some((part, whole, count))
+        })
+        .next()
+    else {
+        return;
+    };
+    let (short, long) = (&findings.patterns[part], &findings.patterns[whole]);
+    let (
+        Clock::Fixed {
+            period_us: short_us,
+            origin_us,
+        },
+        Form::Box { duty },
+    ) = (&short.pattern.clock, short.pattern.form)
+    else {
+        return;
+    };
+    let period_us = long.pattern.clock.period_us();
+    let values = [short, long]
+        .iter()
+        .fold(findings.rest.clone(), |values, found| {
+            sum(&values, &found.pattern.values(&samples.wall_us))
+        });
+    let on_grids = grids(&samples.wall_us, &values, samples.gap_us);
+    let mut all: Vec<Pattern> = (0..count)
+        .filter_map(|number| {
+            let mut one = Pattern {
+                clock: Clock::Fixed {
+                    period_us,
+                    origin_us: origin_us + count_f64(number) * short_us,
+                },
+                form: Form::Box {
+                    duty: duty * short_us / period_us,
+                },
+                on_us: (i64::MIN, i64::MAX),
+                ..short.pattern.clone()
+            };
+            let grid = &on_grids[one.grid];
+            fit(&mut one, grid)?;
+            Some(one)
+        })
+        .collect();
+    let largest = all.iter().map(|one| one.size().abs()).fold(0.0, f64::max);
+    all.retain(|one| one.size().abs() >= largest * PART_MIN);
+    if all.is_empty() || all.len() > PARTS_MAX {
+        return;
+    }
+    let (p, tail) = (short.p.max(long.p), short.tail.max(long.tail));
+    let new: Vec<Found> = all
+        .into_iter()
+        .map(|pattern| Found {
+            p,
+            tail,
+            ..bounded(pattern, &on_grids)
+        })
+        .collect();
+    findings.rest = new.iter().fold(values, |left, found| {
+        difference(&left, &found.pattern.values(&samples.wall_us))
+    });
+    findings.patterns.remove(part.max(whole));
+    findings.patterns.remove(part.min(whole));
+    findings.patterns.splice(0..0, new);
+}
+
+/// How many periods of `part` one of `whole` has, where both are boxes that coincide.
+fn parts_of(part: &Found, whole: &Found) -> Option<usize> {
+    let is_box = |found: &Found| is_free(found) && matches!(found.pattern.form, Form::Box { .. });
+    let short_us = part.pattern.clock.period_us();
+    let ratio = whole.pattern.clock.period_us() / short_us;
+    let count = ratio.round();
+    if !(is_box(part) && is_box(whole))
+        || !(2.0..=7.0).contains(&count)
+        || (ratio / count - 1.0).abs() > 1e-3
+    {
+        return None;
+    }
+    let begins_with = (0..as_count(count)).any(|number| {
+        let mut one = part.pattern.clone();
+        if let Clock::Fixed { origin_us, .. } = &mut one.clock {
+            *origin_us += count_f64(number) * short_us;
+        }
+        whole.pattern.is_at(&one)
+    });
+    begins_with.then_some(as_count(count))
 }
 
 /// Fits the waves anew, all patterns at once: a wave alone takes its part of a dip.
@@ -313,27 +421,33 @@ fn tell_apart(samples: &Samples, findings: &mut Findings, number: usize) {
     findings.patterns.insert(number + 1, wave);
 }
 
-/// A wave and something sudden of one period, fitted in turn.
+/// A wave and something sudden of one period, fitted in turn. With all its harmonics a wave takes a dip of some
+/// hours for its own: the fewest that do are what load is.
 fn apart(samples: &Samples, values: &[f64], period_us: f64) -> Option<[Pattern; 2]> {
-    let without = |pattern: &Pattern| {
-        let left = difference(values, &pattern.values(&samples.wall_us));
-        grids(&samples.wall_us, &left, samples.gap_us)
-    };
-    let of_wave = |grids: &[Grid]| {
-        let waves = each_form(grids, period_us, |form| form == Form::Wave);
-        waves.into_iter().next()
-    };
     let all = grids(&samples.wall_us, values, samples.gap_us);
     let grid = &all[grid_to_fit(&all, period_us)];
-    let mut wave = of_wave(&all)?;
-    let mut sudden = None;
-    for _ in 0..TURNS {
-        let grids = without(&wave);
-        let others = each_form(&grids, period_us, |form| form != Form::Wave);
-        let found = likeliest(&grids, others)?;
-        // A wave alone takes its part of a dip.
-        fit_waves(&mut [&mut wave], vec![found.values(&grid.wall_us)], grid);
-        sudden = Some(found);
-    }
-    Some([sudden?, wave])
+    let whole = each_form(&all, period_us, |form| form == Form::Wave)
+        .into_iter()
+        .next()?;
+    let pairs = HARMONICS.iter().filter_map(|&harmonics| {
+        let mut wave = whole.clone();
+        wave.coefficients.truncate(2 * harmonics);
+        wave.fit.coefficients.truncate(2 * harmonics + 1);
+        fit_waves(&mut [&mut wave], Vec::new(), grid);
+        let mut sudden = None;
+        for _ in 0..TURNS {
+            let left = difference(values, &wave.values(&samples.wall_us));
+            let grids = grids(&samples.wall_us, &left, samples.gap_us);
+            let others = each_form(&grids, period_us, |form| form != Form::Wave);
+            let found = likeliest(&grids, others)?;
+            // A wave alone takes its part of a dip.
+            fit_waves(&mut [&mut wave], vec![found.values(&grid.wall_us)], grid);
+            sudden = Some(found);
+        }
+        let pair = [sudden?, wave];
+        Some((likelihood(grid, &[&pair[0], &pair[1]]), pair))
+    });
+    pairs
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, pair)| pair)
 }

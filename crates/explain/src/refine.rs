@@ -9,6 +9,8 @@ use crate::wall::{DAY_US, HOUR_US};
 
 /// Twice the logarithm of the likelihood that a 95 % interval may lose (chi-squared, 1 degree).
 const INTERVAL_LOSS: f64 = 3.84 / 2.0;
+/// So many bins a box is made longer or shorter at once.
+const WIDTH_REACH: usize = 4;
 /// A box takes as many bins at least as [`widest_for`] wants, divided by this.
 const BOX_PART: f64 = 4.0;
 /// Units of round periods, the roundest first.
@@ -317,23 +319,25 @@ fn place(
     })
 }
 
-/// Widens or narrows a box bin by bin, as long as that is better; other forms stay. Takes and gives
+/// Widens or narrows a box by some bins, as long as that is better: where noise remembers, only the right
+/// width has both of its edges. Other forms stay. Takes and gives
 /// the gain, the bin, the form, and the gains at all bins.
 fn best_width(
     mut best: (f64, usize, Form, Vec<f64>),
     mut profile: impl FnMut(Form) -> Vec<f64>,
 ) -> (f64, usize, Form, Vec<f64>) {
     let bins = best.3.len();
+    let form_of = |width: usize| Form::Box {
+        duty: count_f64(width) / count_f64(bins),
+    };
     while let Form::Box { duty } = best.2 {
         let width = width_of(duty, bins);
         let mut next: Option<(f64, usize, Form, Vec<f64>)> = None;
-        for width in [width.saturating_sub(1), width + 1] {
-            if width == 0 || width * 2 > bins {
+        for width in width.saturating_sub(WIDTH_REACH).max(1)..=width + WIDTH_REACH {
+            if width * 2 > bins || form_of(width) == best.2 {
                 continue;
             }
-            let form = Form::Box {
-                duty: count_f64(width) / count_f64(bins),
-            };
+            let form = form_of(width);
             let gains = profile(form);
             // Around where it is: no further than it is wide.
             let around = (0..bins).filter(|at| {
