@@ -330,7 +330,7 @@ fn first_samples(starts: &[i64], grid: &Grid) -> Vec<i64> {
     starts
         .iter()
         .map(
-            |&start| match grid.wall_us.partition_point(|&wall| wall < start) {
+            |&start| match grid.wall_us.partition_point(|&wall| wall <= start) {
                 0 => first - (first - start).div_euclid(grid.width_us) * grid.width_us,
                 next => grid.wall_us.get(next).copied().unwrap_or(start),
             },

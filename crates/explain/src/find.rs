@@ -417,8 +417,27 @@ impl<'a> Search<'a> {
     /// narrow ones do.
     fn of_runs(&self, class: &Class, task: &RunsTask, fit: RunsFit) -> Option<Pattern> {
         let narrow = grid_to_fit(&self.grids, as_f64(class.period_us));
-        let Form::Box { duty } = fit.form else {
+        let Form::Box { .. } = fit.form else {
             return of_runs(class, task, fit, &self.grids[task.grid]);
+        };
+        let mut patterns: Vec<Pattern> = self.box_of_runs(class, task, fit).into_iter().collect();
+        // What is reset has an edge at the run as a box has: on the same bins the sawtooth may be better.
+        let grid = &self.grids[narrow];
+        if let Some(noise) = Whitened::new(grid, Variant::Slow) {
+            let forms = Forms::Of(Variant::Slow);
+            let slow = RunsTask::new(task.class, class, narrow, grid, forms, noise.null.phi);
+            let fits = slow.search_each(&noise.white, noise.null.phi, &noise.prefix);
+            let sawtooth = fits.into_iter().find(|fit| fit.form == Form::Sawtooth);
+            patterns.extend(sawtooth.and_then(|fit| of_runs(class, &slow, fit, grid)));
+        }
+        likeliest(&self.grids, patterns)
+    }
+
+    /// A box at the runs of a class, on bins that show how long it is.
+    fn box_of_runs(&self, class: &Class, task: &RunsTask, fit: RunsFit) -> Option<Pattern> {
+        let narrow = grid_to_fit(&self.grids, as_f64(class.period_us));
+        let Form::Box { duty } = fit.form else {
+            return None;
         };
         if narrow >= task.grid {
             return of_runs(class, task, fit, &self.grids[task.grid]);

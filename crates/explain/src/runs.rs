@@ -464,8 +464,9 @@ pub(crate) fn box_places(
     let mut places: Vec<(usize, usize)> = Vec::new();
     let wide = i64::try_from(width).unwrap_or(i64::MAX);
     for &start in starts {
-        // The first sample after the start shows it; of wide bins, the one that holds the start.
-        let first = grid.wall_us.partition_point(|&wall| wall < start);
+        // The first sample after the start shows it, and none of the same moment: it stands for the time
+        // before. Of wide bins, the one that holds the start.
+        let first = grid.wall_us.partition_point(|&wall| wall <= start);
         let bin = (start - grid.start_us).div_euclid(grid.width_us);
         let holds = grid.is_wide && first > 0 && grid.index[first - 1] == bin;
         let Some(&first) = grid.index.get(first - usize::from(holds)) else {
