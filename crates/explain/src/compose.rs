@@ -12,7 +12,7 @@ use crate::verdict::{
 };
 use crate::wall::{DAY_US, HOUR_US, MONDAY_US};
 use crate::words::Scene;
-use crate::{JobRuns, words};
+use crate::{JobRuns, phrases};
 use facts::series::Better;
 use jiff::Timestamp;
 
@@ -158,8 +158,8 @@ fn phase(pattern: &Pattern, on: &[(i64, f64)], samples: &Samples) -> Option<Phas
     Some(Phase {
         from: moment(samples.wall.moment(from)),
         to: moment(samples.wall.moment(to)),
-        from_text: words::place(cycle(pattern), from, samples.gap_us),
-        to_text: words::place(cycle(pattern), to, samples.gap_us),
+        from_text: phrases::place(cycle(pattern), from, samples.gap_us),
+        to_text: phrases::place(cycle(pattern), to, samples.gap_us),
     })
 }
 
@@ -271,9 +271,9 @@ pub(crate) fn causes(
             Cause::Nothing => "nothing".to_owned(),
             Cause::Unknown => format!(
                 "an unknown cause, {}",
-                words::every(verdict.cycle, verdict.period_s.unwrap_or(0.0))
+                phrases::every(verdict.cycle, verdict.period_s.unwrap_or(0.0))
             ),
-            Cause::Class(number, _) => words::names(&members(&classes[number], jobs)),
+            Cause::Class(number, _) => phrases::names(&members(&classes[number], jobs)),
         };
         verdict.candidates.push(Candidate {
             name,
@@ -290,7 +290,7 @@ pub(crate) fn causes(
             if late_us > 0 && verdict.classes.is_empty() {
                 verdict.would_change.push(format!(
                     "Whether times mark the start of what each sample stands for: only then {} runs in those gaps, and not one sample later.",
-                    words::names(&members(class, jobs))
+                    phrases::names(&members(class, jobs))
                 ));
             }
             verdict.classes.push(JobClass {
@@ -424,7 +424,7 @@ pub(crate) fn other(found: &Found, jobs: Vec<String>, scene: &Scene) -> OtherPat
         sentence: if jobs.is_empty() {
             format!("Besides, {}.", scene.other(found))
         } else {
-            let names = words::names(&jobs);
+            let names = phrases::names(&jobs);
             format!("Besides, {}; then runs: {names}.", scene.other(found))
         },
         jobs,

@@ -203,15 +203,12 @@ fn give_back_ghosts(samples: &Samples, findings: &mut Findings) {
 /// Two jobs half a day apart look like something every twelve hours, and a correction once a day: where a
 /// pattern coincides with one of a part of its period, these are as many of its own period.
 fn tell_parts_apart(samples: &Samples, findings: &mut Findings) {
-    let pairs = (0..findings.patterns.len())
+    let mut pairs = (0..findings.patterns.len())
         .flat_map(|part| (0..findings.patterns.len()).map(move |whole| (part, whole)));
-    let Some((part, whole, count)) = pairs
-        .filter_map(|(part, whole)| {
-            let count = parts_of(&findings.patterns[part], &findings.patterns[whole])?;
-            Some((part, whole, count))
-        })
-        .next()
-    else {
+    let Some((part, whole, count)) = pairs.find_map(|(part, whole)| {
+        let count = parts_of(&findings.patterns[part], &findings.patterns[whole])?;
+        Some((part, whole, count))
+    }) else {
         return;
     };
     let (short, long) = (&findings.patterns[part], &findings.patterns[whole]);
@@ -278,10 +275,8 @@ fn parts_of(part: &Found, whole: &Found) -> Option<usize> {
     let short_us = part.pattern.clock.period_us();
     let ratio = whole.pattern.clock.period_us() / short_us;
     let count = ratio.round();
-    if !(is_box(part) && is_box(whole))
-        || !(2.0..=7.0).contains(&count)
-        || (ratio / count - 1.0).abs() > 1e-3
-    {
+    let is_whole = (2.0..=7.0).contains(&count) && (ratio / count - 1.0).abs() < 1e-3;
+    if !(is_whole && is_box(part) && is_box(whole)) {
         return None;
     }
     let begins_with = (0..as_count(count)).any(|number| {

@@ -6,8 +6,9 @@ use crate::change::{ChangeOptions, ChangePoint, Segment, Segments, segments};
 use crate::compose::moment;
 use crate::find::{Found, Samples, is_wave};
 use crate::numbers::as_i64;
+use crate::phrases;
 use crate::verdict::{Change, ChangeKind, Kind, Verdict};
-use crate::words::{self, Scene};
+use crate::words::Scene;
 use schedule::{Run, Seen, rhythm_changes};
 
 /// A series, without what recurs in it, as stretches.
@@ -160,8 +161,8 @@ fn happened(jobs: &[JobRuns], times_us: &[i64]) -> Vec<(i64, String)> {
                         format!(
                             "{} runs {} instead of {}",
                             job.name,
-                            words::every(None, change.after_s),
-                            words::every(None, change.before_s)
+                            phrases::every(None, change.after_s),
+                            phrases::every(None, change.before_s)
                         ),
                     ));
                 }

@@ -18,6 +18,7 @@ mod lasting;
 mod noise;
 mod numbers;
 mod pattern;
+mod phrases;
 mod refine;
 mod runs;
 mod search;

@@ -4,138 +4,13 @@ use crate::JobRuns;
 use crate::compose::{self, is_event};
 use crate::find::Found;
 use crate::numbers::seconds;
+use crate::phrases::{day, every, minute, names, number, percent, periods, place, sampling, span};
 use crate::verdict::{Change, ChangeKind, Cycle, JobClass, Role, Shape, Verdict};
-use crate::wall::{DAY_US, HOUR_US, MONDAY_US};
 use facts::series::Better;
 use jiff::Timestamp;
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 use std::fmt::Write as _;
-
-const WEEKDAYS: [&str; 7] = [
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-    "Sunday",
-];
-const MINUTE_US: i64 = 60_000_000;
-
-/// A wall time as a place within a cycle: `Sunday 06:47`, `06:47`, `minute 47`; a date and a time
-/// where there is no calendar. Seconds are told where samples are less than a minute apart.
-pub(crate) fn place(cycle: Cycle, wall_us: i64, gap_us: i64) -> String {
-    let of_day = wall_us.rem_euclid(DAY_US);
-    let (hour, minute) = (of_day / HOUR_US, of_day / MINUTE_US % 60);
-    let second = if gap_us < MINUTE_US {
-        format!(":{:02}", of_day / 1_000_000 % 60)
-    } else {
-        String::new()
-    };
-    match cycle {
-        Cycle::Hour => format!("minute {minute}{second}"),
-        Cycle::Day => format!("{hour:02}:{minute:02}{second}"),
-        Cycle::Week => {
-            let day = (wall_us - MONDAY_US).rem_euclid(7 * DAY_US) / DAY_US;
-            let name = usize::try_from(day).map_or("", |day| WEEKDAYS[day]);
-            format!("{name} {hour:02}:{minute:02}{second}")
-        }
-        Cycle::Runs | Cycle::Fixed => Timestamp::from_microsecond(wall_us).map_or_else(
-            |_| "?".to_owned(),
-            |at| {
-                let at = at.to_zoned(TimeZone::UTC);
-                format!("{}{second}", at.strftime("%Y-%m-%d %H:%M"))
-            },
-        ),
-    }
-}
-
-/// `every week`, `every 37 min`.
-pub(crate) fn every(cycle: Option<Cycle>, period_s: f64) -> String {
-    match cycle {
-        Some(Cycle::Hour) => "every hour".to_owned(),
-        Some(Cycle::Day) => "every day".to_owned(),
-        Some(Cycle::Week) => "every week".to_owned(),
-        Some(Cycle::Runs) => "after each run".to_owned(),
-        _ if (period_s / 86_400.0 - 1.0).abs() < 1e-3 => "every day".to_owned(),
-        _ => format!("every {}", span(period_s)),
-    }
-}
-
-/// What the periods are called: `weeks`, `periods`.
-fn periods(cycle: Option<Cycle>) -> &'static str {
-    match cycle {
-        Some(Cycle::Hour) => "hours",
-        Some(Cycle::Day) => "days",
-        Some(Cycle::Week) => "weeks",
-        Some(Cycle::Runs) => "runs",
-        _ => "periods",
-    }
-}
-
-/// A span for people, to two or three figures: `37 min`, `6.5 h`, `2.3 days`.
-pub(crate) fn span(span_s: f64) -> String {
-    let (value, unit) = match span_s {
-        s if s < 1.0 => (s * 1e3, "ms"),
-        s if s < 120.0 => (s, "s"),
-        s if s < 7_200.0 => (s / 60.0, "min"),
-        s if s < 172_800.0 => (s / 3_600.0, "h"),
-        s => (s / 86_400.0, "days"),
-    };
-    format!("{} {unit}", number(value))
-}
-
-/// A number to three figures, without needless zeros.
-pub(crate) fn number(value: f64) -> String {
-    let size = value.abs();
-    if size >= 1e15 || (size > 0.0 && size < 1e-4) {
-        return format!("{value:.2e}");
-    }
-    let decimals = match size {
-        s if s >= 100.0 => 0,
-        s if s >= 10.0 => 1,
-        s if s >= 1.0 => 2,
-        s if s >= 0.1 => 3,
-        _ => 5,
-    };
-    let text = format!("{value:.decimals$}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
-}
-
-/// `12 %`, without a sign.
-fn percent(fraction: f64) -> String {
-    format!("{} %", number(fraction.abs() * 100.0))
-}
-
-/// Names in one breath; scripts that one directory holds are put together:
-/// `cron.weekly (fstrim, man-db)`.
-pub(crate) fn names(names: &[String]) -> String {
-    let mut parts: Vec<(&str, Vec<&str>)> = Vec::new();
-    for name in names {
-        let (head, tail) = name.split_once('/').unwrap_or((name, ""));
-        match parts.iter_mut().find(|(known, _)| *known == head) {
-            Some((_, tails)) => tails.push(tail),
-            None => parts.push((head, vec![tail])),
-        }
-    }
-    let parts: Vec<String> = parts
-        .into_iter()
-        .map(|(head, tails)| {
-            let tails: Vec<&str> = tails.into_iter().filter(|tail| !tail.is_empty()).collect();
-            match tails[..] {
-                [] => head.to_owned(),
-                [tail] => format!("{head}/{tail}"),
-                _ => format!("{head} ({})", tails.join(", ")),
-            }
-        })
-        .collect();
-    parts.join(", ")
-}
 
 /// Whether one of these jobs may be a trim, for all that its name tells: a directory of scripts may
 /// hold one.
@@ -144,16 +19,6 @@ fn may_trim(jobs: &[String]) -> bool {
         let is_directory = ["cron.daily", "cron.weekly", "cron.monthly"].contains(&name.as_str());
         is_directory || name.contains("trim")
     })
-}
-
-/// What the samples are called: `nightly`, `hourly`.
-fn sampling(gap_s: f64) -> String {
-    match gap_s {
-        s if (s / 86_400.0 - 1.0).abs() < 0.1 => "daily data".to_owned(),
-        s if (s / 3_600.0 - 1.0).abs() < 0.1 => "hourly data".to_owned(),
-        s if (s / 60.0 - 1.0).abs() < 0.1 => "data by the minute".to_owned(),
-        s => format!("a sample every {}", span(s)),
-    }
 }
 
 /// What is looked at while sentences are made.
@@ -601,61 +466,4 @@ pub(crate) fn separation(
         let _ = write!(text, ", or sample more often around {at}");
     }
     (class.jobs.len() > 1).then_some(text)
-}
-
-fn day(at: Timestamp) -> String {
-    at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d").to_string()
-}
-
-fn minute(at: Timestamp) -> String {
-    at.to_zoned(TimeZone::UTC)
-        .strftime("%Y-%m-%d %H:%M UTC")
-        .to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_have_three_figures() {
-        for (value, text) in [
-            (1.8, "1.8"),
-            (12.0, "12"),
-            (1234.5, "1234"),
-            (0.05, "0.05"),
-            (100.0, "100"),
-            (0.0, "0"),
-            (2e20, "2.00e20"),
-            (-2.719, "-2.72"),
-        ] {
-            assert_eq!(number(value), text);
-        }
-    }
-
-    #[test]
-    fn scripts_of_one_directory_stand_together() {
-        let of = |list: &[&str]| names(&list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
-        assert_eq!(
-            of(&["cron.weekly/fstrim", "cron.weekly/man-db"]),
-            "cron.weekly (fstrim, man-db)"
-        );
-        assert_eq!(
-            of(&["cron.weekly/fstrim", "fstrim.timer"]),
-            "cron.weekly/fstrim, fstrim.timer"
-        );
-    }
-
-    #[test]
-    fn places_are_told_by_their_calendar() {
-        let sunday = 3 * DAY_US + 6 * HOUR_US + 47 * MINUTE_US;
-        assert_eq!(place(Cycle::Week, sunday, HOUR_US), "Sunday 06:47");
-        assert_eq!(place(Cycle::Day, sunday, HOUR_US), "06:47");
-        assert_eq!(place(Cycle::Hour, sunday, HOUR_US), "minute 47");
-        assert_eq!(place(Cycle::Fixed, sunday, HOUR_US), "1970-01-04 06:47");
-        assert_eq!(
-            place(Cycle::Day, sunday + 31_000_000, 1_000_000),
-            "06:47:31"
-        );
-    }
 }
