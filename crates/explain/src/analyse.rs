@@ -237,14 +237,14 @@ fn valid(series: &Series, notes: &mut Vec<String>) -> (Vec<i64>, Vec<f64>) {
     let left_out = series.values.len().min(series.times_us.len()) - times_us.len();
     if left_out > 0 {
         notes.push(format!(
-            "{left_out} samples are left out: no number below 1e150, or not later than the one before"
+            "samples left out: {left_out}, no number below 1e150 or not later than the one before"
         ));
     }
     let main = main_part(&times_us);
     let far = times_us.len() - main.len();
     if far > 0 {
         notes.push(format!(
-            "{far} samples are left out, which are further away from the others than {FAR} times the time of these"
+            "samples left out: {far}, further away from the others than {FAR} times the time of these"
         ));
     }
     (times_us[main.clone()].to_vec(), values[main].to_vec())

@@ -60,7 +60,14 @@ fn made(count: usize, gap_us: i64, seed: u64, value: impl Fn(i64) -> f64) -> Ser
 }
 
 fn only(series: Series, jobs: &[JobRuns]) -> Verdict {
-    let options = Options::default();
+    in_zone(series, jobs, &TimeZone::UTC)
+}
+
+fn in_zone(series: Series, jobs: &[JobRuns], zone: &TimeZone) -> Verdict {
+    let options = Options {
+        zone: zone.clone(),
+        ..Options::default()
+    };
     explain(&[series], jobs, &options).series.remove(0).verdict
 }
 
@@ -85,14 +92,7 @@ fn a_weekly_sawtooth_is_laid_to_the_jobs_of_its_day() {
         let from = at(made.series.times_us[0] - 40 * DAY_US);
         let until = at(*made.series.times_us.last().expect("samples"));
         let jobs = four_jobs(from, until, &saw.zone);
-        let options = Options {
-            zone: saw.zone.clone(),
-            ..Options::default()
-        };
-        let verdict = explain(&[made.series], &jobs, &options)
-            .series
-            .remove(0)
-            .verdict;
+        let verdict = in_zone(made.series, &jobs, &saw.zone);
         assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
         assert_eq!(verdict.cycle, Some(Cycle::Week));
         assert_eq!(verdict.shape, Some(Shape::Sawtooth));
@@ -137,14 +137,7 @@ fn a_pattern_that_ends_with_a_schedule_is_told_so() {
         one.runs
             .extend(runs_of(&job(&one.name, daily), cut, until, &saw.zone).runs);
     }
-    let options = Options {
-        zone: saw.zone.clone(),
-        ..Options::default()
-    };
-    let verdict = explain(&[made.series], &jobs, &options)
-        .series
-        .remove(0)
-        .verdict;
+    let verdict = in_zone(made.series, &jobs, &saw.zone);
     assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
     assert_eq!(verdict.cycle, Some(Cycle::Week));
     assert_eq!(verdict.classes[0].jobs, RIGHT_CLASS);
@@ -199,14 +192,7 @@ fn a_run_that_left_no_trace_does_not_acquit_a_job() {
             given("trim", seen),
             cron("nightly", "30 3 * * *", &made.series),
         ];
-        let options = Options {
-            zone: saw.zone.clone(),
-            ..Options::default()
-        };
-        let verdict = explain(&[made.series], &jobs, &options)
-            .series
-            .remove(0)
-            .verdict;
+        let verdict = in_zone(made.series, &jobs, &saw.zone);
         assert_eq!(verdict.classes[0].jobs, ["trim"], "{}", verdict.sentence);
         assert_eq!(verdict.classes[0].missed, 1);
     }
@@ -222,14 +208,7 @@ fn when_between_two_samples_it_ran_does_not_matter() {
     // Five hours after each reset, and before the next night.
     let late = made.truth.resets_us.iter().map(|at| at + 5 * HOUR_US);
     let jobs = [given("trim", late)];
-    let options = Options {
-        zone: saw.zone.clone(),
-        ..Options::default()
-    };
-    let verdict = explain(&[made.series], &jobs, &options)
-        .series
-        .remove(0)
-        .verdict;
+    let verdict = in_zone(made.series, &jobs, &saw.zone);
     assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
     assert_eq!(verdict.classes[0].jobs, ["trim"]);
 }
@@ -556,7 +535,7 @@ fn one_sample_of_another_age_does_not_count() {
         "{}",
         told.verdict.sentence
     );
-    assert!(told.notes[0].starts_with("1 samples are left out, which are further"));
+    assert!(told.notes[0].starts_with("samples left out: 1, further"));
     // A month between two days of races is no such gap.
     let two: Vec<i64> = (0..20)
         .map(|i| i * HOUR_US + i / 10 * 30 * DAY_US)

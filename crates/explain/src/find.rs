@@ -6,7 +6,7 @@ use crate::evidence::{Turn, evidence, stretch, turning_point};
 use crate::forms::{beside_each_other, is_made_by_few, likeliest, of_any_form};
 use crate::grid::{Grid, SHARP_SIGMAS, Variant, grids};
 use crate::noise::whiten;
-use crate::numbers::{as_count, as_f64, count_f64};
+use crate::numbers::{as_count, as_f64, as_i64, count_f64};
 use crate::pattern::{Clock, HARMONICS_MAX, Pattern, fit, grid_to_fit};
 use crate::refine::refine;
 use crate::runs::{At, Class, Forms, RunsFit, RunsTask, prefix_sums};
@@ -187,12 +187,11 @@ fn is_ghost(pattern: &Pattern, known: &Found) -> bool {
         let duty = pattern.form.duty();
         let period_us = pattern.clock.period_us();
         let ratio = other.clock.period_us() / period_us;
-        if (ratio - 1.0).abs() < 0.01 || pattern.class.is_some() {
+        if pattern.is_of_period(other) || pattern.class.is_some() {
             // Half a turn of a wave's last harmonic is the narrowest that it could have shown.
             let narrowest = 0.5 / count_f64(HARMONICS_MAX);
             return match other.form {
-                _ if pattern.is_at(other) => is_smaller(1.0),
-                _ if pattern.is_patch_of(other) => is_smaller(1.3),
+                _ if pattern.is_part_of(other) => true,
                 Form::Wave => duty > narrowest && is_smaller(1.0),
                 // A short box leaves nothing elsewhere.
                 _ if other.form.duty() <= 0.2 && pattern.class.is_none() => false,
@@ -533,7 +532,7 @@ pub(crate) fn bounded(mut pattern: Pattern, grids: &[Grid]) -> Found {
     let mut on = stretch(&beginnings);
     if on.len() < beginnings.len() && on.len() >= 3 {
         let whole = pattern.clone();
-        let period_us = whole_period(&pattern);
+        let period_us = as_i64(pattern.clock.period_us());
         let near = |at: i64, early: i64, late: i64| (at - early, at + late);
         if on.start > 0 {
             let first = beginnings[on.start].0;
@@ -566,14 +565,6 @@ pub(crate) fn bounded(mut pattern: Pattern, grids: &[Grid]) -> Found {
         beginnings,
         on,
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "periods are below 2^53 microseconds"
-)]
-fn whole_period(pattern: &Pattern) -> i64 {
-    pattern.clock.period_us() as i64
 }
 
 /// Whether it is smooth, as load is.

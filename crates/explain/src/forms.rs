@@ -15,7 +15,7 @@ use crate::shape::{Form, SPIKE_BINS_MAX};
 use rayon::prelude::*;
 
 /// A box's typical size is this part of the fitted one at least.
-const TYPICAL_MIN: f64 = 0.3;
+const TYPICAL_MIN: f64 = 0.5;
 /// Two patterns in place of one have to gain so many nats more than their charge.
 const TWO_MIN: f64 = 10.0;
 /// One of several that were taken for one is at least this part of the largest.
@@ -141,7 +141,7 @@ pub(crate) fn beside_each_other(samples: &Samples, findings: &mut Findings) {
         waves_beside_others(samples, findings);
         for number in 0..findings.patterns.len() {
             if findings.patterns[number].pattern.form != Form::Wave {
-                again(samples, findings, number);
+                fit_again(samples, findings, number);
             }
         }
         give_back_ghosts(samples, findings);
@@ -184,14 +184,7 @@ fn give_back_ghosts(samples: &Samples, findings: &mut Findings) {
     while number < findings.patterns.len() {
         let found = &findings.patterns[number].pattern;
         let mut others = findings.patterns.iter().enumerate();
-        let is_part = |known: &Pattern| {
-            let ratio = found.size().abs() / known.size().abs();
-            let is_one_clock =
-                (found.clock.period_us() / known.clock.period_us() - 1.0).abs() < 0.01;
-            is_one_clock
-                && (found.is_at(known) && ratio < 1.0 || found.is_patch_of(known) && ratio < 1.3)
-        };
-        if others.any(|(other, known)| other != number && is_part(&known.pattern)) {
+        if others.any(|(other, known)| other != number && found.is_part_of(&known.pattern)) {
             let ghost = findings.patterns.remove(number);
             findings.rest = sum(&findings.rest, &ghost.values(&samples.wall_us));
         } else {
@@ -333,7 +326,7 @@ fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
 }
 
 /// Finds the form of one pattern once more, in the values without the others; of what jobs do the size.
-fn again(samples: &Samples, findings: &mut Findings, number: usize) {
+fn fit_again(samples: &Samples, findings: &mut Findings, number: usize) {
     let found = &findings.patterns[number];
     if found.whole.is_some() {
         return;
@@ -368,9 +361,7 @@ fn again(samples: &Samples, findings: &mut Findings, number: usize) {
 fn tell_apart(samples: &Samples, findings: &mut Findings, number: usize) {
     let found = &findings.patterns[number];
     let period_us = found.pattern.clock.period_us();
-    let is_alike = |other: &Found| {
-        is_free(other) && (other.pattern.clock.period_us() / period_us - 1.0).abs() < 0.01
-    };
+    let is_alike = |other: &Found| is_free(other) && other.pattern.is_of_period(&found.pattern);
     let others: Vec<usize> = (number + 1..findings.patterns.len())
         .filter(|&other| is_alike(&findings.patterns[other]))
         .collect();

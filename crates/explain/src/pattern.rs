@@ -13,6 +13,9 @@ use crate::wall::{DAY_US, MONDAY_US};
 pub(crate) const HARMONICS_MAX: usize = 6;
 /// Beyond this many filled bins a wider grid is used for exact fits.
 const FIT_BINS_MAX: usize = 40_000;
+/// What makes good the end of a box is this many times as large as that at most.
+const PATCH_MAX: f64 = 1.3;
+
 /// When a pattern's periods begin.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Clock {
@@ -132,45 +135,51 @@ impl Pattern {
             .collect()
     }
 
-    /// Whether it begins where another with the same period does, for all that their intervals tell.
-    pub fn is_at(&self, other: &Self) -> bool {
-        let (
-            Clock::Fixed {
-                period_us,
-                origin_us,
-            },
-            Clock::Fixed {
-                origin_us: others, ..
-            },
-        ) = (&self.clock, &other.clock)
-        else {
-            return false;
+    /// Whether it has become part of another with the same period: a smaller one that begins where that does,
+    /// or a box within that one that points the other way and makes good what it does too long.
+    pub fn is_part_of(&self, other: &Self) -> bool {
+        let ratio = self.size().abs() / other.size().abs();
+        let is_patch = match (self.form, other.form) {
+            (Form::Box { .. }, Form::Box { duty }) => {
+                self.after(other)
+                    .is_some_and(|after| after <= duty * other.clock.period_us())
+                    && self.size() * other.size() < 0.0
+            }
+            _ => false,
         };
-        let apart = (origin_us - others).rem_euclid(*period_us);
-        let width = |pattern: &Self| as_f64(pattern.interval_us.1 - pattern.interval_us.0);
-        apart.min(period_us - apart) <= width(self).max(width(other))
+        self.is_of_period(other)
+            && (self.is_at(other) && ratio < 1.0 || is_patch && ratio < PATCH_MAX)
     }
 
-    /// Whether it makes good what another box with the same period does too long: it lies within that one, and
-    /// points the other way.
-    pub fn is_patch_of(&self, other: &Self) -> bool {
-        let (Form::Box { .. }, Form::Box { duty }) = (self.form, other.form) else {
-            return false;
-        };
-        let (
-            Clock::Fixed {
-                period_us,
-                origin_us,
-            },
-            Clock::Fixed {
-                origin_us: others, ..
-            },
-        ) = (&self.clock, &other.clock)
+    /// Whether its period is that of another.
+    pub fn is_of_period(&self, other: &Self) -> bool {
+        (self.clock.period_us() / other.clock.period_us() - 1.0).abs() < 0.01
+    }
+
+    /// Whether it begins where another with the same period does, for all that their intervals tell.
+    pub fn is_at(&self, other: &Self) -> bool {
+        let width = |pattern: &Self| as_f64(pattern.interval_us.1 - pattern.interval_us.0);
+        self.after(other).is_some_and(|after| {
+            after.min(self.clock.period_us() - after) <= width(self).max(width(other))
+        })
+    }
+
+    /// How long after another it begins, by its own period, in microseconds; `None` where jobs are the clock
+    /// of one.
+    fn after(&self, other: &Self) -> Option<f64> {
+        let Clock::Fixed {
+            period_us,
+            origin_us,
+        } = self.clock
         else {
-            return false;
+            return None;
         };
-        let after = (origin_us - others).rem_euclid(*period_us);
-        after <= duty * period_us && self.size() * other.size() < 0.0
+        match other.clock {
+            Clock::Fixed {
+                origin_us: first, ..
+            } => Some((origin_us - first).rem_euclid(period_us)),
+            Clock::Runs { .. } => None,
+        }
     }
 
     /// From its lowest to its highest, with the sign of its form.

@@ -1,47 +1,28 @@
 //! Names of times, spans and numbers, for sentences.
 
 use crate::verdict::Cycle;
-use crate::wall::{DAY_US, HOUR_US, MONDAY_US};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-const WEEKDAYS: [&str; 7] = [
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-    "Sunday",
-];
 const MINUTE_US: i64 = 60_000_000;
 
 /// A wall time as a place within a cycle: `Sunday 06:47`, `06:47`, `minute 47`; a date and a time
 /// where there is no calendar. Seconds are told where samples are less than a minute apart.
 pub(crate) fn place(cycle: Cycle, wall_us: i64, gap_us: i64) -> String {
-    let of_day = wall_us.rem_euclid(DAY_US);
-    let (hour, minute) = (of_day / HOUR_US, of_day / MINUTE_US % 60);
-    let second = if gap_us < MINUTE_US {
-        format!(":{:02}", of_day / 1_000_000 % 60)
-    } else {
-        String::new()
+    // Wall times are told as if their zone was UTC.
+    let Ok(at) = Timestamp::from_microsecond(wall_us) else {
+        return "?".to_owned();
     };
-    match cycle {
-        Cycle::Hour => format!("minute {minute}{second}"),
-        Cycle::Day => format!("{hour:02}:{minute:02}{second}"),
-        Cycle::Week => {
-            let day = (wall_us - MONDAY_US).rem_euclid(7 * DAY_US) / DAY_US;
-            let name = usize::try_from(day).map_or("", |day| WEEKDAYS[day]);
-            format!("{name} {hour:02}:{minute:02}{second}")
-        }
-        Cycle::Runs | Cycle::Fixed => Timestamp::from_microsecond(wall_us).map_or_else(
-            |_| "?".to_owned(),
-            |at| {
-                let at = at.to_zoned(TimeZone::UTC);
-                format!("{}{second}", at.strftime("%Y-%m-%d %H:%M"))
-            },
-        ),
-    }
+    let seconds = if gap_us < MINUTE_US { ":%S" } else { "" };
+    let format = match cycle {
+        Cycle::Hour => "minute %-M",
+        Cycle::Day => "%H:%M",
+        Cycle::Week => "%A %H:%M",
+        Cycle::Runs | Cycle::Fixed => "%Y-%m-%d %H:%M",
+    };
+    at.to_zoned(TimeZone::UTC)
+        .strftime(&format!("{format}{seconds}"))
+        .to_string()
 }
 
 /// `every week`, `every 37 min`.
@@ -155,6 +136,7 @@ pub(crate) fn minute(at: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wall::{DAY_US, HOUR_US};
 
     #[test]
     fn numbers_have_three_figures() {

@@ -330,7 +330,7 @@ fn how_coarse(samples: usize, columns: &[Option<Column>]) -> String {
     if samples <= drawn {
         return String::new();
     }
-    #[allow(clippy::cast_precision_loss)] // words
+    #[expect(clippy::cast_precision_loss, reason = "two figures are shown")]
     let each = samples as f64 / drawn as f64;
     format!(
         " of columns of {} samples on average; a closer look shows no finer ones",
