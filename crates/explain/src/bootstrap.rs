@@ -8,7 +8,7 @@ use crate::grid::{Grid, Variant};
 use crate::noise::{redden, resample, stream, whiten};
 use crate::numbers::count_f64;
 use crate::runs::{RunsTask, prefix_sums};
-use crate::search::{Null, Scratch, Task};
+use crate::search::{Null, Scratch, Stretch, Task};
 use rayon::prelude::*;
 
 /// Made-up series, at most.
@@ -50,13 +50,13 @@ pub(crate) fn probability(
             sources.extend(Source::new(rest, grid, variant));
         }
     }
-    let places: Vec<Vec<u32>> = tasks
+    let stretches: Vec<Vec<Stretch>> = tasks
         .iter()
         .map(|task| {
             if task.is_exact() {
                 Vec::new()
             } else {
-                task.places(&rest[task.grid].index[task.window.clone()])
+                task.stretches(&rest[task.grid].index[task.window.clone()])
             }
         })
         .collect();
@@ -64,7 +64,7 @@ pub(crate) fn probability(
         rest,
         sources: &sources,
         tasks,
-        places: &places,
+        stretches: &stretches,
         runs,
         seed,
     };
@@ -75,7 +75,7 @@ pub(crate) fn probability(
         best.par_extend(
             (best.len()..until)
                 .into_par_iter()
-                .map(|number| noise.best(number)),
+                .map_init(Room::default, |room, number| noise.best(number, room)),
         );
     }
     let p = count_f64(1 + as_good(&best)) / count_f64(1 + best.len());
@@ -144,41 +144,54 @@ impl Source {
     }
 }
 
+/// Room for one made-up series after the other.
+#[derive(Default)]
+struct Room {
+    scratch: Scratch,
+    white: Vec<f64>,
+    red: Vec<f64>,
+    prefix: Vec<f64>,
+}
+
 /// Everything that made-up series are made of.
 struct Noise<'a> {
     rest: &'a [Grid],
     sources: &'a [Source],
     tasks: &'a [Task],
-    places: &'a [Vec<u32>],
+    stretches: &'a [Vec<Stretch>],
     runs: &'a [RunsTask],
     seed: u64,
 }
 
 impl Noise<'_> {
     /// The best statistic of all tasks on the made-up series of a number.
-    fn best(&self, number: usize) -> f64 {
-        let mut scratch = Scratch::default();
-        let (mut white, mut red, mut prefix) = (Vec::new(), Vec::new(), Vec::new());
+    fn best(&self, number: usize, room: &mut Room) -> f64 {
+        let Room {
+            scratch,
+            white,
+            red,
+            prefix,
+        } = room;
         let mut best = f64::MIN;
         for (order, source) in self.sources.iter().enumerate() {
             let index = &self.rest[source.grid].index;
             let phi = source.null.phi;
             let mut random = stream(self.seed, (number * 64 + order) as u64 + 1);
-            resample(&source.innovations, &mut random, &mut white);
+            resample(&source.innovations, &mut random, white);
             // The first bin has no innovation of its own.
             white.push(white.first().copied().unwrap_or(0.0));
-            for (task, places) in self.tasks.iter().zip(self.places) {
+            for (task, stretches) in self.tasks.iter().zip(self.stretches) {
                 if (task.grid, task.variant) != (source.grid, source.variant) {
                     continue;
                 }
                 let white = &white[task.window.clone()];
                 let found = if task.is_exact() {
                     let index = &index[task.window.clone()];
-                    redden(index, white, phi, &mut red);
-                    Null::fit(index, &red, &mut prefix)
-                        .and_then(|null| task.search(index, &red, &null, &mut scratch))
+                    redden(index, white, phi, red);
+                    Null::fit(index, red, prefix)
+                        .and_then(|null| task.search(index, red, &null, scratch))
                 } else {
-                    task.search_white(places, white, phi, &mut scratch)
+                    task.search_white(stretches, white, phi, scratch)
                 };
                 best = found.map_or(best, |found| best.max(found.statistic));
             }
@@ -189,10 +202,10 @@ impl Noise<'_> {
                 .filter(|task| (task.grid, task.variant) == (source.grid, source.variant))
             {
                 if !summed {
-                    prefix_sums(&white, &mut prefix);
+                    prefix_sums(white, prefix);
                     summed = true;
                 }
-                if let Some(fit) = task.search(&white, phi, &prefix) {
+                if let Some(fit) = task.search(white, phi, prefix) {
                     best = best.max(fit.gain - task.charge);
                 }
             }

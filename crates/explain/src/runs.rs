@@ -338,11 +338,7 @@ impl RunsTask {
             .iter()
             .filter(|prepared| matches!(prepared.form, Form::Box { .. }) && prepared.shift == 0)
             .count();
-        let place = if shift == 0 {
-            USUAL_NATS
-        } else {
-            UNUSUAL_NATS
-        };
+        let place = if shift == 0 { USUAL_NATS } else { UNUSUAL_NATS };
         match form {
             Form::Box { .. } => count_f64(2 * boxes.max(1)).ln() + place,
             _ => std::f64::consts::LN_2,

@@ -183,8 +183,18 @@ impl Null {
     }
 }
 
-/// The bit of a place that follows a gap.
-const FRESH: u32 = 1 << 31;
+/// Filled bins, one after the other, that take bins of a fold one after the other.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stretch {
+    /// Number of the first filled bin.
+    first: usize,
+    /// Its bin of the fold.
+    place: usize,
+    /// How many.
+    len: usize,
+    /// Whether each follows a gap.
+    is_fresh: bool,
+}
 
 /// Phases of bins by a period, as fractions of 2^64, so that a multiplication that overflows is a
 /// whole turn.
@@ -335,28 +345,36 @@ impl Task {
         }
     }
 
-    /// Where in the fold by its one period each filled bin lies, the highest bit set for those
-    /// after a gap.
-    pub fn places(&self, index: &[i64]) -> Vec<u32> {
+    /// Where in the fold by its one period the filled bins lie.
+    pub fn stretches(&self, index: &[i64]) -> Vec<Stretch> {
         let phase = Phase::new(self.period_bins.1);
         let first = index.first().copied().unwrap_or(0);
-        let mut last = i64::MIN;
-        index
-            .iter()
-            .map(|&bin| {
-                #[expect(clippy::cast_sign_loss, reason = "indices ascend")]
-                let place = phase.bin((bin - first) as u64);
-                let fresh = bin != last.wrapping_add(1);
-                last = bin;
-                u32::try_from(place).unwrap_or(0) | if fresh { FRESH } else { 0 }
-            })
-            .collect()
+        let mut stretches: Vec<Stretch> = Vec::new();
+        let mut before = None;
+        for (number, &bin) in index.iter().enumerate() {
+            #[expect(clippy::cast_sign_loss, reason = "indices ascend")]
+            let place = phase.bin((bin - first) as u64);
+            let is_fresh = before != Some(bin - 1);
+            match stretches.last_mut() {
+                Some(last) if last.is_fresh == is_fresh && last.place + last.len == place => {
+                    last.len += 1;
+                }
+                _ => stretches.push(Stretch {
+                    first: number,
+                    place,
+                    len: 1,
+                    is_fresh,
+                }),
+            }
+            before = Some(bin);
+        }
+        stretches
     }
 
-    /// As [`Self::search`], of innovations that are white already, by [`Self::places`].
+    /// As [`Self::search`], of innovations that are white already, by [`Self::stretches`].
     pub fn search_white(
         &self,
-        places: &[u32],
+        stretches: &[Stretch],
         white: &[f64],
         phi: f64,
         scratch: &mut Scratch,
@@ -364,16 +382,20 @@ impl Task {
         let period = self.period_bins.1;
         let fold = &mut scratch.fold;
         fold.clear(Phase::new(period).bins, phi);
-        let mut fresh = 0usize;
-        for (&place, &value) in places.iter().zip(white) {
-            if place & FRESH == 0 {
-                fold.pairs[place as usize] += value;
+        let mut fresh = 0;
+        for one in stretches {
+            let sums = if one.is_fresh {
+                fresh += one.len;
+                &mut fold.fresh
             } else {
-                fold.fresh[(place ^ FRESH) as usize] += value;
-                fresh += 1;
+                &mut fold.pairs
+            };
+            let values = &white[one.first..one.first + one.len];
+            for (sum, value) in sums[one.place..one.place + one.len].iter_mut().zip(values) {
+                *sum += value;
             }
         }
-        fold.pair_count = count_f64(places.len() - fresh);
+        fold.pair_count = count_f64(white.len() - fresh);
         fold.fresh_count = count_f64(fresh);
         self.look(&mut scratch.fold)
             .into_iter()
@@ -402,18 +424,9 @@ impl Task {
     /// The best of each kind of form: sawtooth, wave, box.
     fn look(&self, fold: &mut Fold) -> [Option<Best>; 3] {
         let sawtooth = fold.sawtooth();
-        let mut boxed: Option<Best> = None;
-        for width in BOX_BINS {
-            let is_spike = width <= SPIKE_BINS_MAX;
-            if is_spike != (self.variant == Variant::Sharp) {
-                continue;
-            }
-            if let Some(found) = fold.boxed(width)
-                && boxed.is_none_or(|best| found.gain > best.gain)
-            {
-                boxed = Some(found);
-            }
-        }
+        let is_sharp = self.variant == Variant::Sharp;
+        let widths = BOX_BINS.into_iter();
+        let boxed = fold.boxed(widths.filter(|&width| (width <= SPIKE_BINS_MAX) == is_sharp));
         match self.variant {
             Variant::Slow => [sawtooth, fold.wave().map(less_one), boxed],
             Variant::Sharp => [None, None, boxed],
@@ -448,8 +461,10 @@ impl Task {
         let mut gain = best.gain;
         if self.is_exact() {
             let [one, two] = &mut scratch.regressors;
-            let turns =
-                |at: i64| ((as_f64(at - index[0]) + 0.5 - phase_bins) / period).rem_euclid(1.0);
+            let turns = |at: i64| {
+                let turns = (as_f64(at - index[0]) + 0.5 - phase_bins) / period;
+                turns - turns.floor()
+            };
             one.clear();
             one.extend(index.iter().map(|&at| best.form.at(turns(at))));
             let fit = if best.form == Form::Wave {

@@ -64,9 +64,9 @@ pub(crate) struct Fold {
     /// How many of the others.
     pub fresh_count: f64,
     phi: f64,
-    all: Vec<f64>,
-    prefix_all: Vec<f64>,
-    prefix_pairs: Vec<f64>,
+    /// What a form correlates with, and its sums, twice around.
+    mixed: Vec<f64>,
+    prefix: Vec<f64>,
 }
 
 /// The best place of one form.
@@ -96,28 +96,21 @@ impl Fold {
         (1.0 - self.phi * self.phi).max(0.0).sqrt()
     }
 
-    /// After everything is added: `all` holds what a form correlates with, prefix sums go twice
-    /// around.
+    /// After everything is added. A form's own innovation in a bin is its value there less what the noise
+    /// keeps of that in the bin before.
     fn prepare(&mut self) {
-        let weight = self.weight_of_fresh();
-        self.all.clear();
-        self.all.extend(
-            self.pairs
-                .iter()
-                .zip(&self.fresh)
-                .map(|(pair, fresh)| pair + weight * fresh),
-        );
-        for (prefix, sums) in [
-            (&mut self.prefix_all, &self.all),
-            (&mut self.prefix_pairs, &self.pairs),
-        ] {
-            prefix.clear();
-            prefix.push(0.0);
-            let mut sum = 0.0;
-            for &value in sums.iter().chain(sums.iter()) {
-                sum += value;
-                prefix.push(sum);
-            }
+        let (weight, phi) = (self.weight_of_fresh(), self.phi);
+        let next = self.pairs.iter().skip(1).chain(self.pairs.first());
+        let sums = self.pairs.iter().zip(&self.fresh).zip(next);
+        self.mixed.clear();
+        self.mixed
+            .extend(sums.map(|((pair, fresh), next)| pair + weight * fresh - phi * next));
+        self.prefix.clear();
+        self.prefix.push(0.0);
+        let mut sum = 0.0;
+        for &value in self.mixed.iter().chain(&self.mixed) {
+            sum += value;
+            self.prefix.push(sum);
         }
     }
 
@@ -132,11 +125,17 @@ impl Fold {
     /// The gain of a form at each bin of the fold; of a box with the width that suits its duty.
     pub fn profile(&mut self, form: Form) -> Vec<f64> {
         self.prepare();
-        let mut gains = vec![0.0; self.all.len()];
+        let mut gains = vec![0.0; self.mixed.len()];
         let mut put = |bin: usize, gain: f64| gains[bin] = gain;
         match form {
             Form::Sawtooth => self.each_sawtooth(put),
-            Form::Box { duty } => self.each_box(width_of(duty, self.all.len()), put),
+            Form::Box { duty } => {
+                if let Some((sums, norm)) = self.boxes(width_of(duty, self.mixed.len())) {
+                    for (bin, sum) in sums.enumerate() {
+                        put(bin, gain(sum, norm));
+                    }
+                }
+            }
             Form::Wave => {
                 if let Some(best) = self.wave() {
                     put(best.bin, best.gain);
@@ -147,64 +146,65 @@ impl Fold {
     }
 
     fn each_sawtooth(&self, mut tell: impl FnMut(usize, f64)) {
-        let bins = self.all.len();
+        let bins = self.mixed.len();
         if bins < 3 {
             return;
         }
-        let form = |j: usize| (count_f64(j) + 0.5) / count_f64(bins) - 0.5;
-        let norm = self.norm((0..bins).map(form), bins);
-        // Sums of j times the value j bins after the start, moved on bin by bin.
-        let moment = |sums: &[f64]| {
-            sums.iter()
-                .enumerate()
-                .map(|(j, value)| count_f64(j) * value)
-                .sum::<f64>()
-        };
-        let (total_all, total_pairs) = (self.prefix_all[bins], self.prefix_pairs[bins]);
-        let (mut of_all, first_of_pairs) = (moment(&self.all), moment(&self.pairs));
-        // Of the bin after: what the noise keeps of the form is one bin late.
-        let mut of_pairs = first_of_pairs - total_pairs + count_f64(bins) * self.pairs[0];
-        let share = |moment: f64, total: f64| moment / count_f64(bins) + total * form(0);
+        let count = count_f64(bins);
+        // Sums over a sawtooth of so many bins: its first value, squares, and products of neighbours.
+        let first = 0.5 / count - 0.5;
+        let squares = (1.0 - 1.0 / (count * count)) / 12.0;
+        let products = squares + first / (count * count) - 2.0 * first * first / count;
+        let norm = self.norm(squares, products);
+        let total = self.prefix[bins];
+        // The sum of j times the value j bins after the start, moved on bin by bin.
+        let mut moment: f64 = (0..bins).map(|j| count_f64(j) * self.mixed[j]).sum();
         for bin in 0..bins {
-            let sum = share(of_all, total_all) - self.phi * share(of_pairs, total_pairs);
-            tell(bin, gain(sum, norm));
-            of_all += count_f64(bins) * self.all[bin] - total_all;
-            of_pairs += count_f64(bins) * self.pairs[(bin + 1) % bins] - total_pairs;
+            tell(bin, gain(moment / count + total * first, norm));
+            moment += count * self.mixed[bin] - total;
         }
     }
 
-    /// The best place of a box of one width, whatever its sign.
-    pub fn boxed(&self, width: usize) -> Option<Best> {
-        let duty = count_f64(width) / count_f64(self.all.len());
-        let mut best: Option<Best> = None;
-        self.each_box(width, |bin, gain| {
-            keep(&mut best, gain, bin, Form::Box { duty });
-        });
-        best
+    /// The best place of a box of any of these widths, whatever its sign.
+    pub fn boxed(&self, widths: impl Iterator<Item = usize>) -> Option<Best> {
+        let mut best: Option<(f64, usize)> = None;
+        for width in widths {
+            if let Some((sums, norm)) = self.boxes(width) {
+                let gain = gain(largest(sums), norm);
+                if best.is_none_or(|best| gain > best.0) {
+                    best = Some((gain, width));
+                }
+            }
+        }
+        let (gain, width) = best?;
+        let top = largest(self.boxes(width)?.0);
+        Some(Best {
+            gain,
+            bin: self.boxes(width)?.0.position(|sum| sum.abs() >= top)?,
+            form: Form::Box {
+                duty: count_f64(width) / count_f64(self.mixed.len()),
+            },
+        })
     }
 
-    fn each_box(&self, width: usize, mut tell: impl FnMut(usize, f64)) {
-        let bins = self.all.len();
+    /// What a box of one width correlates with at each bin, and its size.
+    fn boxes(&self, width: usize) -> Option<(impl Iterator<Item = f64> + '_, f64)> {
+        let bins = self.mixed.len();
         if bins < 3 || width * 2 > bins {
-            return;
+            return None;
         }
         let duty = count_f64(width) / count_f64(bins);
-        let norm = self.norm(
-            (0..bins).map(|j| f64::from(u8::from(j < width)) - duty),
-            bins,
-        );
-        let (total_all, total_pairs) = (self.prefix_all[bins], self.prefix_pairs[bins]);
-        let level = duty * (total_all - self.phi * total_pairs);
-        for bin in 0..bins {
-            let inside = self.prefix_all[bin + width] - self.prefix_all[bin];
-            let late = self.prefix_pairs[bin + 1 + width] - self.prefix_pairs[bin + 1];
-            tell(bin, gain(inside - self.phi * late - level, norm));
-        }
+        // Of neighbouring bins one pair fewer than of bins lies within.
+        let both = count_f64(width - 1) / count_f64(bins);
+        let norm = self.norm(duty - duty * duty, both - duty * duty);
+        let level = duty * self.prefix[bins];
+        let ends = self.prefix[width..].iter().zip(&self.prefix[..bins]);
+        Some((ends.map(move |(until, from)| until - from - level), norm))
     }
 
     /// The best place of a wave of one harmonic.
     pub fn wave(&self) -> Option<Best> {
-        let bins = self.all.len();
+        let bins = self.mixed.len();
         if bins < 4 {
             return None;
         }
@@ -212,13 +212,11 @@ impl Fold {
         let (mut cos, mut sin) = (0.0, 0.0);
         // Turned on bin by bin: sines and cosines are slow.
         let (sin_turn, cos_turn) = turn.sin_cos();
-        let (mut s_late, mut c_late) = (-0.5 * turn).sin_cos();
-        for j in 0..bins {
-            let s = s_late * cos_turn + c_late * sin_turn;
-            let c = c_late * cos_turn - s_late * sin_turn;
-            cos += self.all[j] * c - self.phi * self.pairs[j] * c_late;
-            sin += self.all[j] * s - self.phi * self.pairs[j] * s_late;
-            (s_late, c_late) = (s, c);
+        let (mut s, mut c) = (0.5 * turn).sin_cos();
+        for value in &self.mixed {
+            cos += value * c;
+            sin += value * s;
+            (s, c) = (s * cos_turn + c * sin_turn, c * cos_turn - s * sin_turn);
         }
         let weight = self.weight_of_fresh();
         let size = 1.0 + self.phi * self.phi - 2.0 * self.phi * turn.cos();
@@ -240,22 +238,23 @@ impl Fold {
         })
     }
 
-    /// The size of a whitened form, where all phases are seen equally often.
-    fn norm(&self, form: impl Iterator<Item = f64> + Clone, bins: usize) -> f64 {
-        let mut squares = 0.0;
-        let mut products = 0.0;
-        let last = form.clone().last().unwrap_or(0.0);
-        let mut before = last;
-        for value in form {
-            squares += value * value;
-            products += value * before;
-            before = value;
-        }
-        let (squares, products) = (squares / count_f64(bins), products / count_f64(bins));
+    /// The size of a whitened form, where all phases are seen equally often: of the means of its squares,
+    /// and of the products of neighbouring bins.
+    fn norm(&self, squares: f64, products: f64) -> f64 {
         let weight = self.weight_of_fresh();
         self.pair_count * ((1.0 + self.phi * self.phi) * squares - 2.0 * self.phi * products)
             + self.fresh_count * weight * weight * squares
     }
+}
+
+/// The largest of some values, whatever their sign.
+fn largest(values: impl Iterator<Item = f64>) -> f64 {
+    values.fold(
+        0.0,
+        |top: f64, value| {
+            if value.abs() > top { value.abs() } else { top }
+        },
+    )
 }
 
 /// The width of a box in bins.
@@ -323,11 +322,7 @@ mod tests {
                 let duty = 6.0 / 24.0;
                 let mut fold = folded(24, phi, Form::Box { duty }, at);
                 let saw = fold.sawtooth().expect("bins");
-                let widths: Vec<Best> = BOX_BINS.iter().filter_map(|&w| fold.boxed(w)).collect();
-                let best = widths
-                    .iter()
-                    .max_by(|a, b| a.gain.total_cmp(&b.gain))
-                    .expect("widths");
+                let best = fold.boxed(BOX_BINS.into_iter()).expect("widths");
                 assert_eq!((best.bin, best.form), (at, Form::Box { duty }), "phi {phi}");
                 assert!(best.gain > saw.gain);
                 let mut fold = folded(24, phi, Form::Wave, at);

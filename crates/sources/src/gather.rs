@@ -58,9 +58,14 @@ impl Gather {
         }
     }
 
+    /// Whether there are as many series as may be.
+    pub fn is_full(&self) -> bool {
+        self.drafts.len() >= self.limits.series_max
+    }
+
     /// A further series; `None` where there are as many as may be.
     pub fn add(&mut self, draft: Draft) -> Option<usize> {
-        if self.drafts.len() >= self.limits.series_max {
+        if self.is_full() {
             return None;
         }
         self.drafts.push((draft, Samples::default()));

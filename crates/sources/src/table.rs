@@ -3,6 +3,7 @@
 
 mod cells;
 mod roles;
+mod sample;
 
 use crate::detect::FileOptions;
 use crate::gather::{Draft, Gather};
@@ -12,7 +13,8 @@ use crate::{Reading, SourceError};
 use cells::{is_missing, number, unit_of};
 use facts::series::Dating;
 use facts::{InputError, Skipped};
-use std::collections::{BTreeMap, HashMap};
+use sample::{Row, Sample};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Rows that decide about the columns.
 const SAMPLE_ROWS: usize = 1_000;
@@ -35,29 +37,6 @@ pub(crate) struct Cell<'a> {
     pub at: Option<usize>,
 }
 
-/// A row that is kept until the columns are known.
-#[derive(Debug)]
-struct Row {
-    line: usize,
-    cells: Vec<(usize, String, bool, Option<usize>)>,
-}
-
-impl Row {
-    fn cells(&self) -> impl Iterator<Item = Cell<'_>> + Clone {
-        self.cells.iter().map(|(column, text, quoted, at)| Cell {
-            column: *column,
-            text,
-            quoted: *quoted,
-            at: *at,
-        })
-    }
-
-    fn text(&self, column: usize) -> Option<&str> {
-        let found = self.cells.iter().find(|cell| cell.0 == column)?;
-        Some(found.1.trim()).filter(|text| !text.is_empty())
-    }
-}
-
 /// What a column is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
@@ -78,6 +57,14 @@ struct Column {
     role: Option<Role>,
 }
 
+/// What the labels of a row say of the series in it.
+#[derive(Debug, Default)]
+struct About {
+    labels: BTreeMap<String, String>,
+    metric: Option<String>,
+    unit: Option<String>,
+}
+
 /// A table under way.
 pub(crate) struct Table<'o> {
     source: String,
@@ -91,8 +78,10 @@ pub(crate) struct Table<'o> {
     settled: bool,
     clock: TimeReader,
     gather: Gather,
-    /// Series of each group of labels, by column.
-    groups: HashMap<String, HashMap<usize, Option<usize>>>,
+    /// Columns that count up.
+    counters: HashSet<usize>,
+    /// Series of each group of labels, by column: those that were let in.
+    groups: HashMap<String, HashMap<usize, usize>>,
     without_time: usize,
 }
 
@@ -109,6 +98,7 @@ impl<'o> Table<'o> {
             settled: false,
             clock: options.time_reader(),
             gather: Gather::new(source, &options.times, options.limits),
+            counters: HashSet::new(),
             groups: HashMap::new(),
             without_time: 0,
         }
@@ -155,11 +145,11 @@ impl<'o> Table<'o> {
         if self.settled {
             return self.emit(line, cells);
         }
-        let cells: Vec<_> = cells
-            .map(|cell| (cell.column, cell.text.to_owned(), cell.quoted, cell.at))
-            .collect();
-        self.sample_bytes += cells.iter().map(|cell| cell.1.len() + 48).sum::<usize>();
-        self.sample.push(Row { line, cells });
+        self.sample_bytes += cells
+            .clone()
+            .map(|cell| cell.text.len() + 48)
+            .sum::<usize>();
+        self.sample.push(Row::new(line, cells));
         if self.sample.len() >= SAMPLE_ROWS || self.sample_bytes >= SAMPLE_BYTES {
             self.settle()?;
         }
@@ -216,14 +206,15 @@ impl<'o> Table<'o> {
 
     fn settle(&mut self) -> Result<(), SourceError> {
         self.settled = true;
-        let sample = std::mem::take(&mut self.sample);
-        let first_line = sample.first().map_or(1, |row| row.line);
-        if sample.is_empty() {
+        let rows = std::mem::take(&mut self.sample);
+        let first_line = rows.first().map_or(1, |row| row.line);
+        if rows.is_empty() {
             return Err(SourceError::Empty {
                 source_name: self.source.clone(),
                 reason: "it has no rows".to_owned(),
             });
         }
+        let sample = Sample::new(rows, self.columns.len());
         let time = self.find_time(&sample, first_line)?;
         self.columns[time].role = Some(Role::Time);
         self.find_values(&sample, first_line)?;
@@ -232,6 +223,7 @@ impl<'o> Table<'o> {
             column.role.get_or_insert(Role::Skipped);
         }
         let times: Vec<String> = sample
+            .rows
             .iter()
             .map(|row| self.time_text(row.cells()))
             .collect();
@@ -239,10 +231,10 @@ impl<'o> Table<'o> {
             let at = times.iter().position(|text| !text.is_empty()).unwrap_or(0);
             return Err(self
                 .error(expected, &times[at])
-                .at_line(sample[at].line)
+                .at_line(sample.rows[at].line)
                 .into());
         }
-        for row in &sample {
+        for row in &sample.rows {
             self.emit(row.line, row.cells())?;
         }
         Ok(())
@@ -310,6 +302,7 @@ impl<'o> Table<'o> {
             None => HashMap::new(),
         };
         let mut failed = Ok(());
+        let mut about = None;
         for cell in cells.clone() {
             if self.columns[cell.column].role.is_none() {
                 self.late_column(&cell);
@@ -330,14 +323,13 @@ impl<'o> Table<'o> {
                     break;
                 }
             };
-            let id = if let Some(&id) = ids.get(&cell.column) {
-                id
-            } else {
-                let draft = self.draft(cell.column, cells.clone());
-                let id = self.gather.add(draft);
-                ids.insert(cell.column, id);
-                id
-            };
+            let mut id = ids.get(&cell.column).copied();
+            if id.is_none() && !self.gather.is_full() {
+                let about = about.get_or_insert_with(|| self.about(cells.clone()));
+                let draft = self.draft(cell.column, about);
+                id = self.gather.add(draft);
+                ids.extend(id.map(|id| (cell.column, id)));
+            }
             self.gather.push(id, time_us, value);
         }
         self.groups.insert(group, ids);
@@ -357,41 +349,41 @@ impl<'o> Table<'o> {
         };
     }
 
-    fn draft<'c>(&self, column: usize, cells: impl Iterator<Item = Cell<'c>>) -> Draft {
-        let column_name = self.columns[column].name.as_str();
-        let mut labels: BTreeMap<String, String> = BTreeMap::new();
-        let mut metric = None;
-        let mut unit = None;
+    /// What the labels of a row say.
+    fn about<'c>(&self, cells: impl Iterator<Item = Cell<'c>>) -> About {
+        let mut about = About::default();
         for cell in cells {
             let one = &self.columns[cell.column];
             let text = cell.text.trim();
             if one.role != Some(Role::Label) || text.is_empty() {
                 continue;
             }
-            labels.insert(one.name.clone(), text.to_owned());
+            about.labels.insert(one.name.clone(), text.to_owned());
             match one.name.to_ascii_lowercase().as_str() {
-                "metric" | "name" | "measurement" if metric.is_none() => {
-                    metric = Some(text.to_owned());
+                "metric" | "name" | "measurement" if about.metric.is_none() => {
+                    about.metric = Some(text.to_owned());
                 }
-                "unit" | "units" => unit = Some(text.to_owned()),
+                "unit" | "units" => about.unit = Some(text.to_owned()),
                 _ => {}
             }
         }
+        about
+    }
+
+    fn draft(&self, column: usize, about: &About) -> Draft {
+        let column_name = self.columns[column].name.as_str();
         let plain = matches!(
             column_name.to_ascii_lowercase().as_str(),
             "value" | "val" | "v"
         );
-        let base = match metric {
-            Some(metric) if plain => metric,
+        let base = match &about.metric {
+            Some(metric) if plain => metric.clone(),
             Some(metric) => format!("{metric} {column_name}"),
             None => column_name.to_owned(),
         };
-        let unit = unit.or_else(|| unit_of(column_name));
-        let counter = self
-            .options
-            .counter_columns
-            .iter()
-            .any(|one| self.named(one, "", 0) == Ok(column));
+        let unit = about.unit.clone().or_else(|| unit_of(column_name));
+        let counter = self.counters.contains(&column);
+        let mut labels = about.labels.clone();
         labels.insert("metric".to_owned(), base.clone());
         Draft {
             better: mend::better(&base, unit.as_deref()),

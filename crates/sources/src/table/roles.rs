@@ -1,7 +1,7 @@
 //! Which column is for what: as the user says, else as the first rows look.
 
 use super::cells::numeric;
-use super::{Role, Row, Table};
+use super::{Role, Sample, Table};
 use crate::SourceError;
 use crate::times;
 use facts::InputError;
@@ -28,6 +28,9 @@ const TIME_NAMES: &[&str] = &[
     "t",
 ];
 
+/// Columns that are taken to tell series apart where nobody names them.
+const LABELS_MAX: usize = 64;
+
 impl Table<'_> {
     /// A column that the user named, by its name or its number from 1.
     pub(super) fn named(&self, name: &str, what: &str, line: usize) -> Result<usize, InputError> {
@@ -53,18 +56,14 @@ impl Table<'_> {
         format!("the columns {}", names.join(", "))
     }
 
-    pub(super) fn find_time(&mut self, sample: &[Row], line: usize) -> Result<usize, SourceError> {
+    pub(super) fn find_time(&mut self, sample: &Sample, line: usize) -> Result<usize, SourceError> {
         if let Some(name) = &self.options.time_column {
             return Ok(self.named(name, "times", line)?);
         }
         let mut found: Vec<(usize, bool, usize)> = Vec::new();
         let mut clocks: Vec<usize> = Vec::new();
         for (index, column) in self.columns.iter().enumerate() {
-            let mut texts = sample
-                .iter()
-                .filter_map(|row| row.text(index))
-                .take(100)
-                .peekable();
+            let mut texts = sample.texts(index).take(100).peekable();
             let Some(&first) = texts.peek() else {
                 continue;
             };
@@ -111,24 +110,22 @@ impl Table<'_> {
             ));
         }
         // A date alone and a time of day belong together.
-        let date_only = sample
-            .iter()
-            .find_map(|row| row.text(time))
-            .is_some_and(|text| {
-                let mut probe = self.options.time_reader();
-                probe.settle(std::iter::once(text)).is_ok() && !text.contains(':')
-            });
+        let first = sample.texts(time).next();
+        let date_only = first.is_some_and(|text| {
+            let mut probe = self.options.time_reader();
+            probe.settle(std::iter::once(text)).is_ok() && !text.contains(':')
+        });
         if date_only
             && self.options.time_format.is_none()
             && let Some(&clock) = clocks.first()
-            && !times::is_bare_number(sample[0].text(time).unwrap_or(""))
+            && !first.is_some_and(times::is_bare_number)
         {
             self.columns[clock].role = Some(Role::Clock);
         }
         Ok(time)
     }
 
-    pub(super) fn find_values(&mut self, sample: &[Row], line: usize) -> Result<(), SourceError> {
+    pub(super) fn find_values(&mut self, sample: &Sample, line: usize) -> Result<(), SourceError> {
         let named: BTreeSet<usize> = self
             .options
             .value_columns
@@ -143,6 +140,12 @@ impl Table<'_> {
             .flatten()
             .map(|name| self.named(name, "labels", line))
             .collect::<Result<_, _>>()?;
+        self.counters = self
+            .options
+            .counter_columns
+            .iter()
+            .map(|name| self.named(name, "values", line))
+            .collect::<Result<_, _>>()?;
         let only_named = !self.options.value_columns.is_empty();
         for index in 0..self.columns.len() {
             if self.columns[index].role.is_some() || labels.contains(&index) {
@@ -151,11 +154,7 @@ impl Table<'_> {
             if only_named && !named.contains(&index) {
                 continue;
             }
-            let cells = sample.iter().flat_map(Row::cells);
-            let role = numeric(
-                cells.filter(|cell| cell.column == index),
-                self.comma_allowed,
-            );
+            let role = numeric(sample.cells(index), self.comma_allowed);
             // Whatever is in a named column that is no number, is an error where it stands.
             self.columns[index].role = match role {
                 None if named.contains(&index) => Some(Role::Value { comma: false }),
@@ -178,7 +177,7 @@ impl Table<'_> {
 
     pub(super) fn find_labels(
         &mut self,
-        sample: &[Row],
+        sample: &Sample,
         time: usize,
         line: usize,
     ) -> Result<(), SourceError> {
@@ -191,18 +190,17 @@ impl Table<'_> {
         }
         let mut distinct_times = BTreeSet::new();
         let mut rows = 0;
-        for row in sample {
-            if let Some(text) = row.text(time) {
-                rows += 1;
-                distinct_times.insert(text);
-            }
+        for text in sample.texts(time) {
+            rows += 1;
+            distinct_times.insert(text);
         }
         let times_repeat = distinct_times.len() < rows;
+        let mut found = 0;
         for index in 0..self.columns.len() {
             if self.columns[index].role.is_some() {
                 continue;
             }
-            let texts: Vec<&str> = sample.iter().filter_map(|row| row.text(index)).collect();
+            let texts: Vec<&str> = sample.texts(index).collect();
             let distinct = texts.iter().collect::<BTreeSet<_>>().len();
             // Text that comes again and again says what a row is about; where times repeat, it also
             // does if it is what sets rows of one time apart.
@@ -210,6 +208,7 @@ impl Table<'_> {
             let separates = times_repeat && distinct > 1 && distinct < rows.max(3);
             if recurs || separates {
                 self.columns[index].role = Some(Role::Label);
+                found += 1;
                 if !times_repeat && distinct > 1 {
                     let name = &self.columns[index].name;
                     self.gather.warnings.push(format!(
@@ -218,6 +217,15 @@ impl Table<'_> {
                     ));
                 }
             }
+        }
+        // Each series keeps all of them.
+        if found > LABELS_MAX {
+            let expected = format!(
+                "{LABELS_MAX} columns at most that tell series apart; name those that do, or the \
+                 columns of values in a file with fewer of text"
+            );
+            let found = format!("{found} columns of text that recurs");
+            return Err(self.error(expected, &found).at_line(line).into());
         }
         Ok(())
     }
