@@ -5,10 +5,10 @@
 //! that clearly are noise need few of them (Besag, Clifford 1991).
 
 use crate::grid::{Grid, Variant};
-use crate::noise::{redden, resample, stream, whiten};
+use crate::noise::{Null, redden, resample, stream, whiten};
 use crate::numbers::count_f64;
 use crate::runs::{RunsTask, prefix_sums};
-use crate::search::{Null, Scratch, Stretch, Task};
+use crate::search::{Scratch, Stretch, Task};
 use rayon::prelude::*;
 
 /// Made-up series, at most.
@@ -121,7 +121,7 @@ impl Source {
         let values = rest[grid].values(variant);
         let index = &rest[grid].index;
         let mut innovations = Vec::new();
-        let null = Null::fit(index, values, &mut innovations)?;
+        let null = rest[grid].null(variant)?;
         let centred: Vec<f64> = values.iter().map(|value| value - null.mean).collect();
         whiten(index, &centred, null.phi, &mut innovations);
         let limit = SIGMAS[usize::from(variant == Variant::Sharp)];

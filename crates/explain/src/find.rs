@@ -5,12 +5,12 @@ use crate::bootstrap::probability;
 use crate::evidence::{Turn, evidence, stretch, turning_point};
 use crate::forms::{beside_each_other, is_made_by_few, likeliest, of_any_form};
 use crate::grid::{Grid, SHARP_SIGMAS, Variant, grids};
-use crate::noise::whiten;
+use crate::noise::{Null, whiten};
 use crate::numbers::{as_count, as_f64, as_i64, count_f64};
 use crate::pattern::{Clock, HARMONICS_MAX, Pattern, fit, grid_to_fit};
 use crate::refine::refine;
 use crate::runs::{At, Class, Forms, RunsFit, RunsTask, prefix_sums};
-use crate::search::{CALENDARS_US, CYCLES_MIN, Candidate, Null, Scratch, Task, tasks};
+use crate::search::{CALENDARS_US, CYCLES_MIN, Candidate, Scratch, Task, tasks};
 use crate::shape::Form;
 use crate::wall::Wall;
 use rayon::prelude::*;
@@ -160,7 +160,7 @@ struct Whitened {
 impl Whitened {
     fn new(grid: &Grid, variant: Variant) -> Option<Self> {
         let mut white = Vec::new();
-        let null = Null::fit(&grid.index, grid.values(variant), &mut white)?;
+        let null = grid.null(variant)?;
         let centred: Vec<f64> = grid.values(variant).iter().map(|v| v - null.mean).collect();
         whiten(&grid.index, &centred, null.phi, &mut white);
         for value in &mut white {
@@ -305,17 +305,11 @@ impl<'a> Search<'a> {
     /// The best of all periods that stands an exact fit, with its statistic.
     fn best_period(&mut self) -> Option<(f64, Pattern)> {
         let grids = &self.grids;
-        let look = |(scratch, room): &mut (Scratch, Vec<f64>), task: &'_ Task| {
-            let grid = &grids[task.grid];
-            let index = &grid.index[task.window.clone()];
-            let values = &grid.values(task.variant)[task.window.clone()];
-            let null = Null::fit(index, values, room)?;
-            task.search(index, values, &null, scratch)
-        };
+        let look = |scratch: &mut Scratch, task: &Task| task.look_at(&grids[task.grid], scratch);
         let looked: Vec<Option<Candidate>> = self
             .tasks
             .par_iter()
-            .map_init(Default::default, look)
+            .map_init(Scratch::default, look)
             .collect();
         let mut found: Vec<(&Task, Candidate)> = self
             .tasks
@@ -362,8 +356,6 @@ impl<'a> Search<'a> {
     /// clearly more, if there is one.
     fn multiple(&mut self, pattern: &Pattern) -> Option<Pattern> {
         let grid = &self.grids[pattern.grid];
-        let values = grid.values(pattern.variant);
-        let null = Null::fit(&grid.index, values, &mut Vec::new())?;
         let bins = pattern.clock.period_us() / as_f64(grid.width_us);
         let mut best: Option<(f64, Task, Candidate)> = None;
         let parts = (2..=6).map(|part| 1.0 / f64::from(part));
@@ -374,7 +366,7 @@ impl<'a> Search<'a> {
                 continue;
             }
             let task = Task::of_period(pattern.grid, grid, pattern.variant, bins * factor);
-            let found = task.search(&grid.index, values, &null, &mut self.scratch)?;
+            let found = task.look_at(grid, &mut self.scratch)?;
             // The first is the period itself, which the others have to surpass.
             let least = best.as_ref().map_or(f64::MIN, |(least, ..)| *least);
             if best.is_none() || found.statistic > least + MULTIPLE_MIN {

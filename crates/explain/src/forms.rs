@@ -10,7 +10,7 @@ use crate::noise::regress;
 use crate::numbers::{as_count, as_f64, count_f64};
 use crate::pattern::{Clock, Pattern, fit, grid_to_fit, widest_for};
 use crate::refine::refine;
-use crate::search::{Candidate, Null, Scratch, Task};
+use crate::search::{Candidate, Scratch, Task};
 use crate::shape::{Form, SPIKE_BINS_MAX};
 use rayon::prelude::*;
 
@@ -43,7 +43,7 @@ pub(crate) fn is_made_by_few(pattern: &Pattern) -> bool {
 pub(crate) fn likeliest(grids: &[Grid], mut patterns: Vec<Pattern>) -> Option<Pattern> {
     let grid = &grids[common_grid(grids, patterns.iter())?];
     let judged: Vec<f64> = patterns
-        .iter()
+        .par_iter()
         .map(|pattern| likelihood(grid, &[pattern]))
         .collect();
     let best = (0..judged.len())
@@ -105,7 +105,7 @@ fn each_form(
     let mut scratch = Scratch::default();
     for variant in [Variant::Slow, Variant::Sharp] {
         let values = grid.values(variant);
-        if let Some(null) = Null::fit(&grid.index, values, &mut Vec::new()) {
+        if let Some(null) = grid.null(variant) {
             let task = Task::of_period(number, grid, variant, period_bins);
             let found = task.each_form(&grid.index, values, &null, &mut scratch);
             forms.extend(found.into_iter().map(|found| (task.clone(), found)));

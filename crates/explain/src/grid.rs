@@ -1,7 +1,9 @@
 //! A series on grids of equal bins, each four times as wide as the one before: slow patterns are
 //! looked for on wide bins, short ones on narrow ones.
 
+use crate::noise::Null;
 use crate::statistics::{median, robust_scale};
+use std::sync::OnceLock;
 
 /// How much wider the bins of the next grid are.
 const WIDER: i64 = 4;
@@ -34,6 +36,7 @@ pub(crate) struct Grid {
     pub slow: Vec<f64>,
     /// The same for short patterns: outliers are limited.
     pub sharp: Vec<f64>,
+    nulls: [OnceLock<Option<Null>>; 2],
 }
 
 /// Which form of the values.
@@ -52,6 +55,13 @@ impl Grid {
             Variant::Slow => &self.slow,
             Variant::Sharp => &self.sharp,
         }
+    }
+
+    /// The noise of the bins' values in one form, as if nothing recurred. `None` where they do not vary
+    /// or are too few.
+    pub fn null(&self, variant: Variant) -> Option<Null> {
+        let fit = || Null::fit(&self.index, self.values(variant), &mut Vec::new());
+        *self.nulls[usize::from(variant == Variant::Sharp)].get_or_init(fit)
     }
 
     /// Number of filled bins.
@@ -106,6 +116,7 @@ impl Grid {
             means,
             slow,
             sharp,
+            nulls: Default::default(),
         }
     }
 }

@@ -4,6 +4,8 @@
 //! noise is that of Cochrane and Orcutt (1949); its bootstrap resamples blocks of the innovations
 //! (Künsch 1989), so that heavy tails and what dependence is left stay in.
 
+use crate::numbers::count_f64;
+use crate::statistics::robust_scale;
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -26,6 +28,39 @@ pub(crate) struct Fit {
     pub variance: f64,
     /// Logarithm of the likelihood, without constants.
     pub log_likelihood: f64,
+}
+
+/// The noise of some values, as if nothing recurred.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Null {
+    /// Correlation of neighbours, corrected for its bias.
+    pub phi: f64,
+    /// Mean of the values.
+    pub mean: f64,
+    /// Standard deviation of an innovation.
+    pub sigma: f64,
+}
+
+impl Null {
+    /// Fits it. `None` where the values do not vary or are too few.
+    pub fn fit(index: &[i64], values: &[f64], scratch: &mut Vec<f64>) -> Option<Self> {
+        if values.len() < 8 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / count_f64(values.len());
+        let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
+        let phi = phi_of(index, &centred, true);
+        whiten(index, &centred, phi, scratch);
+        let robust = robust_scale(&scratch[1..]);
+        // The rest of a pattern must not look like heavy tails, nor a few giants like noise.
+        let limit = 6.0 * robust;
+        let squares: f64 = scratch[1..]
+            .iter()
+            .map(|e| e.clamp(-limit, limit).powi(2))
+            .sum();
+        let sigma = (squares / count_f64(values.len() - 1)).sqrt();
+        (sigma > 0.0 && sigma.is_finite()).then_some(Self { phi, mean, sigma })
+    }
 }
 
 /// What a step of `gap` bins keeps of the noise before it, and how large the innovation is beside

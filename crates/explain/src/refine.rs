@@ -1,10 +1,11 @@
 //! What a search found, made exact: the period, the form and its place, on ever narrower bins.
 
 use crate::grid::{Grid, Variant};
+use crate::noise::Null;
 use crate::numbers::{as_f64, as_i64, count_f64};
 use crate::pattern::{Clock, Pattern, empty_fit, fit, grid_to_fit, widest_for};
-use crate::search::{Candidate, Null, Scratch, Task};
-use crate::shape::{Form, width_of};
+use crate::search::{Candidate, Scratch, Task};
+use crate::shape::{Fold, Form, width_of};
 use crate::wall::{DAY_US, HOUR_US};
 
 /// Twice the logarithm of the likelihood that a 95 % interval may lose (chi-squared, 1 degree).
@@ -130,7 +131,7 @@ struct Periods<'a> {
 
 impl<'a> Periods<'a> {
     fn new(grid: &'a Grid, variant: Variant, form: Form, scratch: &'a mut Scratch) -> Option<Self> {
-        let null = Null::fit(&grid.index, grid.values(variant), &mut Vec::new())?;
+        let null = grid.null(variant)?;
         Some(Self {
             grid,
             variant,
@@ -140,20 +141,18 @@ impl<'a> Periods<'a> {
         })
     }
 
-    /// The gain of a period over the bins from `from` on, and where it begins.
+    /// Takes the innovations of the bins from `from` on, which are looked at next.
+    fn take(&mut self, from: usize) {
+        let (index, values) = (&self.grid.index, self.grid.values(self.variant));
+        self.scratch
+            .whiten(self.variant, &index[from..], &values[from..], &self.null);
+    }
+
+    /// The gain of a period over the bins from `from` on, which have been taken, and where it begins.
     fn look(&mut self, period_us: f64, from: usize) -> Option<(f64, f64)> {
         let (grid, width) = (self.grid, as_f64(self.grid.width_us));
-        let task = Task {
-            window: from..grid.len(),
-            ..Task::of_period(0, grid, self.variant, period_us / width)
-        };
-        let gains = task.profile(
-            &grid.index[from..],
-            &grid.values(self.variant)[from..],
-            &self.null,
-            self.form,
-            self.scratch,
-        );
+        let fold = self.scratch.fold(period_us / width, self.null.phi);
+        let gains = fold.profile(self.form);
         let (bin, gain) = gains
             .iter()
             .copied()
@@ -170,6 +169,7 @@ impl<'a> Periods<'a> {
         let width = as_f64(self.grid.width_us);
         let span = self.span_us(from);
         let mut best = (f64::MIN, near);
+        self.take(from);
         for tick in -12..=12 {
             let slip = f64::from(tick) / 4.0 * width.max(near.0 / 48.0);
             let period_us = near.0 * (1.0 + slip / span);
@@ -214,9 +214,8 @@ fn again(
     scratch: &mut Scratch,
 ) -> Option<(Form, f64)> {
     let width = as_f64(grid.width_us);
-    let null = Null::fit(&grid.index, grid.values(variant), &mut Vec::new())?;
     let task = Task::of_period(0, grid, variant, period_us / width);
-    let found = task.search(&grid.index, grid.values(variant), &null, scratch)?;
+    let found = task.look_at(grid, scratch)?;
     let origin_us = as_f64(grid.start_us) + (as_f64(grid.index[0]) + found.phase_bins) * width;
     Some((found.form, origin_us))
 }
@@ -241,9 +240,8 @@ fn place(
     if !(2.5..=200_000.0).contains(&period_bins) {
         return None;
     }
-    let values = grid.values(variant);
-    let null = Null::fit(&grid.index, values, &mut Vec::new())?;
-    let task = Task::of_period(0, grid, variant, period_bins);
+    let null = grid.null(variant)?;
+    let fold = Task::of_period(0, grid, variant, period_bins).folded(grid, &null, scratch);
     // A box that was found on wider bins may be narrower or wider here.
     let forms: Vec<Form> = match form {
         Form::Box { duty } => [0.25, 0.5, 0.75, 1.0, 1.25]
@@ -262,7 +260,7 @@ fn place(
     let base_us = as_f64(grid.start_us) + as_f64(grid.index[0]) * width;
     let mut best: Option<(f64, usize, Form, Vec<f64>)> = None;
     for form in forms {
-        let gains = task.profile(&grid.index, values, &null, form, scratch);
+        let gains = fold.profile(form);
         let bins = count_f64(gains.len());
         let near = ((origin_us - base_us) / period_us).rem_euclid(1.0) * bins;
         for (bin, &gain) in gains.iter().enumerate() {
@@ -274,8 +272,7 @@ fn place(
             }
         }
     }
-    let profile = |form: Form| task.profile(&grid.index, values, &null, form, scratch);
-    let (gain, bin, form, gains) = best_width(best?, profile);
+    let (gain, bin, form, gains) = best_width(best?, fold);
     let bins = gains.len();
     let bin_us = period_us / count_f64(bins);
     let likely = |steps: usize, up: bool| {
@@ -322,10 +319,7 @@ fn place(
 /// Widens or narrows a box by some bins, as long as that is better: where noise remembers, only the right
 /// width has both of its edges. Other forms stay. Takes and gives
 /// the gain, the bin, the form, and the gains at all bins.
-fn best_width(
-    mut best: (f64, usize, Form, Vec<f64>),
-    mut profile: impl FnMut(Form) -> Vec<f64>,
-) -> (f64, usize, Form, Vec<f64>) {
+fn best_width(mut best: (f64, usize, Form, Vec<f64>), fold: &Fold) -> (f64, usize, Form, Vec<f64>) {
     let bins = best.3.len();
     let form_of = |width: usize| Form::Box {
         duty: count_f64(width) / count_f64(bins),
@@ -338,7 +332,7 @@ fn best_width(
                 continue;
             }
             let form = form_of(width);
-            let gains = profile(form);
+            let gains = fold.profile(form);
             // Around where it is: no further than it is wide.
             let around = (0..bins).filter(|at| {
                 let apart = (at + bins - best.1) % bins;

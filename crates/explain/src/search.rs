@@ -7,10 +7,9 @@
 //! tried.
 
 use crate::grid::{Grid, Variant};
-use crate::noise::{phi_of, regress, whiten};
+use crate::noise::{Null, regress};
 use crate::numbers::{as_f64, count_f64};
 use crate::shape::{BOX_BINS, Best, Fold, Form, SPIKE_BINS_MAX};
-use crate::statistics::robust_scale;
 use crate::wall::{DAY_US, HOUR_US};
 use std::ops::Range;
 
@@ -150,39 +149,6 @@ pub(crate) fn tasks(grids: &[Grid], cycles: Range<f64>) -> Vec<Task> {
     tasks
 }
 
-/// The noise of some values, as if nothing recurred.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Null {
-    /// Correlation of neighbours, corrected for its bias.
-    pub phi: f64,
-    /// Mean of the values.
-    pub mean: f64,
-    /// Standard deviation of an innovation.
-    pub sigma: f64,
-}
-
-impl Null {
-    /// Fits it. `None` where the values do not vary or are too few.
-    pub fn fit(index: &[i64], values: &[f64], scratch: &mut Vec<f64>) -> Option<Self> {
-        if values.len() < 8 {
-            return None;
-        }
-        let mean = values.iter().sum::<f64>() / count_f64(values.len());
-        let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
-        let phi = phi_of(index, &centred, true);
-        whiten(index, &centred, phi, scratch);
-        let robust = robust_scale(&scratch[1..]);
-        // The rest of a pattern must not look like heavy tails, nor a few giants like noise.
-        let limit = 6.0 * robust;
-        let squares: f64 = scratch[1..]
-            .iter()
-            .map(|e| e.clamp(-limit, limit).powi(2))
-            .sum();
-        let sigma = (squares / count_f64(values.len() - 1)).sqrt();
-        (sigma > 0.0 && sigma.is_finite()).then_some(Self { phi, mean, sigma })
-    }
-}
-
 /// Filled bins, one after the other, that take bins of a fold one after the other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stretch {
@@ -235,6 +201,49 @@ pub(crate) struct Scratch {
     regressors: [Vec<f64>; 2],
 }
 
+impl Scratch {
+    /// Takes the innovations of some values.
+    #[expect(clippy::cast_sign_loss, reason = "indices ascend")]
+    pub fn whiten(&mut self, variant: Variant, index: &[i64], values: &[f64], null: &Null) {
+        let limit = INNOVATION_SIGMAS[usize::from(variant == Variant::Sharp)];
+        let fresh = (1.0 - null.phi * null.phi).max(0.0).sqrt();
+        self.pairs.clear();
+        self.fresh.clear();
+        let mut before: Option<(i64, f64)> = None;
+        for (&bin, value) in index.iter().zip(values) {
+            let value = value - null.mean;
+            let at = (bin - index[0]) as u64;
+            let limited = |value: f64| (value / null.sigma).clamp(-limit, limit);
+            match before {
+                Some((last, kept)) if bin == last + 1 => {
+                    self.pairs.push((at, limited(value - null.phi * kept)));
+                }
+                _ => self.fresh.push((at, limited(value * fresh))),
+            }
+            before = Some((bin, value));
+        }
+    }
+
+    /// Adds them up by their phase.
+    pub fn fold(&mut self, period: f64, phi: f64) -> &Fold {
+        let phase = Phase::new(period);
+        let fold = &mut self.fold;
+        fold.clear(phase.bins, phi);
+        for (sums, values) in [
+            (&mut fold.pairs, &self.pairs),
+            (&mut fold.fresh, &self.fresh),
+        ] {
+            for &(at, value) in values {
+                sums[phase.bin(at)] += value;
+            }
+        }
+        fold.pair_count = count_f64(self.pairs.len());
+        fold.fresh_count = count_f64(self.fresh.len());
+        fold.sum_up();
+        fold
+    }
+}
+
 impl Task {
     /// One that looks at a single period over a whole grid.
     pub fn of_period(number: usize, grid: &Grid, variant: Variant, period_bins: f64) -> Self {
@@ -280,11 +289,11 @@ impl Task {
             return Vec::new();
         };
         let span = as_f64(last - index[0] + 1);
-        self.whiten(index, values, null, scratch);
+        scratch.whiten(self.variant, index, values, null);
         let mut period = longest;
         loop {
-            Self::fold(period, null.phi, scratch);
-            for (best, kept) in self.look(&mut scratch.fold).into_iter().zip(&mut nominated) {
+            let fold = scratch.fold(period, null.phi);
+            for (best, kept) in self.look(fold).into_iter().zip(&mut nominated) {
                 if let Some(best) = best
                     && kept.is_none_or(|kept| best.gain > kept.0.gain)
                 {
@@ -310,39 +319,31 @@ impl Task {
             .collect()
     }
 
-    /// The gain of one form at each bin of the fold by the (first) period.
-    pub fn profile(
-        &self,
-        index: &[i64],
-        values: &[f64],
-        null: &Null,
-        form: Form,
-        scratch: &mut Scratch,
-    ) -> Vec<f64> {
-        self.whiten(index, values, null, scratch);
-        Self::fold(self.period_bins.1, null.phi, scratch);
-        scratch.fold.profile(form)
+    /// The values of a grid, folded by the (first) period.
+    pub fn folded<'a>(&self, grid: &Grid, null: &Null, scratch: &'a mut Scratch) -> &'a Fold {
+        let (index, values) = self.of(grid);
+        scratch.whiten(self.variant, index, values, null);
+        scratch.fold(self.period_bins.1, null.phi)
     }
 
-    #[expect(clippy::cast_sign_loss, reason = "indices ascend")]
-    fn whiten(&self, index: &[i64], values: &[f64], null: &Null, scratch: &mut Scratch) {
-        let limit = INNOVATION_SIGMAS[usize::from(self.variant == Variant::Sharp)];
-        let fresh = (1.0 - null.phi * null.phi).max(0.0).sqrt();
-        scratch.pairs.clear();
-        scratch.fresh.clear();
-        let mut before: Option<(i64, f64)> = None;
-        for (&bin, value) in index.iter().zip(values) {
-            let value = value - null.mean;
-            let at = (bin - index[0]) as u64;
-            let limited = |value: f64| (value / null.sigma).clamp(-limit, limit);
-            match before {
-                Some((last, kept)) if bin == last + 1 => {
-                    scratch.pairs.push((at, limited(value - null.phi * kept)));
-                }
-                _ => scratch.fresh.push((at, limited(value * fresh))),
-            }
-            before = Some((bin, value));
-        }
+    /// The bins of its window, and their values.
+    fn of<'a>(&self, grid: &'a Grid) -> (&'a [i64], &'a [f64]) {
+        let window = self.window.clone();
+        (
+            &grid.index[window.clone()],
+            &grid.values(self.variant)[window],
+        )
+    }
+
+    /// Looks at a grid.
+    pub fn look_at(&self, grid: &Grid, scratch: &mut Scratch) -> Option<Candidate> {
+        let (index, values) = self.of(grid);
+        let null = if self.window.len() == grid.len() {
+            grid.null(self.variant)
+        } else {
+            Null::fit(index, values, &mut Vec::new())
+        };
+        self.search(index, values, &null?, scratch)
     }
 
     /// Where in the fold by its one period the filled bins lie.
@@ -397,38 +398,21 @@ impl Task {
         }
         fold.pair_count = count_f64(white.len() - fresh);
         fold.fresh_count = count_f64(fresh);
-        self.look(&mut scratch.fold)
+        fold.sum_up();
+        self.look(&scratch.fold)
             .into_iter()
             .flatten()
             .map(|best| self.candidate(best, period, best.gain, &scratch.fold))
             .max_by(|a, b| a.statistic.total_cmp(&b.statistic))
     }
 
-    /// Adds up the innovations by their phase.
-    fn fold(period: f64, phi: f64, scratch: &mut Scratch) {
-        let phase = Phase::new(period);
-        let fold = &mut scratch.fold;
-        fold.clear(phase.bins, phi);
-        for (sums, values) in [
-            (&mut fold.pairs, &scratch.pairs),
-            (&mut fold.fresh, &scratch.fresh),
-        ] {
-            for &(at, value) in values {
-                sums[phase.bin(at)] += value;
-            }
-        }
-        fold.pair_count = count_f64(scratch.pairs.len());
-        fold.fresh_count = count_f64(scratch.fresh.len());
-    }
-
     /// The best of each kind of form: sawtooth, wave, box.
-    fn look(&self, fold: &mut Fold) -> [Option<Best>; 3] {
-        let sawtooth = fold.sawtooth();
+    fn look(&self, fold: &Fold) -> [Option<Best>; 3] {
         let is_sharp = self.variant == Variant::Sharp;
         let widths = BOX_BINS.into_iter();
         let boxed = fold.boxed(widths.filter(|&width| (width <= SPIKE_BINS_MAX) == is_sharp));
         match self.variant {
-            Variant::Slow => [sawtooth, fold.wave().map(less_one), boxed],
+            Variant::Slow => [fold.sawtooth(), fold.wave().map(less_one), boxed],
             Variant::Sharp => [None, None, boxed],
         }
     }

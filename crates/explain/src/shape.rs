@@ -96,9 +96,9 @@ impl Fold {
         (1.0 - self.phi * self.phi).max(0.0).sqrt()
     }
 
-    /// After everything is added. A form's own innovation in a bin is its value there less what the noise
+    /// To be called after everything is added. A form's own innovation in a bin is its value there less what the noise
     /// keeps of that in the bin before.
-    fn prepare(&mut self) {
+    pub fn sum_up(&mut self) {
         let (weight, phi) = (self.weight_of_fresh(), self.phi);
         let next = self.pairs.iter().skip(1).chain(self.pairs.first());
         let sums = self.pairs.iter().zip(&self.fresh).zip(next);
@@ -114,17 +114,15 @@ impl Fold {
         }
     }
 
-    /// The best place of a sawtooth, whatever its sign. To be called before the other forms.
-    pub fn sawtooth(&mut self) -> Option<Best> {
-        self.prepare();
+    /// The best place of a sawtooth, whatever its sign.
+    pub fn sawtooth(&self) -> Option<Best> {
         let mut best: Option<Best> = None;
         self.each_sawtooth(|bin, gain| keep(&mut best, gain, bin, Form::Sawtooth));
         best
     }
 
     /// The gain of a form at each bin of the fold; of a box with the width that suits its duty.
-    pub fn profile(&mut self, form: Form) -> Vec<f64> {
-        self.prepare();
+    pub fn profile(&self, form: Form) -> Vec<f64> {
         let mut gains = vec![0.0; self.mixed.len()];
         let mut put = |bin: usize, gain: f64| gains[bin] = gain;
         match form {
@@ -308,6 +306,7 @@ mod tests {
                 }
             }
         }
+        fold.sum_up();
         fold
     }
 
@@ -320,13 +319,12 @@ mod tests {
                     .expect("bins");
                 assert_eq!(saw.bin, at, "phi {phi}");
                 let duty = 6.0 / 24.0;
-                let mut fold = folded(24, phi, Form::Box { duty }, at);
+                let fold = folded(24, phi, Form::Box { duty }, at);
                 let saw = fold.sawtooth().expect("bins");
                 let best = fold.boxed(BOX_BINS.into_iter()).expect("widths");
                 assert_eq!((best.bin, best.form), (at, Form::Box { duty }), "phi {phi}");
                 assert!(best.gain > saw.gain);
-                let mut fold = folded(24, phi, Form::Wave, at);
-                fold.sawtooth();
+                let fold = folded(24, phi, Form::Wave, at);
                 let wave = fold.wave().expect("bins");
                 let apart = (wave.bin + 24 - at) % 24;
                 assert!(apart <= 1 || apart == 23, "{} {at}", wave.bin);
@@ -336,7 +334,7 @@ mod tests {
 
     #[test]
     fn gain_is_half_the_squares_that_are_explained() {
-        let mut fold = folded(24, 0.0, Form::Sawtooth, 3);
+        let fold = folded(24, 0.0, Form::Sawtooth, 3);
         let squares: f64 = 20.0
             * (0..24)
                 .map(|j| Form::Sawtooth.at((f64::from(j) + 0.5) / 24.0).powi(2))

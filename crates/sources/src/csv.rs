@@ -16,6 +16,10 @@ const HEAD_BYTES: usize = 64 << 10;
 /// Lines of them.
 const HEAD_LINES: usize = 50;
 
+/// Columns that are read. They cost some hundred bytes each, and a record of nothing but commas has eight
+/// times as many.
+const COLUMNS_MAX: usize = 1_000_000;
+
 /// Put behind every text: the first of them ends a last line without an end, so that only a record in
 /// a quote that is never closed takes the second.
 const END: &[u8] = b"\n\n";
@@ -135,6 +139,14 @@ pub(crate) fn read(
     let Some((first_line, first, _)) = rows.next()? else {
         return table.finish();
     };
+    if first.len() > COLUMNS_MAX {
+        let expected =
+            format!("{COLUMNS_MAX} columns at most: cut the file to those that are wanted");
+        let found = format!("{} columns", first.len());
+        return Err(InputError::new(source, expected, &found)
+            .at_line(first_line)
+            .into());
+    }
     let is_header = !first
         .iter()
         .any(|cell| times::looks_like_time(cell) || times::is_bare_number(&cell.replace(',', ".")));

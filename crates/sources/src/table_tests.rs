@@ -97,3 +97,127 @@ fn a_number_that_may_be_a_time_is_one_where_nothing_else_is() {
     assert_eq!(reading.series[0].name, "bytes");
     assert_eq!(reading.series[0].values, [1_474_853_400.0, 1_474_853_401.0]);
 }
+
+/// A table of one column of times and `columns` others, with two rows.
+fn wide(columns: usize, cell: impl Fn(usize, usize) -> String) -> String {
+    let mut text = String::from("time");
+    for column in 0..columns {
+        write!(text, ",c{column}").unwrap();
+    }
+    for row in 0..2 {
+        write!(text, "\n2026-01-0{} 00:00:00", row + 1).unwrap();
+        for column in 0..columns {
+            write!(text, ",{}", cell(column, row)).unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn a_row_of_new_series_is_read_a_few_times_however_many_they_are() {
+    use std::cell::Cell as Counter;
+    // How often a cell of the row that begins them is asked for.
+    let asked = |columns: usize| {
+        let options = FileOptions {
+            label_columns: Some(vec!["host".to_owned()]),
+            ..FileOptions::default()
+        };
+        let mut table = Table::new("f", &options, false);
+        table.add_column("time");
+        table.add_column("host");
+        (0..columns).for_each(|column| table.add_column(&format!("c{column}")));
+        let count = Counter::new(0_usize);
+        let count = &count;
+        // The first rows are kept, and asked for their cells by other means.
+        for row in 0..=SAMPLE_ROWS {
+            count.set(0);
+            let time = format!("{}", 1_474_853_400 + row);
+            let host = if row < SAMPLE_ROWS { "a" } else { "b" };
+            let cells = (0..columns + 2).map(|column| {
+                count.set(count.get() + 1);
+                Cell {
+                    column,
+                    text: [time.as_str(), host, "1"][column.min(2)],
+                    quoted: false,
+                    at: None,
+                }
+            });
+            table.row(row + 1, cells).unwrap();
+        }
+        assert_eq!(table.finish().unwrap().series.len(), columns * 2);
+        count.get()
+    };
+    let (few, many) = (asked(20), asked(200));
+    assert!(many <= few * 20, "{few} {many}");
+}
+
+#[test]
+fn very_wide_tables_are_read() {
+    // Each cell in its place, in a table where a look through all columns for each would take the square
+    // of a hundred thousand.
+    let columns = 100_000;
+    let text = wide(columns, |column, row| format!("{}", column * 2 + row));
+    let reading = read_text(&text, &FileOptions::default()).unwrap();
+    let limit = Limits::default().series_max;
+    assert_eq!(reading.series.len(), limit);
+    for index in [0, 1, limit - 1] {
+        assert_eq!(reading.series[index].name, format!("c{index}"));
+        let first = u32::try_from(index * 2).unwrap();
+        let expected = [f64::from(first), f64::from(first + 1)];
+        assert_eq!(reading.series[index].values, expected);
+    }
+    let beyond = 2 * (columns - limit);
+    assert_eq!(
+        reading.skipped[0].what,
+        format!("{beyond} values of further series")
+    );
+    // The last of them, where it is the one that is wanted.
+    let options = FileOptions {
+        value_columns: vec!["c99999".to_owned()],
+        ..FileOptions::default()
+    };
+    let reading = read_text(&text, &options).unwrap();
+    assert_eq!(reading.series[0].values, [199_998.0, 199_999.0]);
+}
+
+#[test]
+fn of_columns_and_labels_there_may_be_too_many() {
+    let refuse = |text: &str, options: &FileOptions| {
+        let error = read_text(text, options).unwrap_err();
+        assert!(matches!(error, SourceError::Input(_)), "{error}");
+        error.to_string()
+    };
+    // Commas alone: 1,000,001 columns.
+    let text = format!("time,v{}\n", ",".repeat(999_999));
+    assert_eq!(
+        refuse(&text, &FileOptions::default()),
+        "f:1: expected 1000000 columns at most: cut the file to those that are wanted, found \
+         \"1000001 columns\""
+    );
+    let words = |column: usize, row: usize| match column {
+        0 => format!("{row}"),
+        _ => "same".to_owned(),
+    };
+    assert!(read_text(&wide(65, words), &FileOptions::default()).is_ok());
+    let text = wide(66, words);
+    assert_eq!(
+        refuse(&text, &FileOptions::default()),
+        "f:2: expected at most 64 columns of text that recurs, which tell series apart: name those \
+         that do, found \"65 of them\""
+    );
+    let options = FileOptions {
+        label_columns: Some(vec!["c1".to_owned()]),
+        ..FileOptions::default()
+    };
+    assert_eq!(read_text(&text, &options).unwrap().series.len(), 1);
+}
+
+#[test]
+fn of_two_fields_of_one_name_in_a_row_both_are_read() {
+    // `a.b` twice: the texts of a column are one a row, its values both.
+    let text = "{\"ts\":1474853400,\"a\":{\"b\":1},\"a.b\":3}\n\
+                {\"ts\":1474853401,\"a\":{\"b\":5},\"a.b\":5}\n";
+    let reading = read_text(text, &FileOptions::default()).unwrap();
+    assert_eq!(reading.series.len(), 1);
+    assert_eq!(reading.series[0].values, [2.0, 5.0]);
+}

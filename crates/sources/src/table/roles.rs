@@ -221,10 +221,10 @@ impl Table<'_> {
         // Each series keeps all of them.
         if found > LABELS_MAX {
             let expected = format!(
-                "{LABELS_MAX} columns at most that tell series apart; name those that do, or the \
-                 columns of values in a file with fewer of text"
+                "at most {LABELS_MAX} columns of text that recurs, which tell series apart: name \
+                 those that do"
             );
-            let found = format!("{found} columns of text that recurs");
+            let found = format!("{found} of them");
             return Err(self.error(expected, &found).at_line(line).into());
         }
         Ok(())

@@ -226,7 +226,8 @@ fn told(error: &SourceError) -> CommandError {
     }
     if matches!(error, SourceError::Input(_)) {
         return told.hint(
-            "--column, --time-column, --time-format and --data-tz say how a file is to be read",
+            "--column, --label-column, --time-column, --time-format and --data-tz say how a file is to \
+             be read",
         );
     }
     told
