@@ -1,9 +1,22 @@
 //! Which periods show a pattern: since when it is on, and until when.
 
+use crate::find::Found;
 use crate::grid::Grid;
 use crate::noise::step;
-use crate::numbers::{as_i64, count_f64};
-use crate::pattern::Pattern;
+use crate::numbers::{as_f64, as_i64, count_f64};
+use crate::pattern::{Pattern, fit};
+use crate::search::CALENDARS_US;
+use crate::shape::Form;
+use std::ops::Range;
+
+/// A box's typical size is this part of the fitted one at least.
+const TYPICAL_MIN: f64 = 0.5;
+/// A pattern that is on in a part of the time is so for as many periods at least.
+const ON_MIN: usize = 3;
+/// One that most of all periods do not show, for as many.
+const ON_RARE: usize = 6;
+/// A wave that is no calendar's is seen so often.
+const WAVE_CYCLES_MIN: f64 = 6.0;
 
 /// How much each filled bin but the first speaks for the pattern, in nats, if it were on all the
 /// time.
@@ -28,7 +41,7 @@ fn evidence_of_bins(pattern: &Pattern, grid: &Grid) -> Vec<f64> {
 }
 
 /// How much each beginning's surroundings speak for the pattern, in nats.
-pub(crate) fn evidence(pattern: &Pattern, grid: &Grid) -> Vec<(i64, f64)> {
+fn evidence(pattern: &Pattern, grid: &Grid) -> Vec<(i64, f64)> {
     let (Some(&first), Some(&last)) = (grid.wall_us.first(), grid.wall_us.last()) else {
         return Vec::new();
     };
@@ -64,13 +77,13 @@ pub(crate) fn nearest_of(beginnings: &[i64], wall: i64) -> usize {
 
 /// Whether a pattern begins or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
+enum Turn {
     On,
     Off,
 }
 
 /// The wall time, between two, from which on the bins speak for the pattern, or no longer do.
-pub(crate) fn turning_point(pattern: &Pattern, grid: &Grid, range: (i64, i64), turn: Turn) -> i64 {
+fn turning_point(pattern: &Pattern, grid: &Grid, range: (i64, i64), turn: Turn) -> i64 {
     let gains = evidence_of_bins(pattern, grid);
     let (mut sum, mut best, mut at) = (0.0, 0.0, None);
     for (gain, &wall) in gains.iter().zip(&grid.wall_us[1..]) {
@@ -96,7 +109,7 @@ pub(crate) fn turning_point(pattern: &Pattern, grid: &Grid, range: (i64, i64), t
 
 /// The part of the beginnings in which the pattern is on: the stretch with the most evidence, or
 /// all where leaving some out gains too little to be more than chance.
-pub(crate) fn stretch(gains: &[(i64, f64)]) -> std::ops::Range<usize> {
+fn stretch(gains: &[(i64, f64)]) -> Range<usize> {
     let (mut best, mut sum, mut start) = ((0.0, 0..gains.len()), 0.0, 0);
     let total: f64 = gains.iter().map(|(_, gain)| gain).sum();
     best.0 = f64::MIN;
@@ -118,4 +131,82 @@ pub(crate) fn stretch(gains: &[(i64, f64)]) -> std::ops::Range<usize> {
     } else {
         0..gains.len()
     }
+}
+
+/// Whether some large occurrences stand for a box that most do not show: what is typical is much
+/// smaller than what was fitted, or of the other sign.
+fn is_made_by_few(pattern: &Pattern) -> bool {
+    let (Some(&typical), Some(&fitted)) = (
+        pattern.coefficients.first(),
+        pattern.fit.coefficients.first(),
+    ) else {
+        return true;
+    };
+    matches!(pattern.form, Form::Box { .. }) && typical / fitted < TYPICAL_MIN
+}
+
+/// Whether a wave of no calendar's period was seen so rarely that it may be any slow bend.
+fn is_bend(pattern: &Pattern, grid: &Grid) -> bool {
+    let period_us = pattern.clock.period_us();
+    let is = |calendar_us: i64| (period_us / as_f64(calendar_us) - 1.0).abs() < 0.01;
+    let span_us = as_f64(grid.span_bins()) * as_f64(grid.width_us);
+    pattern.form == Form::Wave
+        && !CALENDARS_US.into_iter().any(is)
+        && span_us < period_us * WAVE_CYCLES_MIN
+}
+
+/// Whether a pattern is one of its occurrences' own, all along or where it is on.
+pub(crate) fn stands(pattern: &Pattern, grids: &[Grid]) -> bool {
+    if is_bend(pattern, &grids[pattern.grid]) {
+        return false;
+    }
+    !is_made_by_few(pattern) || {
+        let found = bounded(pattern.clone(), grids);
+        found.on.len() >= ON_RARE && !is_made_by_few(&found.pattern)
+    }
+}
+
+/// Finds since when and until when a pattern is on, and fits it there.
+pub(crate) fn bounded(mut pattern: Pattern, grids: &[Grid]) -> Found {
+    let grid = &grids[pattern.grid];
+    let mut beginnings = evidence(&pattern, grid);
+    let mut on = stretch(&beginnings);
+    let whole = pattern.clone();
+    if on.len() < beginnings.len() && on.len() >= ON_MIN {
+        let period_us = as_i64(pattern.clock.period_us());
+        if on.start > 0 {
+            let first = beginnings[on.start].0;
+            let range = (first - period_us * 3 / 2, first + period_us / 2);
+            pattern.on_us.0 = turning_point(&whole, grid, range, Turn::On);
+        }
+        if on.end < beginnings.len() {
+            let last = beginnings[on.end - 1].0;
+            let range = (last - period_us / 2, last + period_us * 3 / 2);
+            pattern.on_us.1 = turning_point(&whole, grid, range, Turn::Off);
+        }
+    }
+    if pattern.on_us != whole.on_us && fit(&mut pattern, grid).is_some() {
+        (beginnings, on) = seen(&pattern, grid);
+    } else {
+        pattern = whole;
+        on = 0..beginnings.len();
+    }
+    Found {
+        pattern,
+        p: 1.0,
+        tail: 1.0,
+        rival: None,
+        whole: None,
+        beginnings,
+        on,
+    }
+}
+
+/// The beginnings of a pattern with what speaks for each, and those in the time that it is on.
+pub(crate) fn seen(pattern: &Pattern, grid: &Grid) -> (Vec<(i64, f64)>, Range<usize>) {
+    let beginnings = evidence(pattern, grid);
+    let inside = |at: &(i64, f64)| (pattern.on_us.0..=pattern.on_us.1).contains(&at.0);
+    let start = beginnings.iter().position(inside).unwrap_or(0);
+    let end = start + beginnings.iter().filter(|at| inside(at)).count();
+    (beginnings, start..end)
 }

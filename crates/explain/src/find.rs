@@ -2,11 +2,11 @@
 //! is left is looked at again.
 
 use crate::bootstrap::probability;
-use crate::evidence::{Turn, evidence, stretch, turning_point};
-use crate::forms::{beside_each_other, is_made_by_few, likeliest, of_any_form};
+use crate::evidence::{bounded, seen, stands};
+use crate::forms::{beside_each_other, likeliest, of_any_form};
 use crate::grid::{Grid, SHARP_SIGMAS, Variant, grids};
 use crate::noise::{Null, whiten};
-use crate::numbers::{as_count, as_f64, as_i64, count_f64};
+use crate::numbers::{as_count, as_f64, count_f64};
 use crate::pattern::{Clock, HARMONICS_MAX, Pattern, fit, grid_to_fit};
 use crate::refine::refine;
 use crate::runs::{At, Class, Forms, RunsFit, RunsTask, prefix_sums};
@@ -290,6 +290,9 @@ impl<'a> Search<'a> {
             Some(rival) if rival.class.is_some() => found.whole = Some(rival),
             other => found.rival = other,
         }
+        if found.whole.is_none() {
+            self.fit_where_on(samples, classes, &mut found);
+        }
         let rest: Vec<f64> = self
             .values
             .iter()
@@ -300,6 +303,57 @@ impl<'a> Search<'a> {
         let chance = probability(&rest, &self.tasks, &self.runs, statistic, seed);
         (found.p, found.tail) = (chance.p, chance.tail);
         Some(found)
+    }
+
+    /// What began late or ended early was fitted in all of the time: finds its form once more where it is on.
+    fn fit_where_on(&self, samples: &Samples, classes: &[Class], found: &mut Found) {
+        let on_us = found.pattern.on_us;
+        if on_us == (i64::MIN, i64::MAX) {
+            return;
+        }
+        let within = |(_, wall): &(usize, &i64)| (on_us.0..=on_us.1).contains(*wall);
+        let on: Vec<usize> = (samples.wall_us.iter().enumerate())
+            .filter(within)
+            .map(|(i, _)| i)
+            .collect();
+        let wall_us: Vec<i64> = on.iter().map(|&i| samples.wall_us[i]).collect();
+        let values: Vec<f64> = on.iter().map(|&i| self.values[i]).collect();
+        let again = match found.pattern.class {
+            None => {
+                let mut pattern = found.pattern.clone();
+                pattern.on_us = (i64::MIN, i64::MAX);
+                let grids = grids(&wall_us, &values, samples.gap_us);
+                Some(of_any_form(&grids, pattern))
+            }
+            Some(class) => {
+                let part = Samples {
+                    wall_us,
+                    times_us: on.iter().map(|&i| samples.times_us[i]).collect(),
+                    values: values.clone(),
+                    gap_us: samples.gap_us,
+                    wall: samples.wall.clone(),
+                };
+                let one = [classes[class].clone()];
+                let search = Search::new(&part, &values, &one, CYCLES_MIN..f64::INFINITY);
+                let best = search.best_runs(&one, f64::MIN);
+                best.map(|(_, pattern)| Pattern {
+                    class: Some(class),
+                    ..pattern
+                })
+            }
+        };
+        let Some(mut again) = again else {
+            return;
+        };
+        again.on_us = on_us;
+        let both = |again| likeliest(&self.grids, vec![found.pattern.clone(), again]);
+        let grid = &self.grids[again.grid];
+        if fit(&mut again, grid).is_some()
+            && let Some(pattern) = both(again)
+        {
+            (found.beginnings, found.on) = seen(&pattern, &self.grids[pattern.grid]);
+            found.pattern = pattern;
+        }
     }
 
     /// The best of all periods that stands an exact fit, with its statistic.
@@ -337,7 +391,7 @@ impl<'a> Search<'a> {
             tries += 1;
             refined.extend(
                 refine(&self.grids, task, &found, &mut self.scratch)
-                    .filter(|pattern| !is_made_by_few(pattern))
+                    .filter(|pattern| stands(pattern, &self.grids))
                     .map(|pattern| (found.statistic, pattern)),
             );
         }
@@ -378,7 +432,7 @@ impl<'a> Search<'a> {
             return None;
         }
         refine(&self.grids, &task, &found, &mut self.scratch)
-            .filter(|pattern| !is_made_by_few(pattern))
+            .filter(|pattern| stands(pattern, &self.grids))
     }
 
     /// The best of all jobs' runs that stands an exact fit, where it is better than `enough`.
@@ -399,7 +453,7 @@ impl<'a> Search<'a> {
             .take(TRIES)
             .find_map(|(statistic, task, fit)| {
                 self.of_runs(&classes[task.class], task, fit)
-                    .filter(|pattern| !is_made_by_few(pattern))
+                    .filter(|pattern| stands(pattern, &self.grids))
                     .map(|pattern| (statistic, pattern))
             })
     }
@@ -515,48 +569,6 @@ fn of_runs(class: &Class, task: &RunsTask, found: RunsFit, grid: &Grid) -> Optio
     };
     fit(&mut pattern, grid)?;
     Some(pattern)
-}
-
-/// Finds since when and until when a pattern is on, and fits it there.
-pub(crate) fn bounded(mut pattern: Pattern, grids: &[Grid]) -> Found {
-    let grid = &grids[pattern.grid];
-    let mut beginnings = evidence(&pattern, grid);
-    let mut on = stretch(&beginnings);
-    if on.len() < beginnings.len() && on.len() >= 3 {
-        let whole = pattern.clone();
-        let period_us = as_i64(pattern.clock.period_us());
-        let near = |at: i64, early: i64, late: i64| (at - early, at + late);
-        if on.start > 0 {
-            let first = beginnings[on.start].0;
-            let range = near(first, period_us * 3 / 2, period_us / 2);
-            pattern.on_us.0 = turning_point(&whole, grid, range, Turn::On);
-        }
-        if on.end < beginnings.len() {
-            let last = beginnings[on.end - 1].0;
-            let range = near(last, period_us / 2, period_us * 3 / 2);
-            pattern.on_us.1 = turning_point(&whole, grid, range, Turn::Off);
-        }
-        if fit(&mut pattern, grid).is_some() {
-            beginnings = evidence(&pattern, grid);
-            let inside = |at: &(i64, f64)| (pattern.on_us.0..=pattern.on_us.1).contains(&at.0);
-            let start = beginnings.iter().position(inside).unwrap_or(0);
-            on = start..start + beginnings.iter().filter(|at| inside(at)).count();
-        } else {
-            pattern = whole;
-            on = 0..beginnings.len();
-        }
-    } else {
-        on = 0..beginnings.len();
-    }
-    Found {
-        pattern,
-        p: 1.0,
-        tail: 1.0,
-        rival: None,
-        whole: None,
-        beginnings,
-        on,
-    }
 }
 
 /// Whether it is smooth, as load is.

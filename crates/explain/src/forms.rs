@@ -4,7 +4,8 @@
 //! harmonic; and while other patterns are still in the values. Here each form of a period gets an exact
 //! fit, and a dip beside a wave of load is told apart from it.
 
-use crate::find::{Findings, Found, Samples, bounded};
+use crate::evidence::{bounded, stands};
+use crate::find::{Findings, Found, Samples};
 use crate::grid::{Grid, Variant, grids};
 use crate::noise::regress;
 use crate::numbers::{as_count, as_f64, count_f64};
@@ -14,8 +15,6 @@ use crate::search::{Candidate, Scratch, Task};
 use crate::shape::{Form, SPIKE_BINS_MAX};
 use rayon::prelude::*;
 
-/// A box's typical size is this part of the fitted one at least.
-const TYPICAL_MIN: f64 = 0.5;
 /// Two patterns in place of one have to gain so many nats more than their charge.
 const TWO_MIN: f64 = 10.0;
 /// One of several that were taken for one is at least this part of the largest.
@@ -26,18 +25,6 @@ const PARTS_MAX: usize = 3;
 const HARMONICS: [usize; 3] = [1, 2, 4];
 /// Turns of fitting a wave and something sudden beside each other.
 const TURNS: usize = 3;
-
-/// Whether some large occurrences stand for a box that most do not show: what is typical is much
-/// smaller than what was fitted, or of the other sign.
-pub(crate) fn is_made_by_few(pattern: &Pattern) -> bool {
-    let (Some(&typical), Some(&fitted)) = (
-        pattern.coefficients.first(),
-        pattern.fit.coefficients.first(),
-    ) else {
-        return true;
-    };
-    matches!(pattern.form, Form::Box { .. }) && typical / fitted < TYPICAL_MIN
-}
 
 /// The one that makes the values likeliest, on bins that hide none of them; of equals the first.
 pub(crate) fn likeliest(grids: &[Grid], mut patterns: Vec<Pattern>) -> Option<Pattern> {
@@ -115,7 +102,7 @@ fn each_form(
     let exact = |scratch: &mut Scratch, (task, found): &(Task, Candidate)| {
         refine(grids, task, found, scratch).filter(|pattern| {
             let is_slow = pattern.variant == Variant::Slow;
-            !(is_made_by_few(pattern) || is_slow && is_short(pattern.form))
+            stands(pattern, grids) && !(is_slow && is_short(pattern.form))
         })
     };
     let refined: Vec<Option<Pattern>> =

@@ -36,6 +36,6 @@ pub use conditions::{
 pub use cron::CronSpec;
 pub use events::{EVENTS_MAX, Events, parse_events};
 pub use known::known_runs;
-pub use observed::{Commands, Log, OBSERVED_MAX, RUNS_OF_ALL_MAX, observed_runs};
+pub use observed::{Commands, Log, OBSERVED_MAX, RUNS_OF_ALL_MAX, Whose, observed_runs};
 pub use run::{Forecast, Run, Seen, period_s, runs};
 pub use zone::parse_zone;

@@ -4,12 +4,14 @@
 //! password, nothing is kept but the programs that it runs, by the one who takes the commands of
 //! crontabs apart, too ([`Commands`]), and a figure that tells it from others.
 
+mod hosts;
 mod join;
 mod journal;
 mod message;
 mod pair;
 mod syslog;
 
+pub use hosts::Whose;
 pub(crate) use join::drop_doubles;
 pub use join::{RUNS_OF_ALL_MAX, observed_runs};
 
@@ -17,6 +19,7 @@ use crate::conditions::Uptime;
 use crate::run::{Run, Seen};
 use facts::InputError;
 use facts::host::{Job, JobCommand, Trigger};
+use hosts::{HostLines, HostStart};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use message::Lines;
@@ -28,6 +31,9 @@ pub const OBSERVED_MAX: usize = 5_000_000;
 
 /// The most different things that one log may start.
 const SUBJECTS_MAX: usize = 100_000;
+
+/// The most hosts that are told apart in one log.
+const HOSTS_MAX: usize = 100_000;
 
 /// Takes the command of a crontab's line apart, as [`Job::commands`] has it: its programs, and of
 /// their arguments only what is no secret. `host::jobs::script::scan` does.
@@ -50,8 +56,9 @@ pub struct Log {
     pub notes: Vec<String>,
     /// What it was read from: one file, or several of which each goes on where the one before ends.
     parts: Vec<Part>,
-    /// Starts of the host, each with the last line before it.
-    host_starts: Vec<(Timestamp, Option<Timestamp>)>,
+    /// Whose lines it has.
+    hosts: Vec<HostLines>,
+    host_starts: Vec<HostStart>,
     subjects: Vec<Subject>,
     /// In the order of their start.
     observed: Vec<Observed>,
@@ -72,6 +79,8 @@ struct Observed {
     len_s: Option<f64>,
     /// Index into the subjects.
     subject: usize,
+    /// Index into the hosts.
+    host: usize,
     /// Index into the parts.
     part: usize,
     /// 1-based line.

@@ -1,11 +1,12 @@
 //! Several files as one log.
 
 use super::pair::uptimes;
-use super::{Log, OBSERVED_MAX, SUBJECTS_MAX, Sighting, Subject};
+use super::{Log, OBSERVED_MAX, Observed, SUBJECTS_MAX, Sighting, Subject};
 use crate::events::Events;
 use crate::known::min_of;
 use crate::run::Forecast;
 use jiff::Timestamp;
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 /// The most runs that [`observed_runs`] gives.
@@ -19,7 +20,9 @@ impl Log {
     /// Files of which each goes on where another one ends, as one log: `syslog.1` and `syslog`. A job
     /// that one of them tells of did not run in the time of the others unless they tell of it.
     ///
-    /// The name is that of the newest, and evidence names each file. A run that begins in one file and
+    /// The name is that of the newest, and evidence names each file. What several files tell alike, of the
+    /// same moment and host, is one run, as where a rotation was copied or compressed without being deleted;
+    /// what one file tells twice stays two. A run that begins in one file and
     /// ends in the next has no length. Where together they tell of too much, the newest are taken, and a
     /// note names the first that is not. `None` where there is no file.
     pub fn joined(files: Vec<Self>) -> Option<Self> {
@@ -52,39 +55,80 @@ impl Log {
         });
         let mut files = files.into_iter().skip(older);
         let mut whole = files.next()?;
-        let mut places: HashMap<Subject, usize> = whole.subjects.iter().cloned().zip(0..).collect();
+        let mut places = Places {
+            subjects: whole.subjects.iter().cloned().zip(0..).collect(),
+            hosts: of_names(&whole),
+        };
         for file in files {
             whole.append(file, &mut places);
         }
         whole.notes.extend(left_out);
-        whole.observed.sort_by_key(|seen| seen.start);
+        let told = whole.observed.len();
+        whole.observed = without_copies(whole.observed);
+        let copies = told - whole.observed.len();
+        if copies > 0 {
+            whole.notes.push(format!(
+                "{copies} of its runs stand in a second file as well, and count once"
+            ));
+        }
+        let starts = &mut whole.host_starts;
+        starts.sort_by_key(|start| (start.at, start.host, Reverse(start.before)));
+        starts.dedup_by_key(|start| (start.at, start.host));
         whole.uptimes = uptimes(&whole.host_starts);
         Some(whole)
     }
 
-    fn append(&mut self, file: Self, places: &mut HashMap<Subject, usize>) {
+    fn append(&mut self, file: Self, places: &mut Places) {
         let parts = self.parts.len();
         let of_subjects: Vec<usize> = file
             .subjects
             .into_iter()
             .map(|subject| {
-                *places.entry(subject).or_insert_with_key(|subject| {
-                    self.subjects.push(subject.clone());
-                    self.subjects.len() - 1
-                })
+                *places
+                    .subjects
+                    .entry(subject)
+                    .or_insert_with_key(|subject| {
+                        self.subjects.push(subject.clone());
+                        self.subjects.len() - 1
+                    })
+            })
+            .collect();
+        // When the host of each start wrote last in the files before.
+        let mut before_own = Vec::with_capacity(file.hosts.len());
+        let of_hosts: Vec<usize> = file
+            .hosts
+            .into_iter()
+            .map(|host| {
+                let Some(&place) = places.hosts.get(&host.name) else {
+                    places.hosts.insert(host.name.clone(), self.hosts.len());
+                    self.hosts.push(host);
+                    before_own.push(None);
+                    return self.hosts.len() - 1;
+                };
+                let known = &mut self.hosts[place];
+                before_own.push(Some(known.until));
+                known.from = known.from.min(host.from);
+                known.until = known.until.max(host.until);
+                known.lines += host.lines;
+                place
             })
             .collect();
         self.observed
             .extend(file.observed.into_iter().map(|mut seen| {
                 seen.subject = of_subjects[seen.subject];
+                seen.host = of_hosts[seen.host];
                 seen.part += parts;
                 seen
             }));
         let before = self.until;
         self.host_starts
-            .extend(file.host_starts.into_iter().map(|(start, last)| {
-                let last = last.or((before <= start).then_some(before));
-                (start, last)
+            .extend(file.host_starts.into_iter().map(|mut start| {
+                // The same moment is the start itself, in a copy.
+                let known = |last: Timestamp| (last < start.at).then_some(last);
+                start.before = start.before.or(known(before));
+                start.before_own = start.before_own.or(before_own[start.host].and_then(known));
+                start.host = of_hosts[start.host];
+                start
             }));
         self.parts.extend(file.parts);
         self.notes.extend(file.notes);
@@ -117,6 +161,40 @@ impl Log {
     pub fn files(&self) -> usize {
         self.parts.len()
     }
+}
+
+/// Where what files tell of stands in the log that they become.
+struct Places {
+    subjects: HashMap<Subject, usize>,
+    hosts: HashMap<Option<String>, usize>,
+}
+
+fn of_names(log: &Log) -> HashMap<Option<String>, usize> {
+    let names = log.hosts.iter().map(|host| host.name.clone());
+    names.zip(0..).collect()
+}
+
+/// The runs in the order of their starts, each as often as the file has it that tells it most often.
+fn without_copies(mut observed: Vec<Observed>) -> Vec<Observed> {
+    let run = |seen: &Observed| (seen.start, seen.subject, seen.host);
+    observed.sort_by_key(|seen| (run(seen), seen.part));
+    let mut kept = Vec::with_capacity(observed.len());
+    for same in observed.chunk_by(|one, next| run(one) == run(next)) {
+        let files = || same.chunk_by(|one, next| one.part == next.part);
+        let Some(most) = files().map(<[_]>::len).max() else {
+            continue;
+        };
+        let file = files().find(|file| file.len() == most).unwrap_or(same);
+        kept.extend(file.iter().enumerate().map(|(index, seen)| {
+            // A file that ends amid a run does not know how long it was.
+            let len_s = || files().find_map(|file| file.get(index)?.len_s);
+            Observed {
+                len_s: seen.len_s.or_else(len_s),
+                ..*seen
+            }
+        }));
+    }
+    kept
 }
 
 /// Takes out what a second log tells of the same runs: `runs` are in the order of their starts, each with

@@ -156,3 +156,130 @@ fn what_logs_tell_of_by_themselves_is_bounded() {
         ]
     );
 }
+
+/// A file of June 2024 with a line of cron for each `(day, command)`.
+fn of_days(name: &str, lines: &[(u32, &str)]) -> Log {
+    let line = |(day, command): &(u32, &str)| {
+        format!("Jun {day:2} 06:00:01 h CRON[1]: (root) CMD ({command})")
+    };
+    let lines: Vec<String> = lines.iter().map(line).collect();
+    let ended = at("2024-06-20T00:00:00Z");
+    Log::parse(name, &lines.join("\n"), &TimeZone::UTC, ended, &commands).expect("readable")
+}
+
+#[test]
+fn what_stands_in_two_files_counts_once() {
+    let newer = of_days("syslog", &[(14, "backup"), (15, "backup")]);
+    let older = |name: &str| of_days(name, &[(10, "backup"), (11, "backup"), (11, "other")]);
+    // Compressed, and the plain file was not deleted.
+    let log = Log::joined(vec![newer.clone(), older("syslog.1"), older("syslog.1.gz")]);
+    let log = log.expect("files");
+    assert_eq!((log.count(), log.files()), (5, 3));
+    assert_eq!(
+        log.notes,
+        ["3 of its runs stand in a second file as well, and count once"]
+    );
+    let job = line_job(1, "0 6 * * *", "backup");
+    let days: Vec<String> = log
+        .sightings(&job)
+        .iter()
+        .map(|seen| seen.start.strftime("%d").to_string())
+        .collect();
+    assert_eq!(days, ["10", "11", "14", "15"]);
+    // A copy of what is now longer has a part of it.
+    let copy = of_days("syslog-20240614", &[(14, "backup")]);
+    let log = Log::joined(vec![newer.clone(), older("syslog.1"), copy]).expect("files");
+    assert_eq!(log.count(), 5);
+    // The same moment, another command: no copy.
+    let cron = of_days("syslog.1", &[(14, "other"), (13, "backup")]);
+    let log = Log::joined(vec![newer, cron]).expect("files");
+    assert_eq!((log.count(), log.notes.len()), (4, 0));
+}
+
+#[test]
+fn what_one_file_tells_twice_stays_two() {
+    let twice = || {
+        of_days(
+            "syslog.1",
+            &[(10, "backup"), (10, "backup"), (11, "backup")],
+        )
+    };
+    let log = Log::joined(vec![of_days("syslog", &[(14, "backup")]), twice()]);
+    assert_eq!(log.expect("files").count(), 4);
+    // As often as the file has it that has it most often.
+    let once = of_days("syslog.2", &[(10, "backup")]);
+    for files in [vec![twice(), once.clone()], vec![once, twice(), twice()]] {
+        let log = Log::joined(files).expect("files");
+        assert_eq!(log.count(), 3);
+    }
+}
+
+#[test]
+fn of_copies_the_one_that_knows_the_length_tells_it() {
+    let file = |name: &str, lines: &[&str]| {
+        let ended = at("2024-06-20T00:00:00Z");
+        Log::parse(name, &lines.join("\n"), &TimeZone::UTC, ended, &commands).expect("readable")
+    };
+    let begin = "Jun 10 23:59:00 h systemd[1]: Starting fstrim.service - x";
+    let end = "Jun 11 00:01:00 h systemd[1]: fstrim.service: Succeeded.";
+    let cut = file("syslog.1", &["Jun 10 00:00:00 h x: y", begin]);
+    let whole = file("syslog.1.bak", &[begin, end]);
+    let log = Log::joined(vec![whole, cut]).expect("files");
+    let lens: Vec<Option<f64>> = seen(&log, &fstrim_timer())
+        .iter()
+        .map(|run| run.1)
+        .collect();
+    assert_eq!(lens, [Some(120.0)]);
+}
+
+#[test]
+fn a_start_of_the_host_that_stands_twice_is_one() {
+    let text = "Jun 10 22:00:00 h x: y\nJun 11 08:00:00 h kernel: Linux version 6.1\n";
+    let file = |name: &str, text: &str| {
+        let ended = at("2024-06-20T00:00:00Z");
+        Log::parse(name, text, &TimeZone::UTC, ended, &commands).expect("readable")
+    };
+    // The second copy lacks the line before.
+    let files = vec![
+        file("syslog.1", text),
+        file("syslog.1.gz", text),
+        file("syslog.2", text.split_once('\n').expect("two lines").1),
+    ];
+    let log = Log::joined(files).expect("files");
+    let spans: Vec<_> = log.uptimes.iter().map(|up| (up.from, up.until)).collect();
+    assert_eq!(
+        spans,
+        [
+            (Timestamp::MIN, Some(at("2024-06-10T22:00:00Z"))),
+            (at("2024-06-11T08:00:00Z"), None)
+        ]
+    );
+}
+
+#[test]
+fn hosts_of_several_files_are_the_same() {
+    let file = |name: &str, day: u32, hosts: &[&str]| {
+        let line = |(host, hour): (&&str, u32)| {
+            format!("Jun {day:2} 0{hour}:00:01 {host} CRON[1]: (root) CMD (backup)")
+        };
+        let lines: Vec<String> = hosts.iter().zip(0..).map(line).collect();
+        let ended = at("2024-06-20T00:00:00Z");
+        Log::parse(name, &lines.join("\n"), &TimeZone::UTC, ended, &commands).expect("readable")
+    };
+    let log = Log::joined(vec![
+        file("syslog.1", 10, &["web1", "db1", "web1"]),
+        file("syslog", 11, &["db1", "web2", "web1", "db1"]),
+    ]);
+    let log = log.expect("files");
+    let whose = Whose::of(std::slice::from_ref(&log), Some("db1"));
+    let log = log.lines_of(&whose).expect("lines are left");
+    assert_eq!(log.count(), 3);
+    assert_eq!(
+        log.notes,
+        ["4 lines of 2 other hosts (web1, web2) left out"]
+    );
+    assert_eq!(
+        (log.from, log.until),
+        (at("2024-06-10T01:00:01Z"), at("2024-06-11T03:00:01Z"))
+    );
+}

@@ -32,6 +32,8 @@ struct Entry<'a> {
     unit: Field<'a>,
     #[serde(rename = "SYSLOG_IDENTIFIER", borrow, default)]
     identifier: Field<'a>,
+    #[serde(rename = "_HOSTNAME", borrow, default)]
+    host: Field<'a>,
 }
 
 #[derive(Deserialize)]
@@ -82,7 +84,7 @@ pub(super) fn parse(source: &str, text: &str, mut lines: Lines<'_>) -> Result<Lo
             pairs.unread(|| InputError::new(source, EXPECTED, UNTOLD).at_line(number));
             continue;
         };
-        if !pairs.take(at, number, entry.told(&mut lines)) {
+        if !pairs.take(at, number, entry.host.text(), entry.told(&mut lines)) {
             break;
         }
     }

@@ -60,22 +60,23 @@ pub(super) fn parse(
         if line.trim().is_empty() {
             continue;
         }
-        let read = split(line).and_then(|(stamp, program, message)| {
-            let at = match stamp {
+        let read = split(line).and_then(|line| {
+            let at = match line.stamp {
                 Stamp::At(at) => at,
                 Stamp::OfYear { month, day, second } => {
                     let year = years.of_line(index);
                     resolve((year, month, day, second), zone, before)?
                 }
             };
-            Some((at, program, message))
+            Some((at, line))
         });
-        let Some((at, program, message)) = read else {
+        let Some((at, line)) = read else {
             pairs.unread(|| InputError::new(source, EXPECTED, UNTOLD).at_line(index + 1));
             continue;
         };
         before = Some(at);
-        if !pairs.take(at, index + 1, lines.told(program, message)) {
+        let told = lines.told(line.program, line.message);
+        if !pairs.take(at, index + 1, Some(line.host), told) {
             break;
         }
     }
@@ -125,7 +126,9 @@ impl Years {
         let count = text.lines().count();
         for (from_end, line) in text.lines().rev().enumerate() {
             let index = count - 1 - from_end;
-            let Some((stamp @ Stamp::OfYear { month, day, second }, ..)) = split(line) else {
+            let Some(stamp @ Stamp::OfYear { month, day, second }) =
+                split(line).map(|line| line.stamp)
+            else {
                 continue;
             };
             let Some(order_s) = stamp.order_s() else {
@@ -172,21 +175,34 @@ impl Years {
     }
 }
 
-/// Time, program and text of a line.
-fn split(line: &str) -> Option<(Stamp, &str, &str)> {
+/// A line.
+struct Line<'a> {
+    stamp: Stamp,
+    /// What stands where the host has its place.
+    host: &'a str,
+    program: &'a str,
+    message: &'a str,
+}
+
+fn split(line: &str) -> Option<Line<'_>> {
     let (line, is_rfc_5424) = without_priority(line.trim_end());
     if is_rfc_5424 {
         // Time, host, program, process, kind, data, text (RFC 5424, section 6).
         let (stamp, rest) = line.split_once(' ')?;
         let mut fields = rest.splitn(5, ' ');
-        let (_host, program, _process, _kind) = (
+        let (host, program, _process, _kind) = (
             fields.next()?,
             fields.next()?,
             fields.next()?,
             fields.next()?,
         );
         let message = without_data(fields.next()?)?;
-        return Some((Stamp::At(stamp.parse().ok()?), program, message));
+        return Some(Line {
+            stamp: Stamp::At(stamp.parse().ok()?),
+            host,
+            program,
+            message,
+        });
     }
     let (stamp, rest) = match line.as_bytes().first()? {
         b'0'..=b'9' => {
@@ -195,17 +211,27 @@ fn split(line: &str) -> Option<(Stamp, &str, &str)> {
         }
         _ => of_year(line)?,
     };
-    let (_host, rest) = rest.trim_start().split_once(' ')?;
+    let (host, rest) = rest.trim_start().split_once(' ')?;
     let (tag, message) = rest.trim_start().split_once(": ").or_else(|| {
         // A line without text.
         Some((rest.trim_start().strip_suffix(':')?, ""))
     })?;
     if tag.contains(char::is_whitespace) {
         // Text without a program, which tells nothing.
-        return Some((stamp, "", rest));
+        return Some(Line {
+            stamp,
+            host,
+            program: "",
+            message: rest,
+        });
     }
     let program = tag.split_once('[').map_or(tag, |(program, _)| program);
-    Some((stamp, program, message.trim_start()))
+    Some(Line {
+        stamp,
+        host,
+        program,
+        message: message.trim_start(),
+    })
 }
 
 /// Without `<78>`, and without `<78>1 ` of RFC 5424.
