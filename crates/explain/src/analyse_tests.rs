@@ -6,82 +6,13 @@
 )]
 use super::*;
 use crate::simulate::{Noise, Null, RIGHT_CLASS, Sawtooth, four_jobs, job, runs_of};
+use crate::testing::{DAY_US, HOUR_US, START_US, cron, given, in_zone, made, only, series};
 use crate::verdict::{ChangeKind, Cycle, Role, Shape};
 use facts::host::Trigger;
-use facts::series::Better;
 use jiff::Timestamp;
 use jiff::civil::date;
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
-use std::collections::BTreeMap;
-
-const HOUR_US: i64 = 3_600_000_000;
-const DAY_US: i64 = 24 * HOUR_US;
-/// 2026-06-01 00:00 UTC, a Monday.
-const START_US: i64 = 1_780_272_000_000_000;
-
-fn series(times_us: Vec<i64>, values: Vec<f64>) -> Series {
-    Series {
-        name: "await".to_owned(),
-        source: "test".to_owned(),
-        labels: BTreeMap::new(),
-        unit: Some("ms".to_owned()),
-        better: Some(Better::Lower),
-        dating: Dating::Absolute,
-        times_us,
-        values,
-        notes: Vec::new(),
-    }
-}
-
-/// Noise of variance 1, nearly normal, from a seed.
-fn noise(count: usize, seed: u64) -> Vec<f64> {
-    use rand_core::Rng as _;
-    let mut random = crate::noise::stream(seed, 1);
-    (0..count)
-        .map(|_| {
-            (0..12)
-                .map(|_| (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64)
-                .sum::<f64>()
-                - 6.0
-        })
-        .collect()
-}
-
-/// A sample every `gap_us`, made from its time since the start and noise.
-fn made(count: usize, gap_us: i64, seed: u64, value: impl Fn(i64) -> f64) -> Series {
-    let times_us: Vec<i64> = (0..count as i64).map(|i| START_US + i * gap_us).collect();
-    let values = times_us
-        .iter()
-        .zip(noise(count, seed))
-        .map(|(time, noise)| value(time - START_US) + noise)
-        .collect();
-    series(times_us, values)
-}
-
-fn only(series: Series, jobs: &[JobRuns]) -> Verdict {
-    in_zone(series, jobs, &TimeZone::UTC)
-}
-
-fn in_zone(series: Series, jobs: &[JobRuns], zone: &TimeZone) -> Verdict {
-    let options = Options {
-        zone: zone.clone(),
-        ..Options::default()
-    };
-    explain(&[series], jobs, &options).series.remove(0).verdict
-}
-
-fn cron(name: &str, spec: &str, series: &Series) -> JobRuns {
-    let trigger = Trigger::Cron {
-        spec: spec.to_owned(),
-        time_zone: None,
-        source: "etc/crontab:1".to_owned(),
-    };
-    let at = |us: i64| Timestamp::from_microsecond(us).expect("in range");
-    let from = at(series.times_us[0] - 40 * DAY_US);
-    let until = at(*series.times_us.last().expect("samples"));
-    runs_of(&job(name, trigger), from, until, &TimeZone::UTC)
-}
 
 #[test]
 fn a_weekly_sawtooth_is_laid_to_the_jobs_of_its_day() {
@@ -156,26 +87,6 @@ fn a_pattern_that_ends_with_a_schedule_is_told_so() {
             .as_ref()
             .is_some_and(|beside| beside.contains("fstrim"))
     );
-}
-
-/// Runs at moments that are known to the second.
-fn given(name: &str, starts_us: impl Iterator<Item = i64>) -> JobRuns {
-    let runs = starts_us
-        .map(|us| Timestamp::from_microsecond(us).expect("in range"))
-        .map(|at| schedule::Run {
-            job: name.to_owned(),
-            earliest: at,
-            latest: at,
-            len_s: None,
-            seen: schedule::Seen::Given,
-            evidence: "trims.csv".to_owned(),
-        })
-        .collect();
-    JobRuns {
-        name: name.to_owned(),
-        runs,
-        unknown: Vec::new(),
-    }
 }
 
 #[test]
@@ -275,25 +186,6 @@ fn load_by_day_and_night_is_a_wave_and_no_jobs_doing() {
     let verdict = only(made, &jobs);
     assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);
     assert_eq!(verdict.shape, Some(Shape::Wave));
-}
-
-#[test]
-fn a_sawtooth_below_the_load_is_still_found() {
-    let made = made(24 * 70, HOUR_US, 4, |since| {
-        let day = since as f64 / DAY_US as f64;
-        // Saturday 02:00 is 5 days and 2 hours after the start.
-        let age = (day - 5.0 - 2.0 / 24.0).rem_euclid(7.0) / 7.0;
-        100.0 + 10.0 * (day * std::f64::consts::TAU).sin() + 6.0 * age
-    });
-    let jobs = [
-        cron("weekly", "0 2 * * 6", &made),
-        cron("nightly", "30 3 * * *", &made),
-    ];
-    let verdict = only(made, &jobs);
-    assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
-    assert_eq!(verdict.shape, Some(Shape::Sawtooth));
-    assert_eq!(verdict.classes[0].jobs, ["weekly"]);
-    assert!(verdict.also.iter().any(|other| other.shape == Shape::Wave));
 }
 
 #[test]
@@ -432,92 +324,6 @@ fn a_reset_is_told_to_the_sample() {
 }
 
 #[test]
-fn working_hours_are_told_as_load() {
-    let series = made(90 * 96, HOUR_US / 4, 21, |at| {
-        let (hour, day) = (at.rem_euclid(DAY_US) / HOUR_US, at / DAY_US % 7);
-        match (day < 5, (8..18).contains(&hour)) {
-            (true, true) => 60.0,
-            (false, true) => 53.0,
-            _ => 50.0,
-        }
-    });
-    let verdict = only(series, &[]);
-    assert_eq!(verdict.kind, Kind::Unattributed);
-    let sentence = &verdict.sentence;
-    assert!(
-        sentence.contains("for about 10 h, beginning between 07:45 and 08:00 UTC every day"),
-        "{sentence}"
-    );
-    assert!(sentence.contains("Load by day and night looks like that"));
-    // The weekend has less of it, on both of its days.
-    for day in ["Saturday", "Sunday"] {
-        let dip = format!("Besides, a dip every week between {day} 07:45 and {day} 08:00, of");
-        assert!(sentence.contains(&dip), "{sentence}");
-    }
-}
-
-#[test]
-fn a_steady_rise_is_told_without_a_pattern() {
-    let rising = made(24 * 90, HOUR_US, 22, |at| {
-        20.0 + 0.24 * at as f64 / DAY_US as f64
-    });
-    let verdict = only(rising, &[]);
-    assert_eq!(verdict.kind, Kind::None, "{}", verdict.sentence);
-    let slope = verdict.trend_per_day.expect("a slope");
-    assert!((slope / 0.24 - 1.0).abs() < 0.05, "{slope}");
-    assert!(
-        verdict.sentence.contains("rises steadily, from 2"),
-        "{}",
-        verdict.sentence
-    );
-    assert!(
-        only(made(24 * 90, HOUR_US, 23, |_| 20.0), &[])
-            .trend_per_day
-            .is_none()
-    );
-}
-
-#[test]
-fn a_sine_by_the_day_leaves_nothing_beside_it() {
-    for seed in 1..=4 {
-        let wave = made(24 * 90, HOUR_US, seed, |at| {
-            20.0 + 4.0 * (std::f64::consts::TAU * at as f64 / DAY_US as f64).sin()
-        });
-        let verdict = only(wave, &[]);
-        assert_eq!(verdict.shape, Some(Shape::Wave), "{}", verdict.sentence);
-        assert!(verdict.also.is_empty(), "{}", verdict.sentence);
-    }
-}
-
-#[test]
-fn a_level_that_wanders_is_no_trend() {
-    for noise in [
-        Noise::White,
-        Noise::Ar1 { phi: 0.9 },
-        Noise::Ar1 { phi: 0.97 },
-        Noise::RandomWalk,
-    ] {
-        let null = Null {
-            first_day: date(2026, 1, 1),
-            zone: TimeZone::UTC,
-            samples: 365,
-            step_s: 86_400,
-            noise,
-            daily_wave_sigmas: None,
-        };
-        let told = (0..100)
-            .filter(|&seed| {
-                let Series {
-                    times_us, values, ..
-                } = null.simulate(seed).series;
-                Lasting::new(&times_us, &values).trend_per_day().is_some()
-            })
-            .count();
-        assert!(told <= 5, "{told} of 100, {noise:?}");
-    }
-}
-
-#[test]
 fn one_sample_of_another_age_does_not_count() {
     let mut series = made(24 * 60, HOUR_US, 31, |at| {
         50.0 + if at.rem_euclid(DAY_US) == 3 * HOUR_US {
@@ -544,29 +350,6 @@ fn one_sample_of_another_age_does_not_count() {
 }
 
 #[test]
-fn a_dip_beside_a_wave_is_no_sawtooth() {
-    for (seed, len_h) in [(1, 1.0), (2, 1.5), (3, 4.0)] {
-        let made = made(288 * 60, HOUR_US / 12, seed, |at| {
-            let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
-            let wave = 10.0 * (std::f64::consts::TAU * (hour - 3.0) / 24.0).sin();
-            let dip = if hour > 2.0 && hour <= 2.0 + len_h {
-                12.0
-            } else {
-                0.0
-            };
-            60.0 + wave - dip
-        });
-        let backup = cron("backup", "0 2 * * *", &made);
-        let verdict = only(made, &[backup]);
-        assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
-        assert_eq!(verdict.classes[0].jobs, ["backup"], "{}", verdict.sentence);
-        let effect = verdict.effect.expect("a dip");
-        assert!((effect.size + 12.0).abs() < 0.5, "{}", verdict.sentence);
-        assert!((effect.len_s.expect("a length") / 3_600.0 - len_h).abs() < 0.2);
-    }
-}
-
-#[test]
 fn a_job_that_runs_in_the_middle_of_a_stall_is_not_blamed() {
     let made = made(48 * 30, HOUR_US / 2, 33, |at| {
         let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
@@ -584,63 +367,4 @@ fn a_job_that_runs_in_the_middle_of_a_stall_is_not_blamed() {
     let verdict = only(made, &[middle, after, guilty]);
     assert_eq!(verdict.classes[0].jobs, ["guilty"], "{}", verdict.sentence);
     assert_eq!(verdict.kind, Kind::Periodic);
-}
-
-#[test]
-fn of_two_jobs_each_gets_what_it_does() {
-    let made = made(48 * 84, HOUR_US / 2, 34, |at| {
-        let week = at.rem_euclid(7 * DAY_US) as f64 / (7 * DAY_US) as f64;
-        // Reset on Mondays at 06:47, the first sample after is that of 07:00.
-        let since = (week - 6.78 / 168.0).rem_euclid(1.0);
-        let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
-        let backup = if hour > 2.5 && hour <= 3.5 { 20.0 } else { 0.0 };
-        100.0 + 12.0 * since + backup
-    });
-    let backup = cron("backup", "30 2 * * *", &made);
-    let trim = cron("fstrim", "47 6 * * 1", &made);
-    let verdict = only(made, &[backup, trim]);
-    let told = &verdict.sentence;
-    assert_eq!(verdict.classes[0].jobs, ["backup"], "{told}");
-    let beside = verdict.also.iter().find(|also| also.jobs == ["fstrim"]);
-    assert_eq!(
-        beside.map(|also| also.shape),
-        Some(Shape::Sawtooth),
-        "{told}"
-    );
-    assert_eq!(verdict.also.len(), 1, "{told}");
-}
-
-#[test]
-fn two_jobs_half_a_day_apart_are_two() {
-    for (seed, sizes) in [(41, (10.0, 6.0)), (42, (6.0, 10.0)), (43, (5.0, 15.0))] {
-        let made = made(96 * 40, HOUR_US / 4, seed, |at| {
-            let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
-            let first = if hour > 3.0 && hour <= 4.0 {
-                sizes.0
-            } else {
-                0.0
-            };
-            let second = if hour > 15.0 && hour <= 16.0 {
-                sizes.1
-            } else {
-                0.0
-            };
-            50.0 + first + second
-        });
-        let a = cron("a", "0 3 * * *", &made);
-        let b = cron("b", "0 15 * * *", &made);
-        let verdict = only(made, &[a, b]);
-        let told = &verdict.sentence;
-        assert_eq!(verdict.kind, Kind::Periodic, "{told}");
-        assert_eq!(verdict.shape, Some(Shape::Spike), "{told}");
-        let beside: Vec<&String> = verdict.also.iter().flat_map(|also| &also.jobs).collect();
-        let mut all = vec![&verdict.classes[0].jobs[0]];
-        all.extend(beside);
-        all.sort();
-        assert_eq!(all, ["a", "b"], "{told}");
-        assert!(
-            verdict.also.iter().all(|also| also.shape == Shape::Spike),
-            "{told}"
-        );
-    }
 }

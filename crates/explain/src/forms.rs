@@ -424,3 +424,7 @@ fn apart(samples: &Samples, values: &[f64], period_us: f64) -> Option<[Pattern; 
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, pair)| pair)
 }
+
+#[cfg(test)]
+#[path = "forms_tests.rs"]
+mod tests;

@@ -25,6 +25,8 @@ mod search;
 mod shape;
 pub mod simulate;
 mod statistics;
+#[cfg(test)]
+mod testing;
 pub mod verdict;
 mod wall;
 mod words;
