@@ -136,7 +136,7 @@ fn a_dip_beside_a_wave_is_no_sawtooth() {
         assert_eq!(verdict.classes[0].jobs, ["backup"], "{}", verdict.sentence);
         let effect = verdict.effect.expect("a dip");
         assert!((effect.size + 12.0).abs() < 0.5, "{}", verdict.sentence);
-        assert!((effect.len_s.expect("a length") / 3_600.0 - len_h).abs() < 0.2);
+        assert!((effect.len_s.expect("a length") / 3_600.0 - len_h).abs() < 0.02, "{}", verdict.sentence);
     }
 }
 

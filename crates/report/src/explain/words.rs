@@ -192,7 +192,7 @@ impl Clock {
                 |at| at.to_zoned(self.zone.clone()).strftime(format).to_string(),
             );
         }
-        #[allow(clippy::cast_precision_loss)] // words
+        #[expect(clippy::cast_precision_loss, reason = "seconds, told in words")]
         let since_s = at_us.saturating_sub(self.first_us) as f64 / 1e6;
         format!("+{}", duration(since_s))
     }

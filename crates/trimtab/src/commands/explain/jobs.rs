@@ -9,6 +9,7 @@ use facts::host::{Job, JobCommand};
 use facts::series::{Dating, Series};
 use facts::{InputError, Skipped};
 use host::jobs::script::{Origin, scan};
+use host::source::static_host_name;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use schedule::{Conditions, CronSense, Log};
@@ -38,7 +39,9 @@ pub struct Found {
     pub zone: Option<TimeZone>,
     /// How their cron takes changes of the clock.
     pub cron: CronSense,
-    /// The name of their host, where it is known and this one was read.
+    /// The name of their host, where it is known.
+    pub host_name: Option<String>,
+    /// The same, where this one was read.
     pub this_host: Option<String>,
     /// Filesystems of their host, each once.
     pub mounts: Vec<MountedWith>,
@@ -59,6 +62,7 @@ pub fn find(named: &str) -> Result<Found, CommandError> {
             from: None,
             zone: None,
             cron: CronSense::Vixie,
+            host_name: None,
             this_host: None,
             mounts: Vec::new(),
             skipped: Vec::new(),
@@ -105,6 +109,8 @@ fn of_host(opened: source::Opened, is_live: bool) -> Result<Found, CommandError>
         .filter(|mount| seen.insert(mount.device_number))
         .map(MountedWith::from)
         .collect();
+    let host_name = host.platform.host_name;
+    let host_name = host_name.or_else(|| static_host_name(opened.source.as_ref()));
     Ok(Found {
         jobs,
         from: Some(if is_live {
@@ -114,7 +120,8 @@ fn of_host(opened: source::Opened, is_live: bool) -> Result<Found, CommandError>
         }),
         zone,
         cron,
-        this_host: host.platform.host_name.filter(|_| is_live),
+        this_host: host_name.clone().filter(|_| is_live),
+        host_name,
         mounts,
         skipped: host.skipped.iter().filter(about_jobs).cloned().collect(),
         opened: Some(opened),
@@ -166,6 +173,7 @@ fn of_crontab(path: &Path) -> Result<Found, CommandError> {
         from: Some(format!("crontab {name}")),
         zone: None,
         cron: CronSense::Vixie,
+        host_name: None,
         this_host: None,
         mounts: Vec::new(),
         skipped: Vec::new(),

@@ -8,7 +8,7 @@ use host::source::{JOURNAL_ENTRIES_MAX, read_log, whole_log};
 use host::{Command, Source, Unread};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use schedule::{Log, Seen};
+use schedule::{Log, Seen, Whose};
 use std::path::PathBuf;
 
 /// The longest log that is given by hand, and the most of a host's logs that is read, in bytes.
@@ -86,8 +86,11 @@ pub fn of_host(
     let is_whole = source.is_whole();
     let told = reading.skipped.len();
     let is_there = reading.syslog();
+    let logs = std::mem::take(&mut reading.logs);
+    let is_alone = logs.is_empty() && !found.jobs.is_empty();
+    reading.logs = own_lines(logs, found.host_name.as_deref(), reading.skipped);
     if is_whole {
-        reading.journal(found);
+        reading.journal(found, is_alone);
     } else if is_there
         && reading.logs.is_empty()
         && reading.skipped.len() == told
@@ -100,6 +103,36 @@ pub fn of_host(
         );
     }
     reading.logs
+}
+
+/// Of logs what is of the host whose jobs are weighed: on a host that gathers the logs of others these run
+/// the same jobs, at other times. A log of which nothing is left is among the skipped.
+pub fn own_lines(logs: Vec<Log>, host_name: Option<&str>, skipped: &mut Vec<Skipped>) -> Vec<Log> {
+    let whose = Whose::of(&logs, host_name);
+    let mut own = Vec::with_capacity(logs.len());
+    for log in logs {
+        let source = log.source.clone();
+        if let Some(log) = log.lines_of(&whose) {
+            own.push(log);
+            continue;
+        }
+        let why = match &whose {
+            Whose::Of { .. } => "all of its lines are of other hosts".to_owned(),
+            Whose::Unknown { some, count } => format!(
+                "lines of {count} hosts at a time ({}{}), and which of them has the jobs is not \
+                 known: none is used",
+                some.join(", "),
+                if some.len() < *count {
+                    " and others"
+                } else {
+                    ""
+                }
+            ),
+        };
+        let needs = "--log with the lines of that host alone";
+        skipped.push(Skipped::new(source, why, Some(needs)));
+    }
+    own
 }
 
 /// What is said of the jobs' origin, and in which logs how many of their runs were seen.
@@ -361,7 +394,8 @@ impl Reading<'_> {
         !end.is_cut
     }
 
-    fn journal(&mut self, found: &Found) {
+    /// `is_alone` where nothing else tells of jobs.
+    fn journal(&mut self, found: &Found, is_alone: bool) {
         let mut units: Vec<String> = found
             .jobs
             .iter()
@@ -376,7 +410,6 @@ impl Reading<'_> {
             since: self.since,
             until: self.until,
         };
-        let is_alone = self.logs.is_empty() && !found.jobs.is_empty();
         let by_hand = Some("--log with the output of `journalctl -o json`");
         match self.source.command(&asked) {
             Ok(answer) => {

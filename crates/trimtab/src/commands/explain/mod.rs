@@ -55,6 +55,10 @@ pub fn run(
     let mut all_jobs = Vec::new();
     if let Some(stretch) = jobs::stretch(&loaded.series) {
         let mut logs = given.logs;
+        // Without jobs everything that is told counts.
+        if found.from.is_some() {
+            logs = logs::own_lines(logs, found.host_name.as_deref(), &mut skipped);
+        }
         if given.reads_host {
             draw.show("reading when the jobs ran");
             logs.extend(logs::of_host(&found, stretch, zone_of_host, &mut skipped));
