@@ -1,7 +1,7 @@
 //! One series after the other, and all of them together.
 
 use crate::attribution::{Cause, Weighed, weigh};
-use crate::compose::{LAG_US, causes, describe, gaps, is_event, matches, members, moment, other};
+use crate::compose::{causes, describe, gaps, is_event, matches, members, moment, other};
 use crate::find::{Findings, Found, Samples, find, is_wave};
 use crate::grid::grid;
 use crate::lasting::Lasting;
@@ -168,7 +168,7 @@ fn one(series: &Series, jobs: &[JobRuns], options: &Options) -> (SeriesVerdict, 
         gap_us,
         wall,
     };
-    let (classes, useless) = classes(jobs, &samples.times_us, &samples.wall, RUNS_MIN);
+    let (classes, useless) = classes(jobs, &samples.times_us, gap_us, &samples.wall, RUNS_MIN);
     let mut findings = find(&samples, &classes, options.alpha, options.seed);
     let mut lasting = Lasting::new(&samples.times_us, &findings.rest);
     if findings.patterns.is_empty() && !lasting.changes.is_empty() {
@@ -302,14 +302,10 @@ fn choices(
         let grid = grid(&samples.wall_us, &values, samples.gap_us, number_of_grid);
         let gaps = gaps(found, samples);
         // What runs at other times than it happens is no cause, however well it fits.
-        let may_be: Vec<bool> = classes
-            .iter()
-            .map(|class| {
-                let slack_us = (LAG_US + samples.gap_us, samples.gap_us);
-                let runs = matches(&gaps, class, jobs, samples, slack_us);
-                runs.matched * 2 >= gaps.len()
-            })
-            .collect();
+        let may_be = |class: usize, shift: i64| {
+            let runs = matches(&gaps, &classes[class], jobs, samples, shift);
+            runs.matched * 2 >= gaps.len()
+        };
         let weighed = weigh(found, &grid, classes, &may_be);
         let of_jobs: f64 = weighed
             .iter()

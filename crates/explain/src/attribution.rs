@@ -163,13 +163,13 @@ impl Periods {
 ///
 /// Every cause is fitted with a noise of its own, and then judged period by period in the noise that
 /// the best of them leaves. In a period that a class of jobs gets wrong it is taken to have been
-/// missed, for [`MISS_NATS`], and something else to have happened. Classes that `may_be` says no of are
-/// left out.
+/// missed, for [`MISS_NATS`], and something else to have happened. Classes whose runs, at a shift, `may_be`
+/// says no of are left out.
 pub(crate) fn weigh(
     found: &Found,
     grid: &Grid,
     classes: &[Class],
-    may_be: &[bool],
+    may_be: &impl Fn(usize, i64) -> bool,
 ) -> Vec<Weighed> {
     let pattern = &found.pattern;
     let values = grid.values(pattern.variant);
@@ -246,7 +246,7 @@ fn models(
     grid: &Grid,
     values: &[f64],
     classes: &[Class],
-    may_be: &[bool],
+    may_be: &impl Fn(usize, i64) -> bool,
 ) -> Vec<Model> {
     let pattern = &found.pattern;
     let count = count_f64(grid.len()).ln();
@@ -309,21 +309,25 @@ fn shape_of(pattern: &Pattern, grid: &Grid) -> Vec<f64> {
         .map(|at| at + middle)
         .collect();
     let is_on = |wall: i64| (pattern.on_us.0..=pattern.on_us.1).contains(&wall);
-    ages(&first_samples(&starts, grid), period_us, &grid.wall_us)
-        .into_iter()
-        .zip(&grid.wall_us)
-        .map(|(age, &wall)| {
-            if is_on(wall) {
-                pattern.form.at(age)
-            } else {
-                0.0
-            }
-        })
-        .collect()
+    ages(
+        &before_first_samples(&starts, grid),
+        period_us,
+        &grid.wall_us,
+    )
+    .into_iter()
+    .zip(&grid.wall_us)
+    .map(|(age, &wall)| {
+        if is_on(wall) {
+            pattern.form.at(age)
+        } else {
+            0.0
+        }
+    })
+    .collect()
 }
 
-/// The first sample after each start; of starts before the samples, when there would have been one.
-fn first_samples(starts: &[i64], grid: &Grid) -> Vec<i64> {
+/// Right before the first sample after each start; of starts before the samples, when there would have been one.
+fn before_first_samples(starts: &[i64], grid: &Grid) -> Vec<i64> {
     let Some(&first) = grid.wall_us.first() else {
         return starts.to_vec();
     };
@@ -331,8 +335,8 @@ fn first_samples(starts: &[i64], grid: &Grid) -> Vec<i64> {
         .iter()
         .map(
             |&start| match grid.wall_us.partition_point(|&wall| wall <= start) {
-                0 => first - (first - start).div_euclid(grid.width_us) * grid.width_us,
-                next => grid.wall_us.get(next).copied().unwrap_or(start),
+                0 => first - 1 - (first - start).div_euclid(grid.width_us) * grid.width_us,
+                next => grid.wall_us.get(next).map_or(start, |wall| wall - 1),
             },
         )
         .collect()
@@ -360,7 +364,7 @@ fn looked_at(
     found: &Found,
     grid: &Grid,
     classes: &[Class],
-    may_be: &[bool],
+    may_be: &impl Fn(usize, i64) -> bool,
 ) -> Vec<(usize, RunsFit, f64)> {
     let pattern = &found.pattern;
     if pattern.form == Form::Wave {
@@ -400,11 +404,10 @@ fn looked_at(
     let mut looked: Vec<(usize, RunsFit, f64)> = classes
         .iter()
         .enumerate()
-        .filter(|(number, _)| may_be[*number])
         .flat_map(|(number, class)| {
             let task = RunsTask::new(number, class, pattern.grid, grid, forms, fit.phi);
             let charge = if rivals(class) { alike } else { others };
-            task.search_each(&white, fit.phi, &prefix)
+            task.search_each(&white, fit.phi, &prefix, |shift| may_be(number, shift))
                 .into_iter()
                 .map(|found| {
                     (
@@ -437,10 +440,14 @@ fn form_of_runs(class: &Class, fit: &RunsFit, grid: &Grid) -> Vec<f64> {
         .collect();
     let period_us = class.period_of(fit.form);
     let Form::Box { duty } = fit.form else {
-        return ages(&first_samples(&starts, grid), period_us, &grid.wall_us)
-            .into_iter()
-            .map(|age| fit.form.at(age))
-            .collect();
+        return ages(
+            &before_first_samples(&starts, grid),
+            period_us,
+            &grid.wall_us,
+        )
+        .into_iter()
+        .map(|age| fit.form.at(age))
+        .collect();
     };
     let width = as_count(duty * as_f64(period_us) / as_f64(grid.width_us)).max(1);
     let mut cells = vec![0.0; grid.len()];

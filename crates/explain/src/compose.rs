@@ -22,7 +22,7 @@ const EVENTS_MAX: usize = 20_000;
 const SCORE_TOLD: f64 = 0.001;
 /// A job may take so long until it shows, beside what the samples do not tell: cron knows minutes, and
 /// programs take their time to begin.
-pub(crate) const LAG_US: i64 = 120_000_000;
+const LAG_US: i64 = 120_000_000;
 /// Bins of a folded curve, at most.
 const FOLDED_BINS_MAX: f64 = 288.0;
 
@@ -284,10 +284,8 @@ pub(crate) fn causes(
             && one.score >= SCORE_TOLD
         {
             let class = &classes[number];
-            let late_us = if fit.shift < 0 { samples.gap_us } else { 0 };
-            let early_us = LAG_US + if fit.shift > 0 { samples.gap_us } else { 0 };
-            let runs = matches(gaps, class, jobs, samples, (early_us, late_us));
-            if late_us > 0 && verdict.classes.is_empty() {
+            let runs = matches(gaps, class, jobs, samples, fit.shift);
+            if fit.shift < 0 && verdict.classes.is_empty() {
                 verdict.would_change.push(format!(
                     "Whether times mark the start of what each sample stands for: only then {} runs in those gaps, and not one sample later.",
                     phrases::names(&members(class, jobs))
@@ -347,14 +345,17 @@ pub(crate) fn gaps(found: &Found, samples: &Samples) -> Vec<(i64, i64)> {
         .collect()
 }
 
-/// Counts how often a class runs in these gaps, no more than `early_us` before and `late_us` after them.
+/// Counts how often a class runs in these gaps, or right before them; where its runs show a sample later or
+/// earlier ([`RunsFit::shift`](crate::runs::RunsFit)), by so much before or after them.
 pub(crate) fn matches(
     gaps: &[(i64, i64)],
     class: &Class,
     jobs: &[JobRuns],
     samples: &Samples,
-    (early_us, late_us): (i64, i64),
+    shift: i64,
 ) -> Matches {
+    let early_us = LAG_US + shift.max(0) * samples.gap_us;
+    let late_us = -shift.min(0) * samples.gap_us;
     let runs: Vec<(i64, i64)> = jobs[class.members[0]]
         .runs
         .iter()

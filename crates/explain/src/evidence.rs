@@ -4,13 +4,18 @@ use crate::find::Found;
 use crate::grid::Grid;
 use crate::noise::step;
 use crate::numbers::{as_f64, as_i64, count_f64};
-use crate::pattern::{Pattern, fit};
+use crate::pattern::{Beside, Pattern, box_size, fit};
 use crate::search::CALENDARS_US;
 use crate::shape::Form;
+use crate::statistics::median;
 use std::ops::Range;
 
 /// A box's typical size is this part of the fitted one at least.
 const TYPICAL_MIN: f64 = 0.5;
+/// A sawtooth's typical slope is this part of the fitted one at least.
+const SLOPE_MIN: f64 = 0.25;
+/// Samples of half a period, at least, that a slope is seen by.
+const HALF_MIN: usize = 2;
 /// A pattern that is on in a part of the time is so for as many periods at least.
 const ON_MIN: usize = 3;
 /// One that most of all periods do not show, for as many.
@@ -123,6 +128,22 @@ fn stretch(gains: &[(i64, f64)]) -> Range<usize> {
             best = (sum, start..i + 1);
         }
     }
+    // Quiet days of a week, at either end, are no end: it has been quiet for as long before.
+    let quiet = best
+        .1
+        .clone()
+        .collect::<Vec<_>>()
+        .chunk_by(|&a, &b| gains[a].1 <= 0.0 && gains[b].1 <= 0.0)
+        .map(|chunk| usize::from(gains[chunk[0]].1 <= 0.0) * chunk.len())
+        .max()
+        .unwrap_or(0);
+    if best.1.start <= quiet {
+        best.1.start = 0;
+    }
+    if gains.len() - best.1.end <= quiet {
+        best.1.end = gains.len();
+    }
+    best.0 = gains[best.1.clone()].iter().map(|(_, gain)| gain).sum();
     let ends = usize::from(best.1.start > 0) + usize::from(best.1.end < gains.len());
     // Each end is one place of as many as there are beginnings, and has to be clear.
     let charge = count_f64(ends) * (count_f64(gains.len().max(1)).ln() + 3.0);
@@ -133,16 +154,46 @@ fn stretch(gains: &[(i64, f64)]) -> Range<usize> {
     }
 }
 
-/// Whether some large occurrences stand for a box that most do not show: what is typical is much
+/// Whether some large occurrences stand for a pattern that most do not show: what is typical is much
 /// smaller than what was fitted, or of the other sign.
-fn is_made_by_few(pattern: &Pattern) -> bool {
-    let (Some(&typical), Some(&fitted)) = (
-        pattern.coefficients.first(),
-        pattern.fit.coefficients.first(),
-    ) else {
-        return true;
+fn is_made_by_few(pattern: &Pattern, grid: &Grid) -> bool {
+    // Of a period's own, load beside a dip looks like one: that is told apart later.
+    if pattern.form == Form::Sawtooth && pattern.class.is_some() {
+        return typical_of_sawtooth(pattern, grid).is_some_and(|typical| typical < SLOPE_MIN);
+    }
+    let Form::Box { duty } = pattern.form else {
+        return false;
     };
-    matches!(pattern.form, Form::Box { .. }) && typical / fitted < TYPICAL_MIN
+    let phases = pattern.clock.phases(&grid.wall_us);
+    let is_on = |wall: &i64| (pattern.on_us.0..=pattern.on_us.1).contains(wall);
+    let bins = grid.means.iter().zip(phases).zip(&grid.wall_us);
+    let on = bins.filter(|(_, wall)| is_on(wall)).map(|(bin, _)| bin);
+    let (means, phases): (Vec<f64>, Vec<f64>) = on.unzip();
+    let typical = box_size(&means, &phases, duty, Beside::Both);
+    let fitted = pattern.fit.coefficients.first();
+    !fitted.is_some_and(|fitted| typical.is_some_and(|typical| typical / fitted >= TYPICAL_MIN))
+}
+
+/// How much a sawtooth typically moves from one half of a period to the other, beside how much the fitted one does.
+/// `None` where periods have too few samples.
+fn typical_of_sawtooth(pattern: &Pattern, grid: &Grid) -> Option<f64> {
+    let phases = pattern.clock.phases(&grid.wall_us);
+    let is_on = |i: &usize| (pattern.on_us.0..=pattern.on_us.1).contains(&grid.wall_us[*i]);
+    let on: Vec<usize> = (0..grid.len()).filter(is_on).collect();
+    let moved: Vec<f64> = on
+        .chunk_by(|&a, &b| phases[a] <= phases[b])
+        .filter_map(|period| {
+            let half = |wanted: bool| -> Option<f64> {
+                let values = period.iter().filter(|&&i| (phases[i] < 0.5) == wanted);
+                let values: Vec<f64> = values.map(|&i| grid.means[i]).collect();
+                (values.len() >= HALF_MIN).then(|| median(values))
+            };
+            Some(half(false)? - half(true)?)
+        })
+        .collect();
+    // The middles of the halves are half a period apart.
+    let fitted = 0.5 * pattern.coefficients.first()?;
+    (moved.len() >= ON_MIN).then(|| median(moved) / fitted)
 }
 
 /// Whether a wave of no calendar's period was seen so rarely that it may be any slow bend.
@@ -160,9 +211,9 @@ pub(crate) fn stands(pattern: &Pattern, grids: &[Grid]) -> bool {
     if is_bend(pattern, &grids[pattern.grid]) {
         return false;
     }
-    !is_made_by_few(pattern) || {
+    !is_made_by_few(pattern, &grids[pattern.grid]) || {
         let found = bounded(pattern.clone(), grids);
-        found.on.len() >= ON_RARE && !is_made_by_few(&found.pattern)
+        found.on.len() >= ON_RARE && !is_made_by_few(&found.pattern, &grids[found.pattern.grid])
     }
 }
 

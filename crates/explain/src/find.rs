@@ -3,7 +3,7 @@
 
 use crate::bootstrap::probability;
 use crate::evidence::{bounded, seen, stands};
-use crate::forms::{beside_each_other, likeliest, of_any_form};
+use crate::forms::{beside_each_other, each_form, likeliest, of_any_form};
 use crate::grid::{Grid, SHARP_SIGMAS, Variant, grids};
 use crate::noise::{Null, whiten};
 use crate::numbers::{as_count, as_f64, count_f64};
@@ -281,7 +281,12 @@ impl<'a> Search<'a> {
             (Some(by_runs), Some(by_period)) if is_irregular(classes, &by_runs) => {
                 (by_period, Some(by_runs))
             }
-            (Some(by_runs), by_period) => (by_runs, by_period),
+            (Some(by_runs), by_period) => {
+                match self.of_regular(classes, &by_runs, by_period.as_ref()) {
+                    Some(regular) => (regular, None),
+                    None => (by_runs, by_period),
+                }
+            }
             (None, Some(by_period)) => (by_period, None),
             (None, None) => return None,
         };
@@ -303,6 +308,38 @@ impl<'a> Search<'a> {
         let chance = probability(&rest, &self.tasks, &self.runs, statistic, seed);
         (found.p, found.tail) = (chance.p, chance.tail);
         Some(found)
+    }
+
+    /// Runs that always come after the same time tell no more than that period does: the same form by the period,
+    /// what else fits it best, or another that was found.
+    fn of_regular(
+        &mut self,
+        classes: &[Class],
+        by_runs: &Pattern,
+        by_period: Option<&Pattern>,
+    ) -> Option<Pattern> {
+        let class = &classes[by_runs.class?];
+        if !class.is_regular {
+            return None;
+        }
+        let period_us = as_f64(class.period_us);
+        let grid = &self.grids[by_runs.grid];
+        let bins = period_us / as_f64(grid.width_us);
+        let task = Task::of_period(by_runs.grid, grid, by_runs.variant, bins);
+        let first = by_runs.clock.beginnings(i64::MIN / 2, i64::MAX / 2);
+        let same = Candidate {
+            statistic: 0.0,
+            period_bins: bins,
+            phase_bins: as_f64(first.first()? - grid.start_us) / as_f64(grid.width_us)
+                - as_f64(grid.index[0]),
+            form: by_runs.form,
+        };
+        let same = refine(&self.grids, &task, &same, &mut self.scratch);
+        let mut all: Vec<Pattern> = same.into_iter().collect();
+        all.retain(|pattern| stands(pattern, &self.grids));
+        all.extend(each_form(&self.grids, period_us, |_| true));
+        all.extend(by_period.cloned());
+        likeliest(&self.grids, all)
     }
 
     /// What began late or ended early was fitted in all of the time: finds its form once more where it is on.
@@ -471,7 +508,7 @@ impl<'a> Search<'a> {
         if let Some(noise) = Whitened::new(grid, Variant::Slow) {
             let forms = Forms::Of(Variant::Slow);
             let slow = RunsTask::new(task.class, class, narrow, grid, forms, noise.null.phi);
-            let fits = slow.search_each(&noise.white, noise.null.phi, &noise.prefix);
+            let fits = slow.search_each(&noise.white, noise.null.phi, &noise.prefix, |_| true);
             let sawtooth = fits.into_iter().find(|fit| fit.form == Form::Sawtooth);
             patterns.extend(sawtooth.and_then(|fit| of_runs(class, &slow, fit, grid)));
         }

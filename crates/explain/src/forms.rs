@@ -74,7 +74,7 @@ pub(crate) fn of_any_form(grids: &[Grid], pattern: Pattern) -> Pattern {
 }
 
 /// The best of each wanted form with a period.
-fn each_form(
+pub(crate) fn each_form(
     grids: &[Grid],
     period_us: f64,
     is_wanted: impl Fn(Form) -> bool + Sync,

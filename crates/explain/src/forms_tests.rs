@@ -136,7 +136,11 @@ fn a_dip_beside_a_wave_is_no_sawtooth() {
         assert_eq!(verdict.classes[0].jobs, ["backup"], "{}", verdict.sentence);
         let effect = verdict.effect.expect("a dip");
         assert!((effect.size + 12.0).abs() < 0.5, "{}", verdict.sentence);
-        assert!((effect.len_s.expect("a length") / 3_600.0 - len_h).abs() < 0.02, "{}", verdict.sentence);
+        assert!(
+            (effect.len_s.expect("a length") / 3_600.0 - len_h).abs() < 0.02,
+            "{}",
+            verdict.sentence
+        );
     }
 }
 
@@ -247,4 +251,27 @@ fn samples_may_be_dated_by_the_start_of_what_they_stand_for() {
     assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
     assert_eq!(verdict.classes[0].jobs, ["culprit"]);
     assert_eq!(verdict.classes[0].missed, 0);
+}
+
+#[test]
+fn what_a_job_does_once_a_month_is_found_by_its_runs() {
+    // Samples at the very moments of the runs: the one after shows what a run did.
+    let first = START_US / HOUR_US;
+    let made = made(24 * 365, HOUR_US, 4, |at| {
+        let hour = jiff::Timestamp::from_second((first + at / HOUR_US) * 3_600).expect("a time");
+        let hour = hour.to_zoned(TimeZone::UTC);
+        let hurts = hour.day() == 1 && hour.hour() == 4;
+        if hurts { 32.0 } else { 20.0 }
+    });
+    let jobs = [
+        cron("invoice", "0 3 1 * *", &made),
+        cron("report", "30 4 * * *", &made),
+    ];
+    let verdict = only(made, &jobs);
+    assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
+    assert_eq!(verdict.classes[0].jobs, ["invoice"]);
+    assert_eq!(verdict.classes[0].missed, 0, "{}", verdict.sentence);
+    let effect = verdict.effect.expect("a stall");
+    assert!((effect.size - 12.0).abs() < 1.0, "{}", verdict.sentence);
+    assert!((effect.len_s.expect("a length") - 3_600.0).abs() < 1.0);
 }

@@ -284,7 +284,7 @@ pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
         pattern.fit = regress(&index, &values, &[&column])?;
         let raw: Vec<f64> = on.iter().map(|&i| grid.means[i]).collect();
         let size = match pattern.form {
-            Form::Box { duty } => box_size(&raw, &phases, duty),
+            Form::Box { duty } => box_size(&raw, &phases, duty, Beside::Before),
             _ => None,
         };
         // Peaks were limited for the search; their true size is that of the samples.
@@ -294,9 +294,18 @@ pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
     Some(())
 }
 
+/// What a box's occurrences are put beside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// The bins before.
+    Before,
+    /// Those before and after alike: a wave below both is level there.
+    Both,
+}
+
 /// How far a box stands out: the median, over its occurrences, of its mean less the mean of as many
-/// bins before it.
-fn box_size(values: &[f64], phases: &[f64], duty: f64) -> Option<f64> {
+/// bins beside it.
+pub(crate) fn box_size(values: &[f64], phases: &[f64], duty: f64, beside: Beside) -> Option<f64> {
     let mut sizes = Vec::new();
     let mut i = 0;
     while i < values.len() {
@@ -307,10 +316,17 @@ fn box_size(values: &[f64], phases: &[f64], duty: f64) -> Option<f64> {
         let end = (i..values.len())
             .find(|&k| phases[k] >= duty)
             .unwrap_or(values.len());
-        let before = i.saturating_sub((end - i).max(2));
+        let wide = (end - i).max(2);
         let mean = |part: &[f64]| part.iter().sum::<f64>() / count_f64(part.len());
-        if before < i {
-            sizes.push(mean(&values[i..end]) - mean(&values[before..i]));
+        let before = mean(&values[i.saturating_sub(wide)..i]);
+        let after = mean(&values[end..(end + wide).min(values.len())]);
+        let level = match beside {
+            Beside::Before => before,
+            Beside::Both => f64::midpoint(before, after),
+        };
+        // None at the edges.
+        if level.is_finite() {
+            sizes.push(mean(&values[i..end]) - level);
         }
         i = end;
     }

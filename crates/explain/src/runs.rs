@@ -18,6 +18,10 @@ const USUAL_NATS: f64 = 0.36;
 /// What each of the others is: three of twenty. Of the earlier one, samples are dated by the start of what they
 /// stand for, as many exports are.
 const UNUSUAL_NATS: f64 = 1.9;
+/// A run shows once this part of the samples' distance has passed, and this time at most: those who collect samples
+/// on the minute do so some seconds late, as cron starts its jobs.
+const SHOWS_PART: i64 = 15;
+const SHOWS_MAX_US: i64 = 30_000_000;
 /// A run is believed to be the last for this many periods.
 const AGE_MAX: f64 = 2.0;
 
@@ -26,7 +30,7 @@ const AGE_MAX: f64 = 2.0;
 pub(crate) struct Class {
     /// Their numbers in the list that was handed in.
     pub members: Vec<usize>,
-    /// When the runs start, earliest and latest, in wall time, of the first member.
+    /// When the runs start to show, earliest and latest, in wall time, of the first member.
     pub starts_us: Vec<(i64, i64)>,
     /// Median distance between runs.
     pub period_us: i64,
@@ -35,6 +39,8 @@ pub(crate) struct Class {
     pub longest_us: i64,
     /// Whether its runs come at other distances later than at first.
     pub is_rescheduled: bool,
+    /// Whether nearly all distances are the same, to the samples' distance: a period says as much.
+    pub is_regular: bool,
 }
 
 /// The classes of jobs, and the numbers of those that are no use: with fewer than `runs_min` runs
@@ -42,9 +48,12 @@ pub(crate) struct Class {
 pub(crate) fn classes(
     jobs: &[JobRuns],
     times_us: &[i64],
+    gap_us: i64,
     wall: &Wall,
     runs_min: usize,
 ) -> (Vec<Class>, Vec<usize>) {
+    // A sample that ends right after a start stands for the time before it.
+    let shows_us = (gap_us / SHOWS_PART).min(SHOWS_MAX_US);
     let mut by_gaps: BTreeMap<Vec<(usize, usize)>, Class> = BTreeMap::new();
     let mut useless = Vec::new();
     let (Some(&first), Some(&last)) = (times_us.first(), times_us.last()) else {
@@ -80,9 +89,13 @@ pub(crate) fn classes(
                 period_us: distance(&starts, 0.5),
                 longest_us: distance(&starts, 0.9),
                 is_rescheduled: is_rescheduled(&starts),
+                is_regular: distance(&starts, 0.95) - distance(&starts, 0.05) <= gap_us,
                 starts_us: starts
                     .iter()
-                    .map(|&(earliest, latest)| (wall.of(earliest), wall.of(latest)))
+                    .map(|&(earliest, latest)| {
+                        let at = |us: i64| wall.of(us) + shows_us;
+                        (at(earliest), at(latest))
+                    })
                     .collect(),
             })
             .members
@@ -320,10 +333,17 @@ impl RunsTask {
             .max_by(|a, b| a.gain.total_cmp(&b.gain))
     }
 
-    /// The best sawtooth and the best box.
-    pub fn search_each(&self, white: &[f64], phi: f64, prefix: &[f64]) -> Vec<RunsFit> {
+    /// The best sawtooth and the best box, of those shifts that may be.
+    pub fn search_each(
+        &self,
+        white: &[f64],
+        phi: f64,
+        prefix: &[f64],
+        may_be: impl Fn(i64) -> bool,
+    ) -> Vec<RunsFit> {
         let (saws, boxes): (Vec<RunsFit>, Vec<RunsFit>) = self
             .fits(white, phi, prefix)
+            .filter(|fit| may_be(fit.shift))
             .partition(|fit| fit.form == Form::Sawtooth);
         [saws, boxes]
             .into_iter()
@@ -389,24 +409,25 @@ pub(crate) fn prefix_sums(white: &[f64], out: &mut Vec<f64>) {
     }));
 }
 
-/// How many periods ago the last of the ascending `starts` was, for each of the ascending times.
+/// How many periods ago the last of the ascending `starts` was, for each of the ascending times. A sample of
+/// the same moment stands for the time before it: it begins a microsecond later.
 pub(crate) fn ages(starts: &[i64], period_us: i64, wall_us: &[i64]) -> Vec<f64> {
     let mut next = 0;
     wall_us
         .iter()
         .map(|&wall| {
-            while next < starts.len() && starts[next] <= wall {
+            while next < starts.len() && starts[next] < wall {
                 next += 1;
             }
-            let last = match next {
+            let begun = match next {
                 // Before the first that is known, as if the one before was due as usual.
                 0 => {
-                    let ahead = starts.first().map_or(0, |&first| first - wall);
+                    let ahead = starts.first().map_or(0, |&first| first + 1 - wall);
                     wall - (period_us - ahead.rem_euclid(period_us)).rem_euclid(period_us)
                 }
-                _ => starts[next - 1],
+                _ => starts[next - 1] + 1,
             };
-            (as_f64(wall - last) / as_f64(period_us)).min(AGE_MAX)
+            (as_f64(wall - begun) / as_f64(period_us)).min(AGE_MAX)
         })
         .collect()
 }
