@@ -4,6 +4,7 @@
 
 mod cluster;
 mod history;
+mod host_logs;
 mod runs;
 mod servers;
 mod trace;
@@ -181,6 +182,11 @@ pub const TARGETS: &[Target] = &[
         name: "journal",
         run: runs::log,
         seeds: runs::JOURNALS,
+    },
+    Target {
+        name: "host-logs",
+        run: host_logs::run,
+        seeds: host_logs::SEEDS,
     },
     Target {
         name: "endpoint",
@@ -639,6 +645,7 @@ mod tests {
             ("events", runs::reaches_events),
             ("syslog", runs::reaches_log),
             ("journal", runs::reaches_log),
+            ("host-logs", host_logs::reaches),
             ("trace", trace::reaches),
             ("trace-replay", trace::reaches),
             ("csv", history::reaches),

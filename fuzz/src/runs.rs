@@ -25,7 +25,7 @@ pub const JOURNALS: &[&str] = &[
     "{\"__REALTIME_TIMESTAMP\":\"1717380000000000\",\"SYSLOG_IDENTIFIER\":\"CRON\",\"MESSAGE\":\"(root) CMD (backup)\"}\n{\"__REALTIME_TIMESTAMP\":\"1717390000000000\",\"MESSAGE\":[255,1]}\n",
 ];
 
-fn in_order(runs: &[Run]) {
+pub(crate) fn in_order(runs: &[Run]) {
     assert!(
         runs.windows(2)
             .all(|pair| pair[0].earliest <= pair[1].earliest)
@@ -44,7 +44,7 @@ pub fn events(bytes: &[u8]) {
 }
 
 /// As a crontab's commands are taken apart.
-fn commands(text: &str) -> Vec<JobCommand> {
+pub(crate) fn commands(text: &str) -> Vec<JobCommand> {
     let found = scan(Origin::Line(""), text, &|_, _| None);
     found.into_iter().map(|found| found.command).collect()
 }

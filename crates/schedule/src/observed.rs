@@ -276,7 +276,8 @@ impl Log {
     /// commands of crontabs apart.
     ///
     /// Lines of programs that start no jobs count only towards the time that the log covers. Lines
-    /// that cannot be read are counted in its notes.
+    /// that cannot be read are counted in its notes. The runs of several hosts are all there until
+    /// [`Log::lines_of`] leaves those of one.
     ///
     /// # Errors
     /// When no line can be read; the error names the first, and not what stands there: it may hold

@@ -14,9 +14,14 @@ const DISTANCES: i128 = 10;
 /// Gaps are told where they make so many percent of the time of all samples.
 const PERCENT_MIN: i128 = 2;
 
+/// Gaps that recur are no accident where there are so many of them at least.
+const RECURRING_MIN: usize = 5;
+
 /// The gaps of a series in one sentence, its times in `zone`: `2 gaps: 27 % of the time has no sample, the
-/// longest of them 42 days, from 2025-06-01 12:00 to 2025-07-13 12:00`. `None` where there are none worth
-/// a word. The order of samples without dates is no measure of time, so that they have none.
+/// longest of them 42 days, from 2025-06-01 12:00 to 2025-07-13 12:00`. Gaps that recur, as where a
+/// benchmark runs for an hour every night, are told by their rhythm, and beside these only those that are
+/// far longer. `None` where there are none worth a word. The order of samples without dates is no measure of
+/// time, so that they have none.
 ///
 /// This is no part of a series' own notes: a store may get the samples later.
 pub fn note(series: &Series, zone: &TimeZone) -> Option<String> {
@@ -26,29 +31,44 @@ pub fn note(series: &Series, zone: &TimeZone) -> Option<String> {
     if series.dating != Dating::Absolute {
         return None;
     }
-    let mut distances_us: Vec<i64> = series
-        .times_us
-        .windows(2)
-        .map(|pair| pair[1].saturating_sub(pair[0]))
+    let all_us = len_us(&(first, last));
+    let pairs = series.times_us.windows(2).map(|pair| (pair[0], pair[1]));
+    let usual_us = median(pairs.clone().map(|pair| len_us(&pair)))?;
+    let gaps: Vec<(i64, i64)> = pairs
+        .filter(|pair| len_us(pair) >= usual_us * DISTANCES)
         .collect();
-    let middle = distances_us.len() / 2;
-    let usual_us = i128::from(*distances_us.select_nth_unstable(middle).1);
-    let is_gap = |pair: &&[i64]| i128::from(pair[1]) - i128::from(pair[0]) >= usual_us * DISTANCES;
-    let gaps: Vec<(i64, i64)> = series
-        .times_us
-        .windows(2)
-        .filter(is_gap)
-        .map(|pair| (pair[0], pair[1]))
-        .collect();
-    let len_us = |&(from, to): &(i64, i64)| i128::from(to) - i128::from(from);
-    // Of several that are as long, the first.
-    let longest = *gaps.iter().rev().max_by_key(|gap| len_us(gap))?;
-    let all_us = gaps.iter().map(len_us).sum::<i128>();
-    let percent = all_us * 100 / len_us(&(first, last));
+    let percent = percent_of(&gaps, all_us);
     if percent < PERCENT_MIN {
         return None;
     }
-    let share = format!("{percent} % of the time has no sample");
+    let Some(rhythm) = Rhythm::of(&gaps, first) else {
+        return told(&gaps, all_us, zone);
+    };
+    let longer: Vec<(i64, i64)> = gaps
+        .into_iter()
+        .filter(|gap| len_us(gap) >= rhythm.gap_us * DISTANCES)
+        .collect();
+    let every = span(rhythm.period_us);
+    let mut words = if percent >= 50 {
+        format!(
+            "samples come in bursts, one every {every} as a rule: {percent} % of the time has no \
+             sample"
+        )
+    } else {
+        let of = span(rhythm.gap_us);
+        format!("a gap of {of} every {every} as a rule: {percent} % of the time has no sample")
+    };
+    if percent_of(&longer, all_us) >= PERCENT_MIN {
+        words = format!("{words}; beside these {}", told(&longer, all_us, zone)?);
+    }
+    Some(words)
+}
+
+/// `2 gaps: 27 % of the time has no sample, the longest of them 42 days, from ... to ...`
+fn told(gaps: &[(i64, i64)], all_us: i128, zone: &TimeZone) -> Option<String> {
+    // Of several that are as long, the first.
+    let longest = *gaps.iter().rev().max_by_key(|gap| len_us(gap))?;
+    let share = format!("{} % of the time has no sample", percent_of(gaps, all_us));
     let of = span(len_us(&longest));
     let at = |us: i64| {
         Timestamp::from_microsecond(us).ok().map(|at| {
@@ -66,6 +86,50 @@ pub fn note(series: &Series, zone: &TimeZone) -> Option<String> {
         )
     };
     Some(format!("{gap}, from {from} to {to}"))
+}
+
+/// Gaps that come again and again.
+struct Rhythm {
+    /// Their usual length.
+    gap_us: i128,
+    /// Usually from the end of one to the end of the next.
+    period_us: i128,
+}
+
+impl Rhythm {
+    /// `None` where gaps come at random moments: fewer than two thirds of the times from one to the next
+    /// are within a quarter of the median, which allows for weekends and for nights that are left out.
+    fn of(gaps: &[(i64, i64)], first: i64) -> Option<Self> {
+        if gaps.len() < RECURRING_MIN {
+            return None;
+        }
+        let begins: Vec<i64> = std::iter::once(first)
+            .chain(gaps.iter().map(|gap| gap.1))
+            .collect();
+        let periods = || begins.windows(2).map(|pair| len_us(&(pair[0], pair[1])));
+        let period_us = median(periods())?;
+        let alike = periods()
+            .filter(|len| (len - period_us).abs() * 4 <= period_us)
+            .count();
+        (alike * 3 >= gaps.len() * 2).then_some(Self {
+            gap_us: median(gaps.iter().map(len_us))?,
+            period_us,
+        })
+    }
+}
+
+fn len_us(&(from, to): &(i64, i64)) -> i128 {
+    i128::from(to) - i128::from(from)
+}
+
+fn median(lens: impl Iterator<Item = i128>) -> Option<i128> {
+    let mut lens: Vec<i128> = lens.collect();
+    let middle = lens.len() / 2;
+    (!lens.is_empty()).then(|| *lens.select_nth_unstable(middle).1)
+}
+
+fn percent_of(gaps: &[(i64, i64)], all_us: i128) -> i128 {
+    gaps.iter().map(len_us).sum::<i128>() * 100 / all_us.max(1)
 }
 
 /// A time in its largest unit that it has twice, cut.
@@ -144,6 +208,68 @@ mod tests {
         assert_eq!(note(&undated, &TimeZone::UTC), None);
     }
 
+    /// Minutes of samples: `len` of them, from each of some moments in hours on.
+    fn bursts(hours: impl IntoIterator<Item = i64>, len: i64) -> Series {
+        let minute_us = HOUR_US / 60;
+        let of_burst = |hour: i64| (0..len).map(move |minute| hour * HOUR_US + minute * minute_us);
+        series(hours.into_iter().flat_map(of_burst).collect())
+    }
+
+    #[test]
+    fn bursts_are_told_as_that() {
+        let told = |series: &Series| note(series, &TimeZone::UTC).unwrap();
+        // Ten minutes of each hour, for 15 days: 51 minutes of 60 between two samples.
+        assert_eq!(
+            told(&bursts(0..360, 10)),
+            "samples come in bursts, one every 60 minutes as a rule: 84 % of the time has no sample"
+        );
+        // Without two days of them: 49 hours, 13 % of 360. An hour that is missing is not worth a word.
+        let hours = (0..360).filter(|hour| !(100..148).contains(hour) && *hour != 50);
+        assert_eq!(
+            told(&bursts(hours, 10)),
+            "samples come in bursts, one every 60 minutes as a rule: 87 % of the time has no sample; \
+             beside these 1 gap: 13 % of the time has no sample, 2 days, from 1970-01-05 03:09 to \
+             1970-01-07 04:00"
+        );
+        // An hour every night, but for one night in seven, and never at the same minute.
+        let nights = (0..200).filter(|night| night % 7 != 3);
+        let nights = nights.map(|night| night * 24 + night % 3);
+        assert_eq!(
+            told(&bursts(nights, 60)),
+            "samples come in bursts, one every 25 hours as a rule: 96 % of the time has no sample"
+        );
+        // Office hours: weekends do not count as something else.
+        let days = (0..200).filter(|day| day % 7 < 5).map(|day| day * 24 + 8);
+        assert_eq!(
+            told(&bursts(days, 540)),
+            "samples come in bursts, one every 24 hours as a rule: 72 % of the time has no sample"
+        );
+    }
+
+    #[test]
+    fn a_pause_that_recurs_is_told_with_its_length() {
+        // Half an hour and a minute are missing every night.
+        let minutes = (0..20 * 1_440).filter(|minute| !(60..90).contains(&(minute % 1_440)));
+        let one = series(minutes.map(|minute| minute * (HOUR_US / 60)).collect());
+        assert_eq!(
+            note(&one, &TimeZone::UTC).unwrap(),
+            "a gap of 31 minutes every 24 hours as a rule: 2 % of the time has no sample"
+        );
+    }
+
+    #[test]
+    fn gaps_at_random_moments_are_counted() {
+        // Eight stretches without samples, none as far from the one before as another.
+        let holes: Vec<i64> = (1..=8).map(|hole| hole * hole * 40).collect();
+        let is_there = |hour: &i64| !holes.iter().any(|hole| (0..30).contains(&(hour - hole)));
+        let words = told((0..3_000).filter(is_there)).unwrap();
+        assert!(words.starts_with("8 gaps: 8 % of the time"), "{words}");
+        // Four are too few for a rhythm.
+        let four = (0..2_000).filter(|hour| hour % 400 < 350);
+        let words = told(four).unwrap();
+        assert!(words.starts_with("4 gaps: "), "{words}");
+    }
+
     #[test]
     fn a_time_in_one_unit() {
         for (seconds, words) in [
@@ -158,13 +284,23 @@ mod tests {
     }
 
     proptest! {
-        /// Any times there are: no overflow, and never more than all of the time.
+        /// Any times there are: no overflow, and never more than all of the time; bursts, too.
         #[test]
-        fn any_times_are_taken(times in prop::collection::btree_set(any::<i64>(), 0..60)) {
+        fn any_times_are_taken(
+            times in prop_oneof![
+                prop::collection::btree_set(any::<i64>(), 0..60),
+                prop::collection::btree_set((0_i64..8, 0_i64..6), 0..40).prop_map(|bursts| {
+                    let at = |(burst, sample)| burst * 1_000_000_000 + sample;
+                    bursts.into_iter().map(at).collect()
+                }),
+            ],
+        ) {
             if let Some(words) = note(&series(times.into_iter().collect()), &TimeZone::UTC) {
-                let (_, rest) = words.split_once(": ").unwrap();
-                let (percent, _) = rest.split_once(" %").unwrap();
-                prop_assert!((2..=100).contains(&percent.parse::<i32>().unwrap()), "{words}");
+                for told in words.split("; ") {
+                    let (_, rest) = told.split_once(": ").unwrap();
+                    let (percent, _) = rest.split_once(" %").unwrap();
+                    prop_assert!((2..=100).contains(&percent.parse::<i32>().unwrap()), "{words}");
+                }
             }
         }
     }

@@ -20,11 +20,11 @@ impl Log {
     /// Files of which each goes on where another one ends, as one log: `syslog.1` and `syslog`. A job
     /// that one of them tells of did not run in the time of the others unless they tell of it.
     ///
-    /// The name is that of the newest, and evidence names each file. What several files tell alike, of the
-    /// same moment and host, is one run, as where a rotation was copied or compressed without being deleted;
-    /// what one file tells twice stays two. A run that begins in one file and
-    /// ends in the next has no length. Where together they tell of too much, the newest are taken, and a
-    /// note names the first that is not. `None` where there is no file.
+    /// The name is that of the one that ends last, and evidence names each file. What several files tell
+    /// alike, of the same moment and host, is one run, as where a rotation was copied, or compressed without
+    /// being deleted; what one file tells twice stays two. A run that begins in one file and ends in the
+    /// next has no length. Where together they tell of too much, the newest are taken, and a note names the
+    /// first that is not. `None` where there is no file.
     pub fn joined(files: Vec<Self>) -> Option<Self> {
         Self::joined_within(files, SUBJECTS_MAX, OBSERVED_MAX)
     }
@@ -132,8 +132,11 @@ impl Log {
             }));
         self.parts.extend(file.parts);
         self.notes.extend(file.notes);
-        self.until = self.until.max(file.until);
-        self.source = file.source;
+        // Of copies that end alike the first that was given.
+        if file.until > before {
+            self.until = file.until;
+            self.source = file.source;
+        }
     }
 
     /// The log of a text that nobody keeps, such as a command's answer: evidence names no line of it.

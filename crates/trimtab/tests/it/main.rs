@@ -8,6 +8,8 @@ mod docs;
 mod drive_writes;
 mod explain;
 mod explain_files;
+mod explain_runs;
+mod explain_support;
 mod hostile;
 mod house;
 mod live;
