@@ -301,12 +301,8 @@ fn choices(
         let number_of_grid = found.pattern.grid;
         let grid = grid(&samples.wall_us, &values, samples.gap_us, number_of_grid);
         let gaps = gaps(found, samples);
-        // What runs at other times than it happens is no cause, however well it fits.
-        let may_be = |class: usize, shift: i64| {
-            let runs = matches(&gaps, &classes[class], jobs, samples, shift);
-            runs.matched * 2 >= gaps.len()
-        };
-        let weighed = weigh(found, &grid, classes, &may_be);
+        let in_gaps = |class: usize, shift| matches(&gaps, &classes[class], jobs, samples, shift);
+        let weighed = weigh(found, &grid, classes, &in_gaps);
         let of_jobs: f64 = weighed
             .iter()
             .filter(|one| matches!(one.cause, Cause::Class(..)))
@@ -316,7 +312,7 @@ fn choices(
         let is_nothing = weighed
             .first()
             .is_none_or(|one| one.cause == Cause::Nothing);
-        if !is_nothing {
+        if !is_nothing && found.is_seen(samples) {
             choices.push(Choice {
                 number,
                 weighed,

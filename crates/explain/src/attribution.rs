@@ -5,12 +5,13 @@
 //! they make the same values, less a charge for what each may choose. All are taken for equally
 //! likely before. A weekday that fits is not much: of seven, one fits by chance.
 
+use crate::compose::Matches;
 use crate::find::Found;
 use crate::grid::Grid;
 use crate::noise::{Fit, regress, step};
 use crate::numbers::{as_count, as_f64, as_i64, count_f64};
 use crate::pattern::{Clock, Pattern};
-use crate::runs::{Class, Forms, RunsFit, RunsTask, ages, box_places, prefix_sums};
+use crate::runs::{At, Class, Forms, RunsFit, RunsTask, ages, box_places, prefix_sums};
 use crate::shape::{BOX_BINS, Form, width_of};
 
 /// What is weighed.
@@ -41,6 +42,9 @@ const EXACT_MAX: usize = 6;
 /// What one period without a run, or a run without effect, costs a class at most, in nats: about one
 /// in twenty is missed, because logs have holes and jobs are skipped.
 const MISS_NATS: f64 = 3.0;
+
+/// What it costs a log to have lost lines, in nats: one in ten has.
+const LOST_NATS: f64 = 2.3;
 
 /// A cause with the form that it gives the values.
 struct Model {
@@ -163,17 +167,17 @@ impl Periods {
 ///
 /// Every cause is fitted with a noise of its own, and then judged period by period in the noise that
 /// the best of them leaves. In a period that a class of jobs gets wrong it is taken to have been
-/// missed, for [`MISS_NATS`], and something else to have happened. Classes whose runs, at a shift, `may_be`
-/// says no of are left out.
+/// missed, for [`MISS_NATS`], and something else to have happened. Classes that run `in_gaps` of the pattern
+/// too rarely are left out.
 pub(crate) fn weigh(
     found: &Found,
     grid: &Grid,
     classes: &[Class],
-    may_be: &impl Fn(usize, i64) -> bool,
+    in_gaps: &impl Fn(usize, i64) -> Matches,
 ) -> Vec<Weighed> {
     let pattern = &found.pattern;
     let values = grid.values(pattern.variant);
-    let models = models(found, grid, values, classes, may_be);
+    let models = models(found, grid, values, classes, in_gaps);
     let Some(best) = models
         .iter()
         .max_by(|a, b| a.fit.log_likelihood.total_cmp(&b.fit.log_likelihood))
@@ -246,7 +250,7 @@ fn models(
     grid: &Grid,
     values: &[f64],
     classes: &[Class],
-    may_be: &impl Fn(usize, i64) -> bool,
+    in_gaps: &impl Fn(usize, i64) -> Matches,
 ) -> Vec<Model> {
     let pattern = &found.pattern;
     let count = count_f64(grid.len()).ln();
@@ -260,7 +264,7 @@ fn models(
         .iter()
         .map(|wall| f64::from(u8::from((pattern.on_us.0..=pattern.on_us.1).contains(wall))))
         .collect();
-    for (number, fit, charge) in looked_at(found, grid, classes, may_be) {
+    for (number, fit, charge) in looked_at(found, grid, classes, in_gaps) {
         let cells = form_of_runs(&classes[number], &fit, grid);
         let charge = charge + 0.5 * count;
         // What it does may have begun or ended, although it goes on running.
@@ -282,13 +286,57 @@ fn models(
     if let Some((unknown, is_bounded)) = unknown {
         let shape = shape_of(unknown, grid);
         let charge = charge_of_unknown(unknown, grid);
-        models.extend(if is_bounded {
-            new(Cause::Unknown, vec![shape, on], charge + bounds)
+        let (columns, charge) = if is_bounded {
+            (vec![shape, on], charge + bounds)
         } else {
-            new(Cause::Unknown, vec![shape], charge)
-        });
+            (vec![shape], charge)
+        };
+        let unknown = new(Cause::Unknown, columns, charge);
+        let known = |number: &usize| {
+            lost_lines(*number, unknown.as_ref()?, pattern, grid, classes, in_gaps)
+        };
+        let lost: Vec<Model> = (0..classes.len())
+            .filter_map(|number| known(&number))
+            .collect();
+        models.extend(unknown.into_iter().chain(lost));
     }
     models
+}
+
+/// Of a job that logs tell of: that it ran in each period, and that the log has lost some of its lines. It explains what
+/// an unknown cause does, whose place within the period is no coincidence then.
+fn lost_lines(
+    number: usize,
+    unknown: &Model,
+    pattern: &Pattern,
+    grid: &Grid,
+    classes: &[Class],
+    in_gaps: &impl Fn(usize, i64) -> Matches,
+) -> Option<Model> {
+    let class = &classes[number];
+    let runs = in_gaps(number, 0);
+    if !class.is_observed || runs.missed == 0 || !runs.is_half() || runs.idle * 10 > runs.matched {
+        return None;
+    }
+    let alike = classes.iter().filter(|class| class.is_observed).count();
+    let fit = RunsFit {
+        gain: 0.0,
+        form: pattern.form,
+        at: At::Middle,
+        shift: 0,
+        amplitude: pattern.size(),
+    };
+    Some(Model {
+        cause: Cause::Class(number, fit),
+        columns: unknown.columns.clone(),
+        charge: unknown.charge - phases_of(pattern, grid).ln() + LOST_NATS + count_f64(alike).ln(),
+        fit: unknown.fit.clone(),
+    })
+}
+
+/// Where within its period a pattern may begin, in bins.
+fn phases_of(pattern: &Pattern, grid: &Grid) -> f64 {
+    (pattern.clock.period_us() / as_f64(grid.width_us)).max(1.0)
 }
 
 /// The form of a pattern with a period of its own. Of a sawtooth, when exactly it is reset between two
@@ -345,7 +393,6 @@ fn before_first_samples(starts: &[i64], grid: &Grid) -> Vec<i64> {
 /// What a pattern with a period of its own is charged, but for its ends.
 fn charge_of_unknown(pattern: &Pattern, grid: &Grid) -> f64 {
     let count = count_f64(grid.len()).ln();
-    let phases = (pattern.clock.period_us() / as_f64(grid.width_us)).max(1.0);
     // A wave of h harmonics has 2h coefficients, the other forms one.
     let coefficients = match pattern.form {
         Form::Wave => count_f64(pattern.coefficients.len()),
@@ -356,7 +403,7 @@ fn charge_of_unknown(pattern: &Pattern, grid: &Grid) -> f64 {
         Form::Box { .. } => count_f64(2 * BOX_BINS.len()).ln(),
         _ => std::f64::consts::LN_2,
     };
-    phases.ln() + forms + 0.5 * coefficients * count
+    phases_of(pattern, grid).ln() + forms + 0.5 * coefficients * count
 }
 
 /// The best form of the best classes, with what each is charged.
@@ -364,7 +411,7 @@ fn looked_at(
     found: &Found,
     grid: &Grid,
     classes: &[Class],
-    may_be: &impl Fn(usize, i64) -> bool,
+    in_gaps: &impl Fn(usize, i64) -> Matches,
 ) -> Vec<(usize, RunsFit, f64)> {
     let pattern = &found.pattern;
     if pattern.form == Form::Wave {
@@ -407,16 +454,18 @@ fn looked_at(
         .flat_map(|(number, class)| {
             let task = RunsTask::new(number, class, pattern.grid, grid, forms, fit.phi);
             let charge = if rivals(class) { alike } else { others };
-            task.search_each(&white, fit.phi, &prefix, |shift| may_be(number, shift))
-                .into_iter()
-                .map(|found| {
-                    (
-                        number,
-                        found,
-                        charge + task.charge_of(found.form, found.shift),
-                    )
-                })
-                .collect::<Vec<_>>()
+            task.search_each(&white, fit.phi, &prefix, |shift| {
+                in_gaps(number, shift).is_half()
+            })
+            .into_iter()
+            .map(|found| {
+                (
+                    number,
+                    found,
+                    charge + task.charge_of(found.form, found.shift),
+                )
+            })
+            .collect::<Vec<_>>()
         })
         .collect();
     looked.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));

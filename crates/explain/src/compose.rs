@@ -45,7 +45,7 @@ pub(crate) fn describe(verdict: &mut Verdict, found: &Found, samples: &Samples) 
     let shape = pattern.form.shape(size);
     verdict.shape = Some(shape);
     verdict.p = Some(found.p);
-    let on = seen_beginnings(found, samples);
+    let on = found.among(samples);
     let on = on.as_slice();
     verdict.cycles = Some(on.len());
     verdict.cycles_seen = Some(on.iter().filter(|(_, gain)| *gain > 0.0).count());
@@ -69,21 +69,6 @@ pub(crate) fn describe(verdict: &mut Verdict, found: &Found, samples: &Samples) 
     verdict.phase = phase(pattern, on, samples);
     verdict.effect = Some(effect(pattern, samples));
     verdict.folded = Some(folded(pattern, samples));
-}
-
-/// The beginnings that have samples before and after them.
-fn seen_beginnings(found: &Found, samples: &Samples) -> Vec<(i64, f64)> {
-    let pattern = &found.pattern;
-    let middle = middle_of(pattern);
-    let (first, last) = (
-        samples.wall_us[0],
-        samples.wall_us[samples.wall_us.len() - 1],
-    );
-    found.beginnings[found.on.clone()]
-        .iter()
-        .copied()
-        .filter(|(at, _)| (first..last).contains(&(at + middle)))
-        .collect()
 }
 
 /// Where the middle of a pattern's interval lies, from each beginning on.
@@ -329,11 +314,18 @@ pub(crate) struct Matches {
     pub lag_s: Option<f64>,
 }
 
+impl Matches {
+    /// Whether half of the occurrences have a run. What runs at other times is no cause, however well it fits.
+    pub fn is_half(&self) -> bool {
+        self.matched >= self.missed
+    }
+}
+
 /// The gaps in which each occurrence of a pattern lies: between the samples around it, or wider
 /// where the samples do not tell its place so well.
 pub(crate) fn gaps(found: &Found, samples: &Samples) -> Vec<(i64, i64)> {
     let (first, last) = found.pattern.interval_us;
-    let on = seen_beginnings(found, samples);
+    let on = found.among(samples);
     on.iter()
         .zip(events_of(&found.pattern, &on, samples))
         .filter_map(|((at, _), gap)| {

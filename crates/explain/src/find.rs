@@ -26,6 +26,10 @@ const RUNS_BONUS: f64 = 30.0;
 const MULTIPLE_MIN: f64 = 10.0;
 /// What is smaller than this part of the values' range is rounding.
 const ROUNDING: f64 = 1e-6;
+/// Fewer occurrences of a box may be bursts without a period.
+const FEW: usize = 12;
+/// Of fewer, each has to show it.
+const BURSTS: usize = 6;
 /// Bins of a part of a period, at least.
 const PART_BINS_MIN: f64 = 6.0;
 /// Candidates whose statistic is this part of the best one's at least are put beside it.
@@ -77,6 +81,26 @@ impl Found {
     pub fn values(&self, wall_us: &[i64]) -> Vec<f64> {
         self.whole.as_ref().unwrap_or(&self.pattern).values(wall_us)
     }
+
+    /// The beginnings that have samples before and after them, while it is on.
+    pub fn among(&self, samples: &Samples) -> Vec<(i64, f64)> {
+        let (from, to) = self.pattern.interval_us;
+        let middle = from + (to - from) / 2;
+        let (Some(&first), Some(&last)) = (samples.wall_us.first(), samples.wall_us.last()) else {
+            return Vec::new();
+        };
+        let is_among = |(at, _): &(i64, f64)| (first..last).contains(&(at + middle));
+        let on = self.beginnings[self.on.clone()].iter().copied();
+        on.filter(is_among).collect()
+    }
+
+    /// Whether enough of its occurrences speak for it: three, and of a few bursts all.
+    pub fn is_seen(&self, samples: &Samples) -> bool {
+        let on = self.among(samples);
+        let shown = on.iter().filter(|(_, gain)| *gain > 0.0).count();
+        let is_box = matches!(self.pattern.form, Form::Box { .. });
+        count_f64(shown) >= CYCLES_MIN && !(is_box && on.len() < BURSTS && shown < on.len())
+    }
 }
 
 /// What a search has found.
@@ -123,7 +147,7 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
             .patterns
             .iter()
             .any(|known| is_ghost(&found.pattern, known));
-        if ghost {
+        if ghost || !found.is_seen(samples) {
             ghosts.push(found.pattern);
         } else {
             findings.patterns.push(found);
@@ -305,7 +329,13 @@ impl<'a> Search<'a> {
             .map(|(value, pattern)| value - pattern)
             .collect();
         let rest = grids(&samples.wall_us, &rest, samples.gap_us);
-        let chance = probability(&rest, &self.tasks, &self.runs, statistic, seed);
+        let mut chance = probability(&rest, &self.tasks, &self.runs, statistic, seed);
+        let is_box = matches!(found.pattern.form, Form::Box { .. });
+        if is_box && found.beginnings.len() < FEW {
+            // Bursts at any times: some of a few lie on one phase, and are missing in the rest.
+            let all = probability(&self.grids, &self.tasks, &self.runs, statistic, seed);
+            (chance.p, chance.tail) = (chance.p.max(all.p), chance.tail.max(all.tail));
+        }
         (found.p, found.tail) = (chance.p, chance.tail);
         Some(found)
     }
@@ -573,7 +603,7 @@ fn of_runs(class: &Class, task: &RunsTask, found: RunsFit, grid: &Grid) -> Optio
     let starts_us = class
         .starts_us
         .iter()
-        .map(|&start| found.at.of(start) + found.shift * grid.width_us)
+        .map(|&start| found.at.of(start) + found.shift * grid.gap_us)
         .collect();
     let spread = class
         .starts_us
@@ -587,7 +617,7 @@ fn of_runs(class: &Class, task: &RunsTask, found: RunsFit, grid: &Grid) -> Optio
         At::Latest => (-spread, 0),
     };
     // The clock begins where the form does, the event is the run itself.
-    let shift_us = found.shift * grid.width_us;
+    let shift_us = found.shift * grid.gap_us;
     let interval_us = (interval_us.0 - shift_us, interval_us.1 - shift_us);
     let mut pattern = Pattern {
         clock: Clock::Runs {

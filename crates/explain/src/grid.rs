@@ -22,6 +22,8 @@ pub(crate) const SHARP_SIGMAS: f64 = 12.0;
 pub(crate) struct Grid {
     /// Width of a bin in microseconds.
     pub width_us: i64,
+    /// Usual distance of the samples in microseconds.
+    pub gap_us: i64,
     /// Wall time at which bin 0 begins.
     pub start_us: i64,
     /// Whether bins hold several samples as a rule.
@@ -69,6 +71,14 @@ impl Grid {
         self.index.len()
     }
 
+    /// The bin of the first sample after a moment, or of another so many samples later, as far as samples keep their
+    /// distance.
+    pub fn bin_after(&self, wall_us: i64, later: i64) -> i64 {
+        let first_us = self.start_us + self.width_us / 2;
+        let samples = (wall_us - first_us).div_euclid(self.gap_us) + 1 + later;
+        (samples * self.gap_us + self.width_us / 2).div_euclid(self.width_us)
+    }
+
     /// From the first bin to the last, in bins.
     pub fn span_bins(&self) -> i64 {
         match (self.index.first(), self.index.last()) {
@@ -77,7 +87,7 @@ impl Grid {
         }
     }
 
-    fn new(wall_us: &[i64], values: &[f64], width_us: i64) -> Self {
+    fn new(wall_us: &[i64], values: &[f64], gap_us: i64, width_us: i64) -> Self {
         let start_us = wall_us.first().map_or(0, |&first| first - width_us / 2);
         let (mut index, mut times, mut means) = (Vec::new(), Vec::new(), Vec::new());
         let mut open: Option<(i64, i128, f64, usize)> = None;
@@ -109,6 +119,7 @@ impl Grid {
         let (slow, sharp) = variants(&means);
         Self {
             width_us,
+            gap_us,
             start_us,
             is_wide: index.len() * 3 < values.len() * 2,
             index,
@@ -168,10 +179,11 @@ fn running_median(values: &[f64]) -> Vec<f64> {
 /// The grids of a series, finest first. Wall times ascend (but for clocks
 /// put back), and are as many as values.
 pub(crate) fn grids(wall_us: &[i64], values: &[f64], gap_us: i64) -> Vec<Grid> {
-    let mut width_us = gap_us.max(1);
+    let gap_us = gap_us.max(1);
+    let mut width_us = gap_us;
     let mut grids = Vec::new();
     loop {
-        let grid = Grid::new(wall_us, values, width_us);
+        let grid = Grid::new(wall_us, values, gap_us, width_us);
         if !grids.is_empty() && grid.len() < BINS_MIN {
             break;
         }
@@ -187,8 +199,9 @@ pub(crate) fn grids(wall_us: &[i64], values: &[f64], gap_us: i64) -> Vec<Grid> {
 
 /// The grid of that number among those of [`grids`].
 pub(crate) fn grid(wall_us: &[i64], values: &[f64], gap_us: i64, number: usize) -> Grid {
-    let wider = (0..number).fold(gap_us.max(1), |width, _| width.saturating_mul(WIDER));
-    Grid::new(wall_us, values, wider)
+    let gap_us = gap_us.max(1);
+    let wider = (0..number).fold(gap_us, |width, _| width.saturating_mul(WIDER));
+    Grid::new(wall_us, values, gap_us, wider)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::grid::{Grid, Variant};
 use crate::numbers::{as_f64, count_f64};
 use crate::shape::{BOX_BINS, Form, SPIKE_BINS_MAX};
 use crate::wall::Wall;
+use schedule::{Run, Seen};
 use std::collections::BTreeMap;
 
 /// Bins of a period that slow forms are looked at with.
@@ -13,6 +14,8 @@ const PERIOD_BINS: f64 = 12.0;
 const DUTY_MAX: f64 = 0.25;
 /// Where a box may begin, counted in samples from the first one after a run.
 const SHIFTS: [i64; 3] = [0, 1, -1];
+/// Up to so many samples a bin, it matters which of them shows a run first.
+const WIDE_SHIFTED: i64 = 4;
 /// What the usual place is charged, in nats: seven of ten.
 const USUAL_NATS: f64 = 0.36;
 /// What each of the others is: three of twenty. Of the earlier one, samples are dated by the start of what they
@@ -39,6 +42,8 @@ pub(crate) struct Class {
     pub longest_us: i64,
     /// Whether its runs come at other distances later than at first.
     pub is_rescheduled: bool,
+    /// Whether logs tell of most of its runs.
+    pub is_observed: bool,
     /// Whether nearly all distances are the same, to the samples' distance: a period says as much.
     pub is_regular: bool,
 }
@@ -89,6 +94,7 @@ pub(crate) fn classes(
                 period_us: distance(&starts, 0.5),
                 longest_us: distance(&starts, 0.9),
                 is_rescheduled: is_rescheduled(&starts),
+                is_observed: is_observed(&job.runs),
                 is_regular: distance(&starts, 0.95) - distance(&starts, 0.05) <= gap_us,
                 starts_us: starts
                     .iter()
@@ -105,6 +111,11 @@ pub(crate) fn classes(
     classes.retain(|class| class.period_us > 0);
     classes.sort_by(|a, b| a.members.cmp(&b.members));
     (classes, useless)
+}
+
+fn is_observed(runs: &[Run]) -> bool {
+    let is_logged = |run: &&Run| matches!(run.seen, Seen::Journal | Seen::Syslog);
+    runs.iter().filter(is_logged).count() * 2 > runs.len()
 }
 
 /// Whether the distances of the later half of the runs are other ones than those of the first half.
@@ -307,8 +318,9 @@ impl RunsTask {
             }
             for width in forms_wanted.widths() {
                 if count_f64(width) <= (period_bins * DUTY_MAX).max(1.0) {
-                    // A wide bin that holds the run shows it, or none does.
-                    let shifts = if grid.is_wide { &SHIFTS[..1] } else { &SHIFTS };
+                    // Of the widest bins the next sample is in the same one.
+                    let is_widest = grid.width_us > grid.gap_us * WIDE_SHIFTED;
+                    let shifts = if is_widest { &SHIFTS[..1] } else { &SHIFTS };
                     for &shift in shifts {
                         forms.extend(boxes(&starts, class.period_us, width, shift, grid, phi, at));
                     }
@@ -483,15 +495,18 @@ pub(crate) fn box_places(
     let wide = i64::try_from(width).unwrap_or(i64::MAX);
     for &start in starts {
         // The first sample after the start shows it, and none of the same moment: it stands for the time
-        // before. Of wide bins, the one that holds the start.
-        let first = grid.wall_us.partition_point(|&wall| wall <= start);
-        let bin = (start - grid.start_us).div_euclid(grid.width_us);
-        let holds = grid.is_wide && first > 0 && grid.index[first - 1] == bin;
-        let Some(&first) = grid.index.get(first - usize::from(holds)) else {
-            continue;
+        // before.
+        let from_bin = if grid.is_wide {
+            grid.bin_after(start, shift)
+        } else {
+            let first = grid.wall_us.partition_point(|&wall| wall <= start);
+            let Some(&first) = grid.index.get(first) else {
+                continue;
+            };
+            let bin = (start - grid.start_us).div_euclid(grid.width_us);
+            // Where samples are missing, what is left of the box.
+            first.min(bin + 1) + shift
         };
-        // Where samples are missing, what is left of the box.
-        let from_bin = first.min(bin + 1) + shift;
         let from = grid.index.partition_point(|&index| index < from_bin);
         let until = from
             + grid.index[from..]
