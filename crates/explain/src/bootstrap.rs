@@ -25,7 +25,8 @@ struct Source {
     grid: usize,
     variant: Variant,
     null: Null,
-    /// In units of their standard deviation, limited.
+    /// In units of the standard deviation that the search takes for theirs, and limited as there: heavy tails make
+    /// them larger than 1 on average, in the search and here.
     innovations: Vec<f64>,
 }
 
@@ -130,12 +131,12 @@ impl Source {
         }
         innovations.remove(0);
         let mean = innovations.iter().sum::<f64>() / count_f64(innovations.len());
-        let squares: f64 = innovations.iter().map(|e| (e - mean).powi(2)).sum();
-        let sigma = (squares / count_f64(innovations.len())).sqrt();
+        let mut varies = false;
         for value in &mut innovations {
-            *value = (*value - mean) / sigma;
+            *value -= mean;
+            varies |= *value != 0.0;
         }
-        (sigma > 0.0).then_some(Self {
+        varies.then_some(Self {
             grid,
             variant,
             null,

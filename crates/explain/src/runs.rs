@@ -547,3 +547,7 @@ fn boxes(
         norm: norm * (1.0 - share),
     })
 }
+
+#[cfg(test)]
+#[path = "runs_tests.rs"]
+mod tests;
