@@ -13,6 +13,7 @@ use crate::numbers::{as_count, as_f64, as_i64, count_f64};
 use crate::pattern::{Clock, Pattern};
 use crate::runs::{At, Class, Forms, RunsFit, RunsTask, ages, box_places, prefix_sums};
 use crate::shape::{BOX_BINS, Form, width_of};
+use rayon::prelude::*;
 
 /// What is weighed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -173,7 +174,7 @@ pub(crate) fn weigh(
     found: &Found,
     grid: &Grid,
     classes: &[Class],
-    in_gaps: &impl Fn(usize, i64) -> Matches,
+    in_gaps: &(impl Fn(usize, i64) -> Matches + Sync),
 ) -> Vec<Weighed> {
     let pattern = &found.pattern;
     let values = grid.values(pattern.variant);
@@ -187,7 +188,7 @@ pub(crate) fn weigh(
     let noise = (best.fit.phi, best.fit.variance);
     let periods = Periods::new(pattern, grid);
     let likelihoods: Vec<Vec<f64>> = models
-        .iter()
+        .par_iter()
         .map(|model| model.by_period(grid, values, noise, &periods))
         .collect();
     let of = |wanted: Cause| {
@@ -250,7 +251,7 @@ fn models(
     grid: &Grid,
     values: &[f64],
     classes: &[Class],
-    in_gaps: &impl Fn(usize, i64) -> Matches,
+    in_gaps: &(impl Fn(usize, i64) -> Matches + Sync),
 ) -> Vec<Model> {
     let pattern = &found.pattern;
     let count = count_f64(grid.len()).ln();
@@ -264,7 +265,7 @@ fn models(
         .iter()
         .map(|wall| f64::from(u8::from((pattern.on_us.0..=pattern.on_us.1).contains(wall))))
         .collect();
-    for (number, fit, charge) in looked_at(found, grid, classes, in_gaps) {
+    let of_class = |(number, fit, charge): (usize, RunsFit, f64)| {
         let cells = form_of_runs(&classes[number], &fit, grid);
         let charge = charge + 0.5 * count;
         // What it does may have begun or ended, although it goes on running.
@@ -274,11 +275,14 @@ fn models(
         let meanwhile = (ends > 0)
             .then(|| new(cause(0.0), vec![meanwhile, on.clone()], charge + bounds))
             .flatten();
-        models.extend(throughout.into_iter().chain(meanwhile).map(|mut model| {
-            model.cause = cause(model.fit.coefficients[0]);
-            model
-        }));
-    }
+        let fitted = throughout.into_iter().chain(meanwhile).map(|model| Model {
+            cause: cause(model.fit.coefficients[0]),
+            ..model
+        });
+        fitted.collect::<Vec<Model>>()
+    };
+    let looked = looked_at(found, grid, classes, in_gaps);
+    models.par_extend(looked.into_par_iter().flat_map_iter(of_class));
     let unknown = match pattern.clock {
         Clock::Fixed { .. } => Some((pattern, ends > 0)),
         Clock::Runs { .. } => found.rival.as_ref().map(|rival| (rival, false)),
@@ -311,7 +315,7 @@ fn lost_lines(
     pattern: &Pattern,
     grid: &Grid,
     classes: &[Class],
-    in_gaps: &impl Fn(usize, i64) -> Matches,
+    in_gaps: &(impl Fn(usize, i64) -> Matches + Sync),
 ) -> Option<Model> {
     let class = &classes[number];
     let runs = in_gaps(number, 0);
@@ -411,7 +415,7 @@ fn looked_at(
     found: &Found,
     grid: &Grid,
     classes: &[Class],
-    in_gaps: &impl Fn(usize, i64) -> Matches,
+    in_gaps: &(impl Fn(usize, i64) -> Matches + Sync),
 ) -> Vec<(usize, RunsFit, f64)> {
     let pattern = &found.pattern;
     if pattern.form == Form::Wave {
@@ -449,9 +453,9 @@ fn looked_at(
         },
     };
     let mut looked: Vec<(usize, RunsFit, f64)> = classes
-        .iter()
+        .par_iter()
         .enumerate()
-        .flat_map(|(number, class)| {
+        .flat_map_iter(|(number, class)| {
             let task = RunsTask::new(number, class, pattern.grid, grid, forms, fit.phi);
             let charge = if rivals(class) { alike } else { others };
             task.search_each(&white, fit.phi, &prefix, |shift| {

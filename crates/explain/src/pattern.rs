@@ -78,7 +78,11 @@ impl Clock {
                 origin_us,
             } => wall_us
                 .iter()
-                .map(|&wall| ((as_f64(wall) - origin_us) / period_us).rem_euclid(1.0))
+                .map(|&wall| {
+                    // Some times as fast as a remainder.
+                    let turns = (as_f64(wall) - origin_us) / period_us;
+                    turns - turns.floor()
+                })
                 .collect(),
             Self::Runs {
                 starts_us,
