@@ -21,6 +21,9 @@ const SAMPLES_MIN: usize = 16;
 pub(crate) const RUNS_MIN: usize = 3;
 /// Jobs are blamed from this probability on.
 const SCORE_MIN: f64 = 0.5;
+/// What nobody does is told beside a pattern from this part of its size on: forms of lines leave something of real
+/// curves.
+const BESIDE_MIN: f64 = 0.03;
 /// Of the series that are told to recur, at most this share does by chance.
 const FALSE_SHARE: f64 = 0.05;
 /// Larger values are no measurements, and their squares no numbers.
@@ -407,6 +410,8 @@ fn judge(
     for class in &mut verdict.classes {
         class.separate_by = separation(class, jobs, &options.zone, seconds(scene.gap_us));
     }
+    let size = |found: &Found| found.pattern.size().abs();
+    let told_pattern = found;
     for choice in &choices[1..] {
         let likeliest = choice.weighed.iter().find_map(|one| match one.cause {
             Cause::Class(number, _) if choice.of_jobs >= SCORE_MIN => Some(&classes[number]),
@@ -414,6 +419,9 @@ fn judge(
         });
         let jobs = likeliest.map_or(Vec::new(), |class| members(class, jobs));
         let found = &findings.patterns[choice.number];
+        if jobs.is_empty() && size(found) < size(told_pattern) * BESIDE_MIN {
+            continue;
+        }
         verdict.also.push(other(found, jobs, scene));
     }
     verdict.sentence = scene.recurring(&verdict, explained);

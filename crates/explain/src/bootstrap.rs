@@ -16,7 +16,7 @@ const COUNT: usize = 99;
 /// So many that are as good end the matter.
 const ENOUGH: usize = 10;
 /// Series made at once, between two looks at how many were as good.
-const BATCH: usize = 20;
+const BATCH: usize = 10;
 /// An innovation counts for no more than this many standard deviations, by variant.
 const SIGMAS: [f64; 2] = [4.0, 12.0];
 

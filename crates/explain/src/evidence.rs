@@ -164,14 +164,17 @@ fn is_made_by_few(pattern: &Pattern, grid: &Grid) -> bool {
     let Form::Box { duty } = pattern.form else {
         return false;
     };
+    let fitted = pattern.fit.coefficients.first();
+    let is_typical = |typical: &f64| fitted.is_some_and(|fitted| typical / fitted >= TYPICAL_MIN);
+    if pattern.coefficients.first().is_some_and(is_typical) {
+        return false;
+    }
     let phases = pattern.clock.phases(&grid.wall_us);
     let is_on = |wall: &i64| (pattern.on_us.0..=pattern.on_us.1).contains(wall);
     let bins = grid.means.iter().zip(phases).zip(&grid.wall_us);
     let on = bins.filter(|(_, wall)| is_on(wall)).map(|(bin, _)| bin);
     let (means, phases): (Vec<f64>, Vec<f64>) = on.unzip();
-    let typical = box_size(&means, &phases, duty, Beside::Both);
-    let fitted = pattern.fit.coefficients.first();
-    !fitted.is_some_and(|fitted| typical.is_some_and(|typical| typical / fitted >= TYPICAL_MIN))
+    !box_size(&means, &phases, duty, Beside::Both).is_some_and(|typical| is_typical(&typical))
 }
 
 /// How much a sawtooth typically moves from one half of a period to the other, beside how much the fitted one does.

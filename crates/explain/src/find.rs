@@ -251,28 +251,24 @@ impl<'a> Search<'a> {
     ) -> Self {
         let grids = grids(&samples.wall_us, values, samples.gap_us);
         let tasks = tasks(&grids, cycles);
-        let mut runs = Vec::new();
+        let wanted: Vec<(usize, (usize, Variant))> = (classes.iter().enumerate())
+            .flat_map(|(number, class)| {
+                let of_class = RunsTask::grids_of(class, &grids).into_iter();
+                of_class.map(move |task| (number, task))
+            })
+            .collect();
         let mut whitened = BTreeMap::new();
-        for (number, class) in classes.iter().enumerate() {
-            for (grid_number, variant) in RunsTask::grids_of(class, &grids) {
-                let grid = &grids[grid_number];
-                let noise = whitened
-                    .entry((grid_number, variant))
-                    .or_insert_with(|| Whitened::new(grid, variant));
-                let Some(noise) = noise else {
-                    continue;
-                };
-                let phi = noise.null.phi;
-                runs.push(RunsTask::new(
-                    number,
-                    class,
-                    grid_number,
-                    grid,
-                    Forms::Of(variant),
-                    phi,
-                ));
-            }
+        for &(_, (grid, variant)) in &wanted {
+            whitened
+                .entry((grid, variant))
+                .or_insert_with(|| Whitened::new(&grids[grid], variant));
         }
+        let prepared = |&(number, key): &(usize, (usize, Variant))| {
+            let phi = whitened.get(&key)?.as_ref()?.null.phi;
+            let (class, grid, forms) = (&classes[number], &grids[key.0], Forms::Of(key.1));
+            Some(RunsTask::new(number, class, key.0, grid, forms, phi))
+        };
+        let mut runs: Vec<RunsTask> = wanted.par_iter().filter_map(prepared).collect();
         // The more classes, the more is tried.
         let more = count_f64(classes.len().max(1)).ln();
         for task in &mut runs {

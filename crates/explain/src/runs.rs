@@ -318,9 +318,11 @@ impl RunsTask {
             }
             for width in forms_wanted.widths() {
                 if count_f64(width) <= (period_bins * DUTY_MAX).max(1.0) {
-                    // Of the widest bins the next sample is in the same one.
+                    // A first look needs no more of wide bins, and in the widest the next sample is in the same one.
+                    let is_first = matches!(forms_wanted, Forms::Of(_));
                     let is_widest = grid.width_us > grid.gap_us * WIDE_SHIFTED;
-                    let shifts = if is_widest { &SHIFTS[..1] } else { &SHIFTS };
+                    let is_one = is_widest || is_first && grid.is_wide;
+                    let shifts = if is_one { &SHIFTS[..1] } else { &SHIFTS };
                     for &shift in shifts {
                         forms.extend(boxes(&starts, class.period_us, width, shift, grid, phi, at));
                     }

@@ -74,7 +74,31 @@ pub(super) fn number(cell: &Cell, comma: bool) -> Result<Option<f64>, &'static s
     Err(expected)
 }
 
-/// The unit in a column's name: `latency (ms)`, `latency [ms]`, `latency_ms`, `ops/s`.
+/// What is counted: a rate where `_s` or `_per_s` follows.
+const COUNTED: [&str; 20] = [
+    "op",
+    "ops",
+    "doc",
+    "docs",
+    "byte",
+    "bytes",
+    "kb",
+    "mb",
+    "gb",
+    "req",
+    "reqs",
+    "requests",
+    "queries",
+    "tx",
+    "transactions",
+    "reads",
+    "writes",
+    "events",
+    "messages",
+    "rows",
+];
+
+/// The unit in a column's name: `latency (ms)`, `latency [ms]`, `latency_ms`, `ops/s`, `throughput_ops_s`.
 pub(super) fn unit_of(name: &str) -> Option<String> {
     let name = name.trim();
     for (open, close) in [('(', ')'), ('[', ']')] {
@@ -85,7 +109,14 @@ pub(super) fn unit_of(name: &str) -> Option<String> {
             return (1..=20).contains(&unit.len()).then(|| unit.to_owned());
         }
     }
-    let last = name.rsplit(['_', '.', ' ']).next()?;
+    let mut words = name.rsplit(['_', '.', ' ']);
+    let last = words.next()?;
+    if ["s", "sec", "second"].contains(&last.to_ascii_lowercase().as_str())
+        && let Some(counted) = words.find(|word| !word.eq_ignore_ascii_case("per"))
+        && COUNTED.contains(&counted.to_ascii_lowercase().as_str())
+    {
+        return Some(format!("{counted}/s"));
+    }
     let known = [
         "ms", "us", "ns", "s", "seconds", "bytes", "kb", "mb", "gb", "percent", "pct",
     ];
