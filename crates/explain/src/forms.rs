@@ -13,12 +13,15 @@ use crate::pattern::{Clock, Pattern, fit, grid_to_fit, widest_for};
 use crate::refine::refine;
 use crate::search::{Candidate, Scratch, Task};
 use crate::shape::{Form, SPIKE_BINS_MAX};
+use crate::wall::DAY_US;
 use rayon::prelude::*;
 
 /// Two patterns in place of one have to gain so many nats more than their charge.
 const TWO_MIN: f64 = 10.0;
 /// One of several that were taken for one is at least this part of the largest.
 const PART_MIN: f64 = 0.25;
+/// Parts that are as large as this part of the largest are no different ones.
+const ALIKE_MIN: f64 = 0.7;
 /// So many are told at most.
 const PARTS_MAX: usize = 3;
 /// Harmonics that a wave is tried with beside something sudden.
@@ -229,6 +232,14 @@ fn tell_parts_apart(samples: &Samples, findings: &mut Findings) {
         .collect();
     let largest = all.iter().map(|one| one.size().abs()).fold(0.0, f64::max);
     all.retain(|one| one.size().abs() >= largest * PART_MIN);
+    let is_alike = |one: &Pattern| one.size().abs() >= largest * ALIKE_MIN;
+    let is_by_day = (period_us / as_f64(DAY_US) - 1.0).abs() < 0.01;
+    if !is_by_day && all.len() == count && all.iter().all(is_alike) {
+        // One after all, larger on some days than on others. Of one day, more likely several.
+        let correction = findings.patterns.remove(whole);
+        findings.rest = sum(&findings.rest, &correction.values(&samples.wall_us));
+        return;
+    }
     if all.is_empty() || all.len() > PARTS_MAX {
         return;
     }
