@@ -2,7 +2,8 @@
 
 use crate::attribution::{Cause, Weighed, weigh};
 use crate::compose::{causes, describe, gaps, is_event, matches, members, moment, other};
-use crate::find::{Findings, Found, Samples, find, is_wave};
+use crate::find::find;
+use crate::found::{Findings, Found, Samples, is_wave};
 use crate::grid::grid;
 use crate::lasting::Lasting;
 use crate::numbers::{count_f64, seconds};

@@ -6,7 +6,7 @@
 //! likely before. A weekday that fits is not much: of seven, one fits by chance.
 
 use crate::compose::Matches;
-use crate::find::Found;
+use crate::found::Found;
 use crate::grid::Grid;
 use crate::noise::{Fit, regress, step};
 use crate::numbers::{as_count, as_f64, as_i64, count_f64};

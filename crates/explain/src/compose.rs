@@ -1,7 +1,7 @@
 //! From what was found to a verdict.
 
 use crate::attribution::{Cause, Weighed};
-use crate::find::{Found, Samples};
+use crate::found::{Found, Samples};
 use crate::numbers::{as_f64, as_i64, seconds};
 use crate::pattern::{Clock, Pattern, start_of};
 use crate::runs::Class;

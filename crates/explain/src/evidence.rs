@@ -1,6 +1,6 @@
 //! Which periods show a pattern: since when it is on, and until when.
 
-use crate::find::Found;
+use crate::found::Found;
 use crate::grid::Grid;
 use crate::noise::step;
 use crate::numbers::{as_f64, as_i64, count_f64};

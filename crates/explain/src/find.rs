@@ -4,6 +4,7 @@
 use crate::bootstrap::probability;
 use crate::evidence::{bounded, seen, stands};
 use crate::forms::{beside_each_other, each_form, likeliest, of_any_form};
+use crate::found::{Findings, Found, Samples};
 use crate::grid::{Grid, SHARP_SIGMAS, Variant, grids};
 use crate::noise::{Null, whiten};
 use crate::numbers::{as_count, as_f64, count_f64};
@@ -12,7 +13,6 @@ use crate::refine::refine;
 use crate::runs::{At, Class, Forms, RunsFit, RunsTask, prefix_sums};
 use crate::search::{CALENDARS_US, CYCLES_MIN, Candidate, Scratch, Task, tasks};
 use crate::shape::Form;
-use crate::wall::Wall;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -28,8 +28,6 @@ const MULTIPLE_MIN: f64 = 10.0;
 const ROUNDING: f64 = 1e-6;
 /// Fewer occurrences of a box may be bursts without a period.
 const FEW: usize = 12;
-/// Of fewer, each has to show it.
-const BURSTS: usize = 6;
 /// Bins of a part of a period, at least.
 const PART_BINS_MIN: f64 = 6.0;
 /// Candidates whose statistic is this part of the best one's at least are put beside it.
@@ -40,81 +38,6 @@ const TRIES: usize = 4;
 const WIDTH_TURNS: usize = 64;
 /// Cycles that are too few for a verdict, but worth a word.
 const CYCLES_FEW: f64 = 2.0;
-
-/// A series, ready to be searched.
-#[derive(Debug, Clone)]
-pub(crate) struct Samples {
-    /// When they were taken, ascending.
-    pub times_us: Vec<i64>,
-    /// The same as wall times.
-    pub wall_us: Vec<i64>,
-    /// What they are, finite.
-    pub values: Vec<f64>,
-    /// Usual distance.
-    pub gap_us: i64,
-    /// The clock.
-    pub wall: Wall,
-}
-
-/// A pattern and how sure it is.
-#[derive(Debug, Clone)]
-pub(crate) struct Found {
-    /// The pattern.
-    pub pattern: Pattern,
-    /// Probability of one as clear by chance.
-    pub p: f64,
-    /// The same, below what the bootstrap can show.
-    pub tail: f64,
-    /// Where jobs' runs are its clock: the best pattern without them.
-    pub rival: Option<Pattern>,
-    /// Where a job's schedule changed, and the pattern with it: all that its runs do, before and
-    /// after.
-    pub whole: Option<Pattern>,
-    /// Its beginnings that have samples, and how much each speaks for it, in nats.
-    pub beginnings: Vec<(i64, f64)>,
-    /// Those between which it is on.
-    pub on: std::ops::Range<usize>,
-}
-
-impl Found {
-    /// What is taken out of the series with it.
-    pub fn values(&self, wall_us: &[i64]) -> Vec<f64> {
-        self.whole.as_ref().unwrap_or(&self.pattern).values(wall_us)
-    }
-
-    /// The beginnings that have samples before and after them, while it is on.
-    pub fn among(&self, samples: &Samples) -> Vec<(i64, f64)> {
-        let (from, to) = self.pattern.interval_us;
-        let middle = from + (to - from) / 2;
-        let (Some(&first), Some(&last)) = (samples.wall_us.first(), samples.wall_us.last()) else {
-            return Vec::new();
-        };
-        let is_among = |(at, _): &(i64, f64)| (first..last).contains(&(at + middle));
-        let on = self.beginnings[self.on.clone()].iter().copied();
-        on.filter(is_among).collect()
-    }
-
-    /// Whether enough of its occurrences speak for it: three, and of a few bursts all.
-    pub fn is_seen(&self, samples: &Samples) -> bool {
-        let on = self.among(samples);
-        let shown = on.iter().filter(|(_, gain)| *gain > 0.0).count();
-        let is_box = matches!(self.pattern.form, Form::Box { .. });
-        count_f64(shown) >= CYCLES_MIN && !(is_box && on.len() < BURSTS && shown < on.len())
-    }
-}
-
-/// What a search has found.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Findings {
-    /// The patterns, in the order of finding.
-    pub patterns: Vec<Found>,
-    /// Where there is none: one that was seen too rarely.
-    pub few: Option<Found>,
-    /// The smallest probability of chance of a search that found nothing.
-    pub p_none: f64,
-    /// What is left without the patterns.
-    pub rest: Vec<f64>,
-}
 
 /// Looks for patterns.
 pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) -> Findings {
@@ -632,9 +555,4 @@ fn of_runs(class: &Class, task: &RunsTask, found: RunsFit, grid: &Grid) -> Optio
     };
     fit(&mut pattern, grid)?;
     Some(pattern)
-}
-
-/// Whether it is smooth, as load is.
-pub(crate) fn is_wave(found: &Found) -> bool {
-    found.pattern.form == Form::Wave
 }

@@ -5,7 +5,7 @@
 //! fit, and a dip beside a wave of load is told apart from it.
 
 use crate::evidence::{bounded, stands};
-use crate::find::{Findings, Found, Samples};
+use crate::found::{Findings, Found, Samples};
 use crate::grid::{Grid, Variant, grids};
 use crate::noise::regress;
 use crate::numbers::{as_count, as_f64, count_f64};

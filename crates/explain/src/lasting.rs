@@ -4,7 +4,7 @@ use crate::JobRuns;
 use crate::analyse::RUNS_MIN;
 use crate::change::{ChangeOptions, ChangePoint, Segment, Segments, segments};
 use crate::compose::moment;
-use crate::find::{Found, Samples, is_wave};
+use crate::found::{Found, Samples, is_wave};
 use crate::numbers::as_i64;
 use crate::phrases;
 use crate::verdict::{Change, ChangeKind, Kind, Verdict};

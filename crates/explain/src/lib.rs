@@ -13,6 +13,7 @@ pub mod disk_log;
 mod evidence;
 mod find;
 mod forms;
+mod found;
 mod grid;
 mod lasting;
 mod noise;

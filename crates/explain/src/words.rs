@@ -2,7 +2,7 @@
 
 use crate::JobRuns;
 use crate::compose::{self, is_event};
-use crate::find::Found;
+use crate::found::Found;
 use crate::numbers::seconds;
 use crate::phrases::{day, every, minute, names, number, percent, periods, place, sampling, span};
 use crate::verdict::{Change, ChangeKind, Cycle, JobClass, Role, Shape, Verdict};
