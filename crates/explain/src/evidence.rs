@@ -128,7 +128,8 @@ fn stretch(gains: &[(i64, f64)]) -> Range<usize> {
             best = (sum, start..i + 1);
         }
     }
-    // Quiet days of a week, at either end, are no end: it has been quiet for as long before.
+    // Quiet days of a week, at either end, are no end: it has been quiet for as long before, and the outermost may
+    // lack samples.
     let quiet = best
         .1
         .clone()
@@ -137,6 +138,7 @@ fn stretch(gains: &[(i64, f64)]) -> Range<usize> {
         .map(|chunk| usize::from(gains[chunk[0]].1 <= 0.0) * chunk.len())
         .max()
         .unwrap_or(0);
+    let quiet = quiet.max(1) + 1;
     if best.1.start <= quiet {
         best.1.start = 0;
     }
