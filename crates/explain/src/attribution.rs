@@ -11,7 +11,7 @@ use crate::grid::Grid;
 use crate::noise::{Fit, regress, step};
 use crate::numbers::{as_count, as_f64, as_i64, count_f64};
 use crate::pattern::{Clock, Pattern};
-use crate::runs::{At, Class, Forms, RunsFit, RunsTask, ages, box_places, prefix_sums};
+use crate::runs::{At, Class, Forms, RunsFit, RunsTask, SHIFTS, ages, box_places, prefix_sums};
 use crate::shape::{BOX_BINS, Form, width_of};
 use rayon::prelude::*;
 
@@ -317,9 +317,14 @@ fn lost_lines(
     classes: &[Class],
     in_gaps: &(impl Fn(usize, i64) -> Matches + Sync),
 ) -> Option<Model> {
-    let class = &classes[number];
+    let is_of_period = matches!(pattern.clock, Clock::Fixed { .. });
+    if !classes[number].is_observed || !is_of_period || pattern.form == Form::Wave {
+        return None;
+    }
     let runs = in_gaps(number, 0);
-    if !class.is_observed || runs.missed == 0 || !runs.is_half() || runs.idle * 10 > runs.matched {
+    let is_most = runs.matched >= runs.missed * 2 && runs.idle * 10 <= runs.matched;
+    // On days on which it never runs it was not the log that lost it.
+    if runs.missed == 0 || !is_most || runs.misses_recur {
         return None;
     }
     let alike = classes.iter().filter(|class| class.is_observed).count();
@@ -456,10 +461,17 @@ fn looked_at(
         .par_iter()
         .enumerate()
         .flat_map_iter(|(number, class)| {
+            let may_be = SHIFTS.map(|shift| in_gaps(number, shift).is_half());
+            if may_be == [false; SHIFTS.len()] {
+                return Vec::new();
+            }
             let task = RunsTask::new(number, class, pattern.grid, grid, forms, fit.phi);
             let charge = if rivals(class) { alike } else { others };
             task.search_each(&white, fit.phi, &prefix, |shift| {
-                in_gaps(number, shift).is_half()
+                SHIFTS
+                    .iter()
+                    .zip(may_be)
+                    .any(|(&one, may_be)| one == shift && may_be)
             })
             .into_iter()
             .map(|found| {

@@ -8,7 +8,7 @@ use crate::grid::{Grid, Variant};
 use crate::noise::{Null, redden, resample, stream, whiten};
 use crate::numbers::count_f64;
 use crate::runs::{RunsTask, prefix_sums};
-use crate::search::{Scratch, Stretch, Task};
+use crate::search::{Scratch, Stretch, Task, limit_of};
 use rayon::prelude::*;
 
 /// Made-up series, at most.
@@ -17,9 +17,6 @@ const COUNT: usize = 99;
 const ENOUGH: usize = 10;
 /// Series made at once, between two looks at how many were as good.
 const BATCH: usize = 10;
-/// An innovation counts for no more than this many standard deviations, by variant.
-const SIGMAS: [f64; 2] = [4.0, 12.0];
-
 /// The noise of one form of one grid's values.
 struct Source {
     grid: usize,
@@ -125,7 +122,7 @@ impl Source {
         let null = rest[grid].null(variant)?;
         let centred: Vec<f64> = values.iter().map(|value| value - null.mean).collect();
         whiten(index, &centred, null.phi, &mut innovations);
-        let limit = SIGMAS[usize::from(variant == Variant::Sharp)];
+        let limit = limit_of(variant);
         for value in &mut innovations {
             *value = (*value / null.sigma).clamp(-limit, limit);
         }

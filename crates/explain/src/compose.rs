@@ -312,6 +312,8 @@ pub(crate) struct Matches {
     pub idle: usize,
     /// The longest time from a run to the gap after it, where one came before.
     pub lag_s: Option<f64>,
+    /// Whether the occurrences without a run recur, as weekends do.
+    pub misses_recur: bool,
 }
 
 impl Matches {
@@ -353,7 +355,8 @@ pub(crate) fn matches(
         .iter()
         .map(|run| (run.earliest.as_microsecond(), run.latest.as_microsecond()))
         .collect();
-    let (mut matched, mut taken, mut lag_us) = (0, 0, 0);
+    let (mut taken, mut lag_us) = (0, 0);
+    let mut has_run = Vec::with_capacity(gaps.len());
     for &(from, to) in gaps {
         let within = |early: i64| -> Vec<(i64, i64)> {
             runs[runs.partition_point(|run| run.1 < from - early)..]
@@ -371,7 +374,7 @@ pub(crate) fn matches(
                 here = vec![run];
             }
         }
-        matched += usize::from(!here.is_empty());
+        has_run.push(!here.is_empty());
         taken += here.len();
     }
     let (Some(&first), Some(&last)) = (samples.times_us.first(), samples.times_us.last()) else {
@@ -380,15 +383,27 @@ pub(crate) fn matches(
             missed: gaps.len(),
             idle: 0,
             lag_s: None,
+            misses_recur: false,
         };
     };
+    let matched = has_run.iter().filter(|has_run| **has_run).count();
     let among = runs.iter().filter(|run| run.0 >= first && run.1 <= last);
     Matches {
         matched,
         missed: gaps.len() - matched,
         idle: among.count().saturating_sub(taken),
         lag_s: (lag_us > 0).then(|| seconds(lag_us)),
+        misses_recur: misses_recur(&has_run),
     }
+}
+
+/// Whether most misses follow another one by the same number of occurrences, up to so many as a week has days.
+fn misses_recur(has_run: &[bool]) -> bool {
+    (1..=7).any(|later| {
+        let misses = || (later..has_run.len()).filter(|&i| !has_run[i]);
+        let again = misses().filter(|&i| !has_run[i - later]).count();
+        again >= 2 && again * 3 >= misses().count() * 2
+    })
 }
 
 fn evidence(class: &Class, jobs: &[JobRuns]) -> Vec<String> {

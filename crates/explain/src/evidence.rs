@@ -128,17 +128,16 @@ fn stretch(gains: &[(i64, f64)]) -> Range<usize> {
             best = (sum, start..i + 1);
         }
     }
-    // Quiet days of a week, at either end, are no end: it has been quiet for as long before, and the outermost may
-    // lack samples.
-    let quiet = best
-        .1
-        .clone()
-        .collect::<Vec<_>>()
-        .chunk_by(|&a, &b| gains[a].1 <= 0.0 && gains[b].1 <= 0.0)
-        .map(|chunk| usize::from(gains[chunk[0]].1 <= 0.0) * chunk.len())
-        .max()
-        .unwrap_or(0);
-    let quiet = quiet.max(1) + 1;
+    // Quiet days of a week, at either end, are no end: it has been quiet for as long twice before, and the outermost
+    // may lack samples.
+    let is_quiet = |&(_, gain): &(i64, f64)| gain <= 0.0;
+    let mut quiets: Vec<usize> = gains[best.1.clone()]
+        .chunk_by(|a, b| is_quiet(a) == is_quiet(b))
+        .filter(|chunk| chunk.first().is_some_and(is_quiet))
+        .map(<[_]>::len)
+        .collect();
+    quiets.sort_unstable_by_key(|&len| std::cmp::Reverse(len));
+    let quiet = quiets.get(1).copied().unwrap_or(0).max(1) + 1;
     if best.1.start <= quiet {
         best.1.start = 0;
     }

@@ -5,13 +5,13 @@ use crate::bootstrap::probability;
 use crate::evidence::{bounded, seen, stands};
 use crate::forms::{beside_each_other, each_form, likeliest, of_any_form};
 use crate::found::{Findings, Found, Samples};
-use crate::grid::{Grid, SHARP_SIGMAS, Variant, grids};
+use crate::grid::{Grid, Variant, grids};
 use crate::noise::{Null, whiten};
 use crate::numbers::{as_count, as_f64, count_f64};
 use crate::pattern::{Clock, HARMONICS_MAX, Pattern, fit, grid_to_fit};
 use crate::refine::refine;
 use crate::runs::{At, Class, Forms, RunsFit, RunsTask, prefix_sums};
-use crate::search::{CALENDARS_US, CYCLES_MIN, Candidate, Scratch, Task, tasks};
+use crate::search::{CALENDARS_US, CYCLES_MIN, Candidate, Scratch, Task, limit_of, tasks};
 use crate::shape::Form;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
         p_none: 1.0,
         ..Findings::default()
     };
-    let mut ghosts: Vec<Pattern> = Vec::new();
+    let (mut ghosts, mut unseen): (Vec<Found>, Vec<Found>) = (Vec::new(), Vec::new());
     let lowest = samples.values.iter().copied().fold(f64::MAX, f64::min);
     let range = samples.values.iter().copied().fold(f64::MIN, f64::max) - lowest;
     for number in 0..PATTERNS_MAX {
@@ -70,19 +70,22 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
             .patterns
             .iter()
             .any(|known| is_ghost(&found.pattern, known));
-        if ghost || !found.is_seen(samples) {
-            ghosts.push(found.pattern);
+        if !found.is_seen(samples) {
+            unseen.push(found);
+        } else if ghost {
+            ghosts.push(found);
         } else {
             findings.patterns.push(found);
         }
     }
     if findings.patterns.len() > 1 {
         // Sizes are fitted anew: what the first ones left belongs to them.
-        for ghost in ghosts {
-            let values = ghost.values(&samples.wall_us);
-            for (rest, value) in findings.rest.iter_mut().zip(values) {
-                *rest += value;
-            }
+        unseen.append(&mut ghosts);
+    }
+    for found in unseen {
+        let values = found.values(&samples.wall_us);
+        for (rest, value) in findings.rest.iter_mut().zip(values) {
+            *rest += value;
         }
     }
     beside_each_other(samples, &mut findings);
@@ -110,8 +113,9 @@ impl Whitened {
         let null = grid.null(variant)?;
         let centred: Vec<f64> = grid.values(variant).iter().map(|v| v - null.mean).collect();
         whiten(&grid.index, &centred, null.phi, &mut white);
+        let limit = limit_of(variant);
         for value in &mut white {
-            *value = (*value / null.sigma).clamp(-SHARP_SIGMAS, SHARP_SIGMAS);
+            *value = (*value / null.sigma).clamp(-limit, limit);
         }
         let mut prefix = Vec::new();
         prefix_sums(&white, &mut prefix);

@@ -13,7 +13,7 @@ const PERIOD_BINS: f64 = 12.0;
 /// A job's doing is over after this part of its period.
 const DUTY_MAX: f64 = 0.25;
 /// Where a box may begin, counted in samples from the first one after a run.
-const SHIFTS: [i64; 3] = [0, 1, -1];
+pub(crate) const SHIFTS: [i64; 3] = [0, 1, -1];
 /// Up to so many samples a bin, it matters which of them shows a run first.
 const WIDE_SHIFTED: i64 = 4;
 /// What the usual place is charged, in nats: seven of ten.
@@ -44,7 +44,7 @@ pub(crate) struct Class {
     pub is_rescheduled: bool,
     /// Whether logs tell of most of its runs.
     pub is_observed: bool,
-    /// Whether nearly all distances are the same, to the samples' distance: a period says as much.
+    /// Whether nearly all runs are where a period puts them, to the samples' distance: that says as much.
     pub is_regular: bool,
 }
 
@@ -89,20 +89,21 @@ pub(crate) fn classes(
         }
         by_gaps
             .entry(gaps)
-            .or_insert_with(|| Class {
-                members: Vec::new(),
-                period_us: distance(&starts, 0.5),
-                longest_us: distance(&starts, 0.9),
-                is_rescheduled: is_rescheduled(&starts),
-                is_observed: is_observed(&job.runs),
-                is_regular: distance(&starts, 0.95) - distance(&starts, 0.05) <= gap_us,
-                starts_us: starts
-                    .iter()
-                    .map(|&(earliest, latest)| {
-                        let at = |us: i64| wall.of(us) + shows_us;
-                        (at(earliest), at(latest))
-                    })
-                    .collect(),
+            .or_insert_with(|| {
+                let at = |us: i64| wall.of(us) + shows_us;
+                let starts_us: Vec<(i64, i64)> = (starts.iter())
+                    .map(|&(earliest, latest)| (at(earliest), at(latest)))
+                    .collect();
+                let period_us = distance(&starts, 0.5);
+                Class {
+                    members: Vec::new(),
+                    period_us,
+                    longest_us: distance(&starts, 0.9),
+                    is_rescheduled: is_rescheduled(&starts),
+                    is_observed: is_observed(&job.runs),
+                    is_regular: is_regular(&starts_us, period_us, gap_us),
+                    starts_us,
+                }
             })
             .members
             .push(number);
@@ -111,6 +112,18 @@ pub(crate) fn classes(
     classes.retain(|class| class.period_us > 0);
     classes.sort_by(|a, b| a.members.cmp(&b.members));
     (classes, useless)
+}
+
+fn is_regular(starts_us: &[(i64, i64)], period_us: i64, gap_us: i64) -> bool {
+    let Some(&(first, _)) = starts_us.first() else {
+        return false;
+    };
+    let due = (0..).map(|number: i64| first.saturating_add(period_us.saturating_mul(number)));
+    let off = starts_us
+        .iter()
+        .zip(due)
+        .filter(|((start, _), due)| (start - due).abs() > gap_us);
+    off.count() * 20 <= starts_us.len()
 }
 
 fn is_observed(runs: &[Run]) -> bool {

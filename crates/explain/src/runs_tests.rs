@@ -60,18 +60,26 @@ fn a_log_that_lost_lines_acquits_no_job() {
     let made = made(144 * 60, 10 * MINUTE_US, 7, |at| {
         if shows(at, 75, 50) { 40.0 } else { 20.0 }
     });
-    let nights = (0..60).filter(|day| day % 7 != 3);
-    let mut backup = given(
-        "backup",
-        nights.map(|day| START_US + day * DAY_US + 75 * MINUTE_US),
-    );
-    for run in &mut backup.runs {
-        run.seen = Seen::Syslog;
-    }
+    let logged = |is_told: &dyn Fn(i64) -> bool| {
+        let nights = (0..60).filter(|&day| is_told(day));
+        let mut backup = given(
+            "backup",
+            nights.map(|day| START_US + day * DAY_US + 75 * MINUTE_US),
+        );
+        for run in &mut backup.runs {
+            run.seen = Seen::Syslog;
+        }
+        backup
+    };
+    let lost = [2, 9, 13, 20, 21, 33, 40, 52, 55];
+    let mut backup = logged(&|day| !lost.contains(&day));
     let verdict = only(made.clone(), &[backup.clone()]);
     assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
     assert_eq!(verdict.classes[0].jobs, ["backup"]);
     assert_eq!(verdict.classes[0].missed, 9, "{}", verdict.sentence);
+    // One of working days has not run at weekends, and no log has lost that.
+    let verdict = only(made.clone(), &[logged(&|day| day % 7 < 5)]);
+    assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);
     // A list of deployments has lost nothing: what happens without one is not theirs.
     for run in &mut backup.runs {
         run.seen = Seen::Given;

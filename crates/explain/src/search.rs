@@ -43,8 +43,13 @@ const EXACT_BINS_MAX: usize = 2_048;
 const SLIP: f64 = 8.0;
 /// The most bins of a calendar's fold.
 const FOLD_BINS_MAX: usize = 20_160;
-/// An innovation of a slow pattern counts for no more than this many standard deviations.
+/// An innovation counts for no more than this many standard deviations, of slow and of sharp values.
 const INNOVATION_SIGMAS: [f64; 2] = [4.0, 12.0];
+
+/// The most standard deviations that an innovation counts for.
+pub(crate) fn limit_of(variant: Variant) -> f64 {
+    INNOVATION_SIGMAS[usize::from(variant == Variant::Sharp)]
+}
 
 /// One thing to look at: one form of the values of one grid, by one calendar or blind.
 #[derive(Debug, Clone)]
@@ -205,7 +210,7 @@ impl Scratch {
     /// Takes the innovations of some values.
     #[expect(clippy::cast_sign_loss, reason = "indices ascend")]
     pub fn whiten(&mut self, variant: Variant, index: &[i64], values: &[f64], null: &Null) {
-        let limit = INNOVATION_SIGMAS[usize::from(variant == Variant::Sharp)];
+        let limit = limit_of(variant);
         let fresh = (1.0 - null.phi * null.phi).max(0.0).sqrt();
         self.pairs.clear();
         self.fresh.clear();
