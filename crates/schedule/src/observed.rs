@@ -305,22 +305,24 @@ impl Log {
     /// The runs of a job. Where the log tells of the script itself, what started its directory says
     /// nothing more.
     pub(crate) fn sightings<'a>(&'a self, job: &Job) -> Vec<Sighting<'a>> {
-        let mut matching: Vec<usize> = (0..self.subjects.len())
+        let matching: HashSet<usize> = (0..self.subjects.len())
             .filter(|&index| self.subjects[index].is_of(job))
             .collect();
-        let is_script = |&index: &usize| matches!(self.subjects[index], Subject::Script(_));
-        if matching.iter().any(is_script) {
-            matching.retain(is_script);
-        }
-        let matching: HashSet<usize> = matching.into_iter().collect();
         if matching.is_empty() {
             return Vec::new();
         }
-        self.observed
+        let mut seen: Vec<&Observed> = self
+            .observed
             .iter()
             .filter(|seen| matching.contains(&seen.subject))
-            .map(|seen| self.sighting(seen))
-            .collect()
+            .collect();
+        // Runs alone decide: those of a subject may all have been another host's.
+        let is_script =
+            |seen: &&Observed| matches!(self.subjects[seen.subject], Subject::Script(_));
+        if seen.iter().any(is_script) {
+            seen.retain(is_script);
+        }
+        seen.into_iter().map(|seen| self.sighting(seen)).collect()
     }
 
     fn sighting(&self, seen: &Observed) -> Sighting<'_> {

@@ -49,7 +49,8 @@ pub fn note(series: &Series, zone: &TimeZone) -> Option<String> {
         .filter(|gap| len_us(gap) >= rhythm.gap_us * DISTANCES)
         .collect();
     let every = span(rhythm.period_us);
-    let mut words = if percent >= 50 {
+    // Not by the share of all gaps: a long hole makes no bursts of what is continuous.
+    let mut words = if rhythm.gap_us * 2 >= rhythm.period_us {
         format!(
             "samples come in bursts, one every {every} as a rule: {percent} % of the time has no \
              sample"
@@ -254,6 +255,20 @@ mod tests {
         assert_eq!(
             note(&one, &TimeZone::UTC).unwrap(),
             "a gap of 31 minutes every 24 hours as a rule: 2 % of the time has no sample"
+        );
+    }
+
+    #[test]
+    fn a_long_hole_makes_no_bursts_of_what_is_continuous() {
+        // A pause every night as above, on 20 days and, 40 days later, on 5.
+        let minutes = (0..65 * 1_440).filter(|minute| !(60..90).contains(&(minute % 1_440)));
+        let minutes = minutes.filter(|minute| !(20 * 1_440..60 * 1_440).contains(minute));
+        let one = series(minutes.map(|minute| minute * (HOUR_US / 60)).collect());
+        assert_eq!(
+            note(&one, &TimeZone::UTC).unwrap(),
+            "a gap of 31 minutes every 24 hours as a rule: 62 % of the time has no sample; beside \
+             these 1 gap: 61 % of the time has no sample, 40 days, from 1970-01-20 23:59 to \
+             1970-03-02 00:00"
         );
     }
 

@@ -13,6 +13,10 @@ fn units_are_in_names() {
         ("reads ops/s", Some("ops/s")),
         ("throughput_ops_s", Some("ops/s")),
         ("bytes_per_second", Some("bytes/s")),
+        ("hits_per_s", Some("hits/s")),
+        ("http errors per sec", Some("errors/s")),
+        ("cache.Evictions.Per.Second", Some("Evictions/s")),
+        ("per_s", None),
         ("took_s", Some("s")),
         ("ms", None),
         ("items", None),
@@ -103,11 +107,15 @@ fn a_number_that_may_be_a_time_is_one_where_nothing_else_is() {
 
 /// A table of one column of times and `columns` others, with two rows.
 fn wide(columns: usize, cell: impl Fn(usize, usize) -> String) -> String {
+    wide_of(2, columns, cell)
+}
+
+fn wide_of(rows: usize, columns: usize, cell: impl Fn(usize, usize) -> String) -> String {
     let mut text = String::from("time");
     for column in 0..columns {
         write!(text, ",c{column}").unwrap();
     }
-    for row in 0..2 {
+    for row in 0..rows {
         write!(text, "\n2026-01-0{} 00:00:00", row + 1).unwrap();
         for column in 0..columns {
             write!(text, ",{}", cell(column, row)).unwrap();
@@ -197,22 +205,56 @@ fn of_columns_and_labels_there_may_be_too_many() {
         "f:1: expected 1000000 columns at most: cut the file to those that are wanted, found \
          \"1000001 columns\""
     );
-    let words = |column: usize, row: usize| match column {
-        0 => format!("{row}"),
-        _ => "same".to_owned(),
+    // Four rows: two words by turns, or one, beside a value.
+    let words = |differing: usize, constant: usize| {
+        wide_of(4, 1 + differing + constant, |column, row| match column {
+            0 => format!("{row}"),
+            _ if column <= differing => ["one", "two"][row % 2].to_owned(),
+            _ => "same".to_owned(),
+        })
     };
-    assert!(read_text(&wide(65, words), &FileOptions::default()).is_ok());
-    let text = wide(66, words);
+    let series = |text: &str| {
+        let reading = read_text(text, &FileOptions::default()).unwrap();
+        reading.series.len()
+    };
+    // What never differs is not counted among them.
+    assert_eq!(series(&words(64, 192)), 2);
+    assert_eq!(series(&words(0, 256)), 1);
+    let expected = "f:2: expected at most 64 columns of text that recurs and differs, and 256 with \
+                    those of one text: name those that tell series apart, found";
+    let text = words(65, 0);
     assert_eq!(
         refuse(&text, &FileOptions::default()),
-        "f:2: expected at most 64 columns of text that recurs, which tell series apart: name those \
-         that do, found \"65 of them\""
+        format!("{expected} \"65, and 0 of one text\"")
+    );
+    assert_eq!(
+        refuse(&words(64, 193), &FileOptions::default()),
+        format!("{expected} \"64, and 193 of one text\"")
     );
     let options = FileOptions {
         label_columns: Some(vec!["c1".to_owned()]),
         ..FileOptions::default()
     };
-    assert_eq!(read_text(&text, &options).unwrap().series.len(), 1);
+    assert_eq!(read_text(&text, &options).unwrap().series.len(), 2);
+}
+
+#[test]
+fn documents_that_say_at_length_where_they_come_from_are_read() {
+    // As a metric's document does: 65 fields of the agent, the cloud and the host, the same in each.
+    let about: String = (0..65).fold(String::new(), |mut about, field| {
+        write!(about, ",\"agent.f{field}\":\"same\"").unwrap();
+        about
+    });
+    let line = |second: usize, host: &str| {
+        let second = 1_474_853_400 + second;
+        format!("{{\"ts\":{second},\"load\":{second},\"host\":\"{host}\"{about}}}\n")
+    };
+    let text: String = (0..4)
+        .map(|row| line(row / 2, ["a", "b"][row % 2]))
+        .collect();
+    let reading = read_text(&text, &FileOptions::default()).unwrap();
+    assert_eq!(reading.series.len(), 2);
+    assert_eq!(reading.series[0].labels["host"], "a");
 }
 
 #[test]

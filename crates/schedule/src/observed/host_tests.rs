@@ -277,3 +277,49 @@ fn entries_of_a_gathered_journal_have_their_hosts() {
     assert_eq!(log.seen, Seen::Journal);
     assert_eq!(told(&log, Some("db1")).0, 2);
 }
+
+#[test]
+fn the_runs_of_another_host_leave_those_of_this_one() {
+    // db1 tells only what starts the directory, web1 the script; db1's log has the end of one, too.
+    let mut job = weekly_script("logrotate");
+    job.name = "cron.daily/logrotate".to_owned();
+    job.defined_in = "etc/cron.daily/logrotate".to_owned();
+    let text = "2024-06-03T06:25:01Z db1 CRON[1]: (root) CMD (run-parts /etc/cron.daily)\n\
+                2024-06-03T06:30:01Z web1 run-parts[2]: (/etc/cron.daily) starting logrotate\n\
+                2024-06-04T03:00:00Z db1 run-parts[3]: (/etc/cron.daily) finished logrotate\n\
+                2024-06-04T06:25:01Z db1 CRON[4]: (root) CMD (run-parts /etc/cron.daily)\n\
+                2024-06-04T06:30:01Z web1 run-parts[5]: (/etc/cron.daily) starting logrotate\n";
+    let log = read(text, "2024-07-01T00:00:00Z");
+    let starts = |own: &str| -> Vec<String> {
+        let whose = Whose::of(std::slice::from_ref(&log), Some(own));
+        let log = log.clone().lines_of(&whose).expect("lines are left");
+        seen(&log, &job).into_iter().map(|run| run.0).collect()
+    };
+    assert_eq!(
+        starts("db1"),
+        ["2024-06-03T06:25:01Z", "2024-06-04T06:25:01Z"]
+    );
+    assert_eq!(
+        starts("web1"),
+        ["2024-06-03T06:30:01Z", "2024-06-04T06:30:01Z"]
+    );
+}
+
+#[test]
+fn a_host_called_localhost_takes_no_other_s_lines() {
+    let log = of_hours(&[(0, "localhost"), (1, "web1"), (4, "web1"), (5, "localhost")]);
+    for own in ["localhost.localdomain", "LOCALHOST", "127.0.0.1"] {
+        let (count, from, until, notes) = left(&log, Some(own)).expect("lines are left");
+        assert_eq!((count, from, until), (2, 0, 5), "{own}");
+        assert_eq!(notes, ["2 lines of another host (web1) left out"], "{own}");
+    }
+    // Of several others as of one.
+    let log = of_hours(&[(0, "localhost"), (1, "a"), (2, "b"), (3, "a"), (4, "-")]);
+    assert_eq!(told(&log, Some("localhost")).0, 2);
+    // It got its name from the network after it had begun to write.
+    let log = of_hours(&[(0, "localhost"), (1, "localhost"), (2, "db1"), (9, "db1")]);
+    assert_eq!(told(&log, Some("localhost")).0, 4);
+    // A host with a name of its own is not asked for that.
+    let log = of_hours(&[(0, "localhost"), (1, "web1"), (4, "web1"), (5, "localhost")]);
+    assert_eq!(told(&log, Some("host0")).0, 4);
+}

@@ -65,6 +65,9 @@ impl Whose {
     /// Where the logs name a single host, it is the one, whatever it is called. So are, one after
     /// another, the names of a host that was renamed: those that end before the host's own name begins,
     /// and, where its own name is not among them, names of which each begins after the one before ends.
+    ///
+    /// A host that is called `localhost` names itself in no line: where others are named while it writes
+    /// lines without a name, these alone are its own.
     pub fn of(logs: &[Log], own: Option<&str>) -> Self {
         let mut named = hosts_of(logs.iter().flat_map(|log| &log.hosts), own);
         let is_own = |host: &Named, fits: &dyn Fn(&str, &str) -> bool| {
@@ -94,6 +97,12 @@ impl Whose {
                     .flat_map(|host| host.names.iter().cloned())
                     .collect(),
                 names: own.names.into_iter().collect(),
+            };
+        }
+        if own.is_some_and(is_localhost) && writes_beside(logs, &named) {
+            return Self::Of {
+                names: HashSet::new(),
+                other_names: HashSet::new(),
             };
         }
         if !is_chain(&named.iter().collect::<Vec<_>>()) {
@@ -209,6 +218,19 @@ fn is_chain(hosts: &[&Named]) -> bool {
     spans.windows(2).all(|pair| pair[0].1 <= pair[1].0)
 }
 
+/// Whether lines that name nobody are written while one of some hosts writes.
+fn writes_beside(logs: &[Log], named: &[Named]) -> bool {
+    let mut nameless = logs
+        .iter()
+        .flat_map(|log| &log.hosts)
+        .filter(|host| host.name.is_none());
+    nameless.any(|lines| {
+        named
+            .iter()
+            .any(|host| host.from < lines.until && lines.from < host.until)
+    })
+}
+
 /// The hosts that lines name, in the order of their names.
 fn hosts_of<'a>(lines: impl Iterator<Item = &'a HostLines>, own: Option<&str>) -> Vec<Named> {
     let mut spans: HashMap<String, (Timestamp, Timestamp)> = HashMap::new();
@@ -290,9 +312,12 @@ pub(super) fn host_name(field: &str) -> Option<&str> {
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.:%".contains(&byte))
         && name.bytes().any(|byte| byte.is_ascii_alphanumeric())
         && !name.ends_with(':');
-    let is_itself = short_name(name).eq_ignore_ascii_case("localhost")
-        || name
-            .parse::<IpAddr>()
-            .is_ok_and(|address| address.is_loopback());
-    (is_name && !is_itself).then_some(name)
+    (is_name && !is_localhost(name)).then_some(name)
+}
+
+/// Whether a name is what any host calls itself: `localhost`, with a domain or without, or its address.
+fn is_localhost(name: &str) -> bool {
+    let address = || name.parse::<IpAddr>().ok();
+    short_name(name).eq_ignore_ascii_case("localhost")
+        || address().is_some_and(|address| address.is_loopback())
 }

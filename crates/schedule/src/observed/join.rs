@@ -187,15 +187,15 @@ fn without_copies(mut observed: Vec<Observed>) -> Vec<Observed> {
         let Some(most) = files().map(<[_]>::len).max() else {
             continue;
         };
-        let file = files().find(|file| file.len() == most).unwrap_or(same);
-        kept.extend(file.iter().enumerate().map(|(index, seen)| {
-            // A file that ends amid a run does not know how long it was.
-            let len_s = || files().find_map(|file| file.get(index)?.len_s);
-            Observed {
-                len_s: seen.len_s.or_else(len_s),
-                ..*seen
+        let begin = kept.len();
+        kept.extend_from_slice(files().find(|file| file.len() == most).unwrap_or(same));
+        // A file that ends amid a run does not know how long it was. Each is walked once: hostile ones tell
+        // a moment millions of times.
+        for file in files() {
+            for (seen, copy) in kept[begin..].iter_mut().zip(file) {
+                seen.len_s = seen.len_s.or(copy.len_s);
             }
-        }));
+        }
     }
     kept
 }

@@ -283,3 +283,27 @@ fn hosts_of_several_files_are_the_same() {
         (at("2024-06-10T01:00:01Z"), at("2024-06-11T03:00:01Z"))
     );
 }
+
+#[test]
+fn a_moment_that_is_told_without_end_takes_no_square_of_it() {
+    // Runs of one moment by the hundred thousand, of which none knows its length; a copy, too, and a
+    // shorter one that does know.
+    let line = "Jun 17 06:00:01 h CRON[3]: (root) CMD (backup)\n";
+    let file = |name: &str, text: &str| {
+        let ended = at("2024-06-18T00:00:00Z");
+        Log::parse(name, text, &TimeZone::UTC, ended, &commands).expect("readable")
+    };
+    let many = line.repeat(100_000);
+    let ended = format!("{line}Jun 17 06:00:08 h CRON[3]: (root) END (backup)\n");
+    let files = vec![
+        file("syslog", &many),
+        file("syslog.1", &many),
+        file("syslog.2", &ended),
+    ];
+    let log = Log::joined(files).expect("three files");
+    assert_eq!(log.count(), 100_000);
+    let job = line_job(1, "0 6 * * *", "backup");
+    let lens: Vec<Option<f64>> = log.sightings(&job).iter().map(|run| run.len_s).collect();
+    assert_eq!(lens.len(), 100_000);
+    assert_eq!(lens[..2], [Some(7.0), None]);
+}

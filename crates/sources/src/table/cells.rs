@@ -74,7 +74,7 @@ pub(super) fn number(cell: &Cell, comma: bool) -> Result<Option<f64>, &'static s
     Err(expected)
 }
 
-/// What is counted: a rate where `_s` or `_per_s` follows.
+/// What is counted: a rate where `_s` follows without `per`.
 const COUNTED: [&str; 20] = [
     "op",
     "ops",
@@ -98,7 +98,8 @@ const COUNTED: [&str; 20] = [
     "rows",
 ];
 
-/// The unit in a column's name: `latency (ms)`, `latency [ms]`, `latency_ms`, `ops/s`, `throughput_ops_s`.
+/// The unit in a column's name: `latency (ms)`, `latency [ms]`, `latency_ms`, `ops/s`, `throughput_ops_s`,
+/// `hits_per_s`.
 pub(super) fn unit_of(name: &str) -> Option<String> {
     let name = name.trim();
     for (open, close) in [('(', ')'), ('[', ']')] {
@@ -112,10 +113,16 @@ pub(super) fn unit_of(name: &str) -> Option<String> {
     let mut words = name.rsplit(['_', '.', ' ']);
     let last = words.next()?;
     if ["s", "sec", "second"].contains(&last.to_ascii_lowercase().as_str())
-        && let Some(counted) = words.find(|word| !word.eq_ignore_ascii_case("per"))
-        && COUNTED.contains(&counted.to_ascii_lowercase().as_str())
+        && let Some(before) = words.next()
     {
-        return Some(format!("{counted}/s"));
+        if before.eq_ignore_ascii_case("per") {
+            // Whatever is counted: a time it is not.
+            let counted = words.next().filter(|word| (1..=20).contains(&word.len()));
+            return counted.map(|counted| format!("{counted}/s"));
+        }
+        if COUNTED.contains(&before.to_ascii_lowercase().as_str()) {
+            return Some(format!("{before}/s"));
+        }
     }
     let known = [
         "ms", "us", "ns", "s", "seconds", "bytes", "kb", "mb", "gb", "percent", "pct",

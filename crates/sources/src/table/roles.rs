@@ -31,6 +31,10 @@ const TIME_NAMES: &[&str] = &[
 /// Columns that are taken to tell series apart where nobody names them.
 const LABELS_MAX: usize = 64;
 
+/// The same with those of one text, which tell nothing apart: the document of a metric says in a hundred fields
+/// where it comes from, and each series keeps them.
+const LABELS_OF_ALL_MAX: usize = 256;
+
 impl Table<'_> {
     /// A column that the user named, by its name or its number from 1.
     pub(super) fn named(&self, name: &str, what: &str, line: usize) -> Result<usize, InputError> {
@@ -195,7 +199,7 @@ impl Table<'_> {
             distinct_times.insert(text);
         }
         let times_repeat = distinct_times.len() < rows;
-        let mut found = 0;
+        let (mut found, mut constant) = (0, 0);
         for index in 0..self.columns.len() {
             if self.columns[index].role.is_some() {
                 continue;
@@ -208,7 +212,11 @@ impl Table<'_> {
             let separates = times_repeat && distinct > 1 && distinct < rows.max(3);
             if recurs || separates {
                 self.columns[index].role = Some(Role::Label);
-                found += 1;
+                if distinct > 1 {
+                    found += 1;
+                } else {
+                    constant += 1;
+                }
                 if !times_repeat && distinct > 1 {
                     let name = &self.columns[index].name;
                     self.gather.warnings.push(format!(
@@ -219,12 +227,12 @@ impl Table<'_> {
             }
         }
         // Each series keeps all of them.
-        if found > LABELS_MAX {
+        if found > LABELS_MAX || found + constant > LABELS_OF_ALL_MAX {
             let expected = format!(
-                "at most {LABELS_MAX} columns of text that recurs, which tell series apart: name \
-                 those that do"
+                "at most {LABELS_MAX} columns of text that recurs and differs, and \
+                 {LABELS_OF_ALL_MAX} with those of one text: name those that tell series apart"
             );
-            let found = format!("{found} of them");
+            let found = format!("{found}, and {constant} of one text");
             return Err(self.error(expected, &found).at_line(line).into());
         }
         Ok(())

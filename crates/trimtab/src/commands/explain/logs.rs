@@ -87,8 +87,8 @@ pub fn of_host(
     let told = reading.skipped.len();
     let is_there = reading.syslog();
     let logs = std::mem::take(&mut reading.logs);
-    let is_alone = logs.is_empty() && !found.jobs.is_empty();
     reading.logs = own_lines(logs, found.host_name.as_deref(), reading.skipped);
+    let is_alone = reading.logs.is_empty() && !found.jobs.is_empty();
     if is_whole {
         reading.journal(found, is_alone);
     } else if is_there
@@ -440,7 +440,8 @@ impl Reading<'_> {
             }
             Err(Unread::NotFound) => {
                 if is_alone {
-                    let why = "neither it nor a file of syslog is there: runs are computed";
+                    let why = "neither it nor a file of syslog that tells of this host is there: runs are \
+                               computed";
                     self.skip(JOURNAL, why, Some("--log"));
                 }
             }

@@ -49,6 +49,23 @@ fn lines_of_other_hosts_are_no_runs_of_this_one() {
         .collect();
     assert_eq!(told, ["var/log/cron: all of its lines are of other hosts"]);
     assert!(skipped[0].needs.is_some());
+    // Where all of them are others', the journal is asked, and it is told that it has nothing.
+    let mut of_db9 = found(
+        Fake::new()
+            .file(
+                "syslog",
+                20,
+                line_of(18, "web1") + &line_of(19, "web2") + &line_of(20, "web1"),
+            )
+            .journal(Ok("-- No entries --\n")),
+    );
+    of_db9.host_name = Some("db9".to_owned());
+    let mut skipped = Vec::new();
+    let logs = of_host(&of_db9, november(), &TimeZone::UTC, &mut skipped);
+    assert!(logs.is_empty(), "{logs:?}");
+    let told: Vec<&str> = skipped.iter().map(|one| one.what.as_str()).collect();
+    assert_eq!(told, ["var/log/syslog", "systemd's journal"]);
+    assert!(skipped[1].why.ends_with("runs are computed"), "{skipped:?}");
     // Where nobody knows its name, none of them is taken for it.
     let (logs, skipped) = read(central());
     assert!(logs.is_empty(), "{logs:?}");
@@ -58,7 +75,10 @@ fn lines_of_other_hosts_are_no_runs_of_this_one() {
         skipped,
         [
             format!("var/log/cron: {why}"),
-            format!("var/log/syslog: {why}")
+            format!("var/log/syslog: {why}"),
+            "systemd's journal: neither it nor a file of syslog that tells of this host is there: runs \
+             are computed"
+                .to_owned()
         ]
     );
 }
