@@ -119,10 +119,9 @@ pub(crate) fn beside_each_other(samples: &Samples, findings: &mut Findings) {
     tell_parts_apart(samples, findings);
     let mut number = 0;
     while number < findings.patterns.len() {
-        if is_free(&findings.patterns[number]) {
-            tell_apart(samples, findings, number);
-        }
-        number += 1;
+        // The wave that was told apart is no mixture again.
+        let is_apart = is_free(&findings.patterns[number]) && tell_apart(samples, findings, number);
+        number += 1 + usize::from(is_apart);
     }
     for _ in 0..TURNS {
         if findings.patterns.len() < 2 {
@@ -355,8 +354,8 @@ fn fit_again(samples: &Samples, findings: &mut Findings, number: usize) {
 }
 
 /// A dip beside a wave may look like one sawtooth: where a wave and something sudden of the same period
-/// explain clearly more, they take its place, and that of a wave that was found beside it.
-fn tell_apart(samples: &Samples, findings: &mut Findings, number: usize) {
+/// explain clearly more, they take its place, and that of a wave that was found beside it. Says whether they do.
+fn tell_apart(samples: &Samples, findings: &mut Findings, number: usize) -> bool {
     let found = &findings.patterns[number];
     let period_us = found.pattern.clock.period_us();
     let is_alike = |other: &Found| is_free(other) && other.pattern.is_of_period(&found.pattern);
@@ -365,7 +364,7 @@ fn tell_apart(samples: &Samples, findings: &mut Findings, number: usize) {
         .collect();
     // What is short is no mixture.
     if found.pattern.form.duty() <= 0.2 && others.is_empty() {
-        return;
+        return false;
     }
     let alike: Vec<&Found> = std::iter::once(found)
         .chain(others.iter().map(|&other| &findings.patterns[other]))
@@ -374,13 +373,13 @@ fn tell_apart(samples: &Samples, findings: &mut Findings, number: usize) {
         sum(&values, &found.pattern.values(&samples.wall_us))
     });
     let Some([sudden, wave]) = apart(samples, &values, period_us) else {
-        return;
+        return false;
     };
     let on_grids = grids(&samples.wall_us, &values, samples.gap_us);
     let grid = &on_grids[grid_to_fit(&on_grids, period_us)];
     let known: Vec<&Pattern> = alike.iter().map(|found| &found.pattern).collect();
     if likelihood(grid, &[&sudden, &wave]) < likelihood(grid, &known) + TWO_MIN {
-        return;
+        return false;
     }
     let (p, tail, rival) = (found.p, found.tail, found.rival.clone());
     let own = |other: &Pattern| {
@@ -403,6 +402,7 @@ fn tell_apart(samples: &Samples, findings: &mut Findings, number: usize) {
     let [sudden, wave] = new;
     findings.patterns[number] = sudden;
     findings.patterns.insert(number + 1, wave);
+    true
 }
 
 /// A wave and something sudden of one period, fitted in turn. With all its harmonics a wave takes a dip of some
