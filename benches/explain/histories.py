@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Histories as databases have them, with a known cause: does `trimtab explain` name it?
 
 Each is made by a seeded generator from events (runs of a job, load by working hours, bursts) in noise that
@@ -7,7 +8,7 @@ remembers and has heavy tails, and comes with a crontab in which most jobs are i
     honest  it names none, or several that cannot be told apart with the right one among them
     wrong   it names another job, or says that something recurs which does not
 
-    python3 benches/explain/histories.py TRIMTAB [--seeds N] [--only NAME]... [--each]
+    benches/explain/histories.py TRIMTAB [--seeds N] [--only NAME]... [--each]
 """
 
 import argparse
