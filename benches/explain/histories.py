@@ -283,6 +283,8 @@ def main():
     parser.add_argument("--each", action="store_true", help="prints each sentence")
     args = parser.parse_args()
     trimtab = args.trimtab.resolve()
+    if not trimtab.is_file():
+        parser.error(f"there is no program {trimtab}: cargo build --release -p trimtab makes it")
     total = {"right": 0, "honest": 0, "wrong": 0}
     print("| history | right | honest | wrong |\n|---|---|---|---|")
     for name, make in CASES.items():

@@ -358,7 +358,7 @@ fn shape_of(pattern: &Pattern, grid: &Grid) -> Vec<f64> {
         return Vec::new();
     };
     let period_us = as_i64(pattern.clock.period_us());
-    let middle = pattern.interval_us.0 + (pattern.interval_us.1 - pattern.interval_us.0) / 2;
+    let middle = pattern.middle_us();
     let starts: Vec<i64> = pattern
         .clock
         .beginnings(first - 2 * period_us, last + period_us)

@@ -17,6 +17,7 @@ const COUNT: usize = 99;
 const ENOUGH: usize = 10;
 /// Series made at once, between two looks at how many were as good.
 const BATCH: usize = 10;
+
 /// The noise of one form of one grid's values.
 struct Source {
     grid: usize,

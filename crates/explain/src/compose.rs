@@ -71,11 +71,6 @@ pub(crate) fn describe(verdict: &mut Verdict, found: &Found, samples: &Samples) 
     verdict.folded = Some(folded(pattern, samples));
 }
 
-/// Where the middle of a pattern's interval lies, from each beginning on.
-fn middle_of(pattern: &Pattern) -> i64 {
-    pattern.interval_us.0 + (pattern.interval_us.1 - pattern.interval_us.0) / 2
-}
-
 /// The calendar that a pattern follows.
 pub(crate) fn cycle(pattern: &Pattern) -> Cycle {
     match pattern.clock {
@@ -113,7 +108,7 @@ fn events(pattern: &Pattern, on: &[(i64, f64)], samples: &Samples) -> Vec<Interv
 
 /// The times of the samples around each beginning; one at the very edge has none on its other side.
 fn events_of(pattern: &Pattern, on: &[(i64, f64)], samples: &Samples) -> Vec<Option<(i64, i64)>> {
-    let middle = middle_of(pattern);
+    let middle = pattern.middle_us();
     let times = &samples.times_us;
     on.iter()
         .map(|&(at, _)| {

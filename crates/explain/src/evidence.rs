@@ -16,9 +16,9 @@ const TYPICAL_MIN: f64 = 0.5;
 const SLOPE_MIN: f64 = 0.25;
 /// Samples of half a period, at least, that a slope is seen by.
 const HALF_MIN: usize = 2;
-/// A pattern that is on in a part of the time is so for as many periods at least.
+/// A pattern that is on in a part of the time only is so in as many periods at least.
 const ON_MIN: usize = 3;
-/// One that most of all periods do not show, for as many.
+/// The same of one that most of all periods do not show.
 const ON_RARE: usize = 6;
 /// A wave that is no calendar's is seen so often.
 const WAVE_CYCLES_MIN: f64 = 6.0;
@@ -175,7 +175,8 @@ fn is_made_by_few(pattern: &Pattern, grid: &Grid) -> bool {
     let bins = grid.means.iter().zip(phases).zip(&grid.wall_us);
     let on = bins.filter(|(_, wall)| is_on(wall)).map(|(bin, _)| bin);
     let (means, phases): (Vec<f64>, Vec<f64>) = on.unzip();
-    !box_size(&means, &phases, duty, Beside::Both).is_some_and(|typical| is_typical(&typical))
+    !box_size(&means, &phases, duty, Beside::Both, grid.is_wide)
+        .is_some_and(|typical| is_typical(&typical))
 }
 
 /// How much a sawtooth typically moves from one half of a period to the other, beside how much the fitted one does.

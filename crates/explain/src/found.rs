@@ -52,8 +52,7 @@ impl Found {
 
     /// The beginnings that have samples before and after them, while it is on.
     pub fn among(&self, samples: &Samples) -> Vec<(i64, f64)> {
-        let (from, to) = self.pattern.interval_us;
-        let middle = from + (to - from) / 2;
+        let middle = self.pattern.middle_us();
         let (Some(&first), Some(&last)) = (samples.wall_us.first(), samples.wall_us.last()) else {
             return Vec::new();
         };

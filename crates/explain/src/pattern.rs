@@ -15,6 +15,8 @@ pub(crate) const HARMONICS_MAX: usize = 6;
 const FIT_BINS_MAX: usize = 40_000;
 /// What makes good the end of a box is this many times as large as that at most.
 const PATCH_MAX: f64 = 1.3;
+/// Wide bins of a box, at least, that its edges can be left out of.
+const WIDE_BOX_MIN: usize = 3;
 
 /// When a pattern's periods begin.
 #[derive(Debug, Clone, PartialEq)]
@@ -186,6 +188,12 @@ impl Pattern {
         }
     }
 
+    /// The middle of the interval that it lies in, from each beginning on.
+    pub fn middle_us(&self) -> i64 {
+        let (from, to) = self.interval_us;
+        from + (to - from) / 2
+    }
+
     /// From its lowest to its highest, with the sign of its form.
     pub fn size(&self) -> f64 {
         match self.form {
@@ -288,7 +296,7 @@ pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
         pattern.fit = regress(&index, &values, &[&column])?;
         let raw: Vec<f64> = on.iter().map(|&i| grid.means[i]).collect();
         let size = match pattern.form {
-            Form::Box { duty } => box_size(&raw, &phases, duty, Beside::Before),
+            Form::Box { duty } => box_size(&raw, &phases, duty, Beside::Before, grid.is_wide),
             _ => None,
         };
         // Peaks were limited for the search; their true size is that of the samples.
@@ -308,8 +316,14 @@ pub(crate) enum Beside {
 }
 
 /// How far a box stands out: the median, over its occurrences, of its mean less the mean of as many
-/// bins beside it.
-pub(crate) fn box_size(values: &[f64], phases: &[f64], duty: f64, beside: Beside) -> Option<f64> {
+/// bins beside it. Wide bins may have an edge of it within them, which is of neither side.
+pub(crate) fn box_size(
+    values: &[f64],
+    phases: &[f64],
+    duty: f64,
+    beside: Beside,
+    is_wide: bool,
+) -> Option<f64> {
     let mut sizes = Vec::new();
     let mut i = 0;
     while i < values.len() {
@@ -322,15 +336,17 @@ pub(crate) fn box_size(values: &[f64], phases: &[f64], duty: f64, beside: Beside
             .unwrap_or(values.len());
         let wide = (end - i).max(2);
         let mean = |part: &[f64]| part.iter().sum::<f64>() / count_f64(part.len());
-        let before = mean(&values[i.saturating_sub(wide)..i]);
-        let after = mean(&values[end..(end + wide).min(values.len())]);
+        let edge = usize::from(is_wide && end - i >= WIDE_BOX_MIN);
+        let before = mean(&values[i.saturating_sub(wide + edge)..i.saturating_sub(edge)]);
+        let after = values.len().min(end + edge)..values.len().min(end + edge + wide);
+        let after = mean(&values[after]);
         let level = match beside {
             Beside::Before => before,
             Beside::Both => f64::midpoint(before, after),
         };
         // None at the edges.
         if level.is_finite() {
-            sizes.push(mean(&values[i..end]) - level);
+            sizes.push(mean(&values[i + edge..end - edge]) - level);
         }
         i = end;
     }
