@@ -280,14 +280,18 @@ fn what_a_job_does_once_a_month_is_found_by_its_runs() {
 fn what_was_told_apart_is_not_told_apart_again() {
     // Ten times the load in working hours, and a stall on Sundays that nobody would see by eye: the wave that is
     // told apart from its edges looks like a mixture once more.
-    let made = made(288 * 70, HOUR_US / 12, 5, |at| {
-        let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
-        let day = at.div_euclid(DAY_US) % 7;
+    let mut made = made(288 * 70, HOUR_US / 12, 5, |_| 0.0);
+    let mut lasting = 0.0;
+    for (value, at) in made.values.iter_mut().zip(&made.times_us) {
+        lasting = 0.7 * lasting + 0.04 * *value;
+        let since = at - START_US;
+        let hour = since.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
+        let day = since.div_euclid(DAY_US) % 7;
         let busy = 0.5 * (((hour - 8.0) * 3.0).tanh() - ((hour - 18.0) * 3.0).tanh());
-        let load = if day < 5 { 20.0 + 180.0 * busy } else { 20.0 };
+        let load = if day < 5 { 25.0 + 225.0 * busy } else { 25.0 };
         let stalls = day == 6 && (6.8..7.0).contains(&hour);
-        if stalls { load * 0.2 } else { load }
-    });
+        *value = lasting.exp() * if stalls { load * 0.2 } else { load };
+    }
     let verdict = only(made, &[]);
     let recurs = matches!(verdict.kind, Kind::Periodic | Kind::Unattributed);
     assert!(recurs, "{}", verdict.sentence);
