@@ -13,6 +13,7 @@ use crate::numbers::{as_count, as_f64, as_i64, count_f64};
 use crate::pattern::{Clock, Pattern};
 use crate::runs::{At, Class, Forms, RunsFit, RunsTask, SHIFTS, ages, box_places, prefix_sums};
 use crate::shape::{BOX_BINS, Form, width_of};
+use crate::weekdays::{CHOICE_NATS, Weekdays};
 use rayon::prelude::*;
 
 /// What is weighed.
@@ -412,7 +413,11 @@ fn charge_of_unknown(pattern: &Pattern, grid: &Grid) -> f64 {
         Form::Box { .. } => count_f64(2 * BOX_BINS.len()).ln(),
         _ => std::f64::consts::LN_2,
     };
-    phases_of(pattern, grid).ln() + forms + 0.5 * coefficients * count
+    let days = match pattern.clock {
+        Clock::Fixed { days, .. } if days != Weekdays::ALL => CHOICE_NATS,
+        _ => 0.0,
+    };
+    phases_of(pattern, grid).ln() + forms + days + 0.5 * coefficients * count
 }
 
 /// The best form of the best classes, with what each is charged.

@@ -11,6 +11,7 @@ use crate::verdict::{
     Candidate, Cycle, Effect, Folded, Interval, JobClass, OtherPattern, Phase, Role, Shape, Verdict,
 };
 use crate::wall::{DAY_US, HOUR_US, MONDAY_US};
+use crate::weekdays::Weekdays;
 use crate::words::Scene;
 use crate::{JobRuns, phrases};
 use facts::series::Better;
@@ -41,6 +42,7 @@ pub(crate) fn describe(verdict: &mut Verdict, found: &Found, samples: &Samples) 
     let period_us = pattern.clock.period_us();
     verdict.period_s = Some(period_us / 1e6);
     verdict.cycle = Some(cycle(pattern));
+    verdict.weekdays = weekdays(pattern);
     let size = pattern.size();
     let shape = pattern.form.shape(size);
     verdict.shape = Some(shape);
@@ -69,6 +71,14 @@ pub(crate) fn describe(verdict: &mut Verdict, found: &Found, samples: &Samples) 
     verdict.phase = phase(pattern, on, samples);
     verdict.effect = Some(effect(pattern, samples));
     verdict.folded = Some(folded(pattern, samples));
+}
+
+/// The days of the week on which a pattern comes; `None` where it comes on all of them.
+pub(crate) fn weekdays(pattern: &Pattern) -> Option<Vec<String>> {
+    match pattern.clock {
+        Clock::Fixed { days, .. } if days != Weekdays::ALL => Some(days.names()),
+        _ => None,
+    }
 }
 
 /// The calendar that a pattern follows.
@@ -163,11 +173,15 @@ fn effect(pattern: &Pattern, samples: &Samples) -> Effect {
 
 /// The samples while the pattern is on, folded by a week, a day or the period.
 fn folded(pattern: &Pattern, samples: &Samples) -> Folded {
-    let period_us = match pattern.clock {
-        Clock::Fixed { period_us, .. } => period_us,
-        Clock::Runs { .. } => as_f64(7 * DAY_US),
+    let cycle = match pattern.clock {
+        Clock::Fixed { days, .. } if days != Weekdays::ALL => Cycle::Week,
+        _ => cycle(pattern),
     };
-    let anchor = match cycle(pattern) {
+    let period_us = match cycle {
+        Cycle::Runs | Cycle::Week => as_f64(7 * DAY_US),
+        _ => pattern.clock.period_us(),
+    };
+    let anchor = match cycle {
         Cycle::Week | Cycle::Runs => as_f64(MONDAY_US),
         Cycle::Day | Cycle::Hour => 0.0,
         Cycle::Fixed => match pattern.clock {
@@ -205,7 +219,7 @@ fn folded(pattern: &Pattern, samples: &Samples) -> Folded {
             .collect()
     };
     let first = samples.wall_us.first().copied().unwrap_or(0);
-    let start = match cycle(pattern) {
+    let start = match cycle {
         Cycle::Week | Cycle::Runs => start_of(7 * DAY_US, first),
         Cycle::Day => start_of(DAY_US, first),
         Cycle::Hour => first - first.rem_euclid(HOUR_US),
@@ -249,10 +263,7 @@ pub(crate) fn causes(
     for one in weighed {
         let name = match one.cause {
             Cause::Nothing => "nothing".to_owned(),
-            Cause::Unknown => format!(
-                "an unknown cause, {}",
-                phrases::every(verdict.cycle, verdict.period_s.unwrap_or(0.0))
-            ),
+            Cause::Unknown => format!("an unknown cause, {}", phrases::every_of(verdict)),
             Cause::Class(number, _) => phrases::names(&members(&classes[number], jobs)),
         };
         verdict.candidates.push(Candidate {

@@ -13,6 +13,7 @@ use crate::refine::refine;
 use crate::runs::{At, Class, Forms, RunsFit, RunsTask, prefix_sums};
 use crate::search::{CALENDARS_US, CYCLES_MIN, Candidate, Scratch, Task, limit_of, tasks};
 use crate::shape::Form;
+use crate::weekdays::gain_of_days;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -216,8 +217,12 @@ impl<'a> Search<'a> {
             Some((statistic, pattern)) => (statistic, Some(pattern)),
             None => (STATISTIC_MIN, None),
         };
+        // The search takes all days alike.
+        let of_days = by_period
+            .as_ref()
+            .map_or(0.0, |some| gain_of_days(some, &self.grids[some.grid]));
         // A calendar says more to people than "after each run": runs have to explain clearly more.
-        let enough = least + least.max(RUNS_BONUS) * 0.2;
+        let enough = least + of_days + least.max(RUNS_BONUS) * 0.2;
         let (statistic, by_runs) = match self.best_runs(classes, enough) {
             Some((statistic, pattern)) => (statistic, Some(pattern)),
             None => (least, None),

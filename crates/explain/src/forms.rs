@@ -14,6 +14,7 @@ use crate::refine::refine;
 use crate::search::{Candidate, Scratch, Task};
 use crate::shape::{Form, SPIKE_BINS_MAX};
 use crate::wall::DAY_US;
+use crate::weekdays::{Weekdays, on_its_days};
 use rayon::prelude::*;
 
 /// Two patterns in place of one have to gain so many nats more than their charge.
@@ -55,7 +56,7 @@ fn common_grid<'a>(grids: &[Grid], patterns: impl Iterator<Item = &'a Pattern>) 
 
 /// Logarithm of the likelihood of a grid's values with these patterns in them, less Schwarz's charge: a
 /// wave has more coefficients than the others.
-fn likelihood(grid: &Grid, patterns: &[&Pattern]) -> f64 {
+pub(crate) fn likelihood(grid: &Grid, patterns: &[&Pattern]) -> f64 {
     let shapes: Vec<Vec<f64>> = patterns
         .iter()
         .map(|pattern| pattern.values(&grid.wall_us))
@@ -69,10 +70,13 @@ fn likelihood(grid: &Grid, patterns: &[&Pattern]) -> f64 {
     regress(&grid.index, &grid.sharp, &shapes).map_or(f64::MIN, |fit| fit.log_likelihood - charge)
 }
 
-/// The same period with the form that suits it best.
+/// The same period with the form that suits it best, and the days of the week that show it.
 pub(crate) fn of_any_form(grids: &[Grid], pattern: Pattern) -> Pattern {
     let mut all = vec![pattern.clone()];
     all.extend(each_form(grids, pattern.clock.period_us(), |_| true));
+    let on_days = |pattern: &Pattern| on_its_days(pattern, &grids[pattern.grid]);
+    let some: Vec<Pattern> = all.par_iter().filter_map(on_days).collect();
+    all.extend(some);
     likeliest(grids, all).unwrap_or(pattern)
 }
 
@@ -198,6 +202,7 @@ fn tell_parts_apart(samples: &Samples, findings: &mut Findings) {
         Clock::Fixed {
             period_us: short_us,
             origin_us,
+            ..
         },
         Form::Box { duty },
     ) = (&short.pattern.clock, short.pattern.form)
@@ -217,6 +222,7 @@ fn tell_parts_apart(samples: &Samples, findings: &mut Findings) {
                 clock: Clock::Fixed {
                     period_us,
                     origin_us: origin_us + count_f64(number) * short_us,
+                    days: Weekdays::ALL,
                 },
                 form: Form::Box {
                     duty: duty * short_us / period_us,

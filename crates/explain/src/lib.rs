@@ -30,6 +30,7 @@ mod statistics;
 mod testing;
 pub mod verdict;
 mod wall;
+mod weekdays;
 mod words;
 
 pub use analyse::explain;

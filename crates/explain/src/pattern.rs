@@ -8,6 +8,7 @@ use crate::search::PERIOD_BINS;
 use crate::shape::Form;
 use crate::statistics::median;
 use crate::wall::{DAY_US, MONDAY_US};
+use crate::weekdays::Weekdays;
 
 /// The most harmonics of a wave.
 pub(crate) const HARMONICS_MAX: usize = 6;
@@ -27,6 +28,8 @@ pub(crate) enum Clock {
         period_us: f64,
         /// Wall time of one beginning.
         origin_us: f64,
+        /// On which days of the week it begins.
+        days: Weekdays,
     },
     /// At a job's runs.
     Runs {
@@ -72,18 +75,25 @@ impl Clock {
         }
     }
 
-    /// Phase of each of ascending wall times; beyond 1 where a run is overdue.
+    /// Phase of each of ascending wall times; beyond 1 where a run is overdue, or on days without a beginning.
     pub fn phases(&self, wall_us: &[i64]) -> Vec<f64> {
         match self {
             Self::Fixed {
                 period_us,
                 origin_us,
+                days,
             } => wall_us
                 .iter()
                 .map(|&wall| {
                     // Some times as fast as a remainder.
                     let turns = (as_f64(wall) - origin_us) / period_us;
-                    turns - turns.floor()
+                    let whole = turns.floor();
+                    let phase = turns - whole;
+                    if *days == Weekdays::ALL || days.has(as_i64(origin_us + whole * period_us)) {
+                        phase
+                    } else {
+                        1.0 + phase
+                    }
                 })
                 .collect(),
             Self::Runs {
@@ -99,6 +109,7 @@ impl Clock {
             Self::Fixed {
                 period_us,
                 origin_us,
+                days,
             } => {
                 let first = ((as_f64(from_us) - origin_us) / period_us).ceil();
                 let count = (as_f64(until_us - from_us) / period_us)
@@ -112,7 +123,7 @@ impl Clock {
                     (number <= count).then_some(at.round())
                 })
                 .map(as_i64)
-                .filter(|at| (from_us..=until_us).contains(at))
+                .filter(|&at| (from_us..=until_us).contains(&at) && days.has(at))
                 .collect()
             }
             Self::Runs { starts_us, .. } => starts_us
@@ -157,9 +168,13 @@ impl Pattern {
             && (self.is_at(other) && ratio < 1.0 || is_patch && ratio < PATCH_MAX)
     }
 
-    /// Whether its period is that of another.
+    /// Whether its period is that of another, and some of its days of the week are.
     pub fn is_of_period(&self, other: &Self) -> bool {
-        (self.clock.period_us() / other.clock.period_us() - 1.0).abs() < 0.01
+        let is_of_days = match (&self.clock, &other.clock) {
+            (Clock::Fixed { days, .. }, Clock::Fixed { days: known, .. }) => days.shares(*known),
+            _ => true,
+        };
+        is_of_days && (self.clock.period_us() / other.clock.period_us() - 1.0).abs() < 0.01
     }
 
     /// Whether it begins where another with the same period does, for all that their intervals tell.
@@ -176,6 +191,7 @@ impl Pattern {
         let Clock::Fixed {
             period_us,
             origin_us,
+            ..
         } = self.clock
         else {
             return None;

@@ -1,6 +1,7 @@
 //! Names of times, spans and numbers, for sentences.
 
-use crate::verdict::Cycle;
+use crate::verdict::{Cycle, Verdict};
+use crate::weekdays::NAMES;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -34,6 +35,30 @@ pub(crate) fn every(cycle: Option<Cycle>, period_s: f64) -> String {
         Some(Cycle::Runs) => "after each run".to_owned(),
         _ if (period_s / 86_400.0 - 1.0).abs() < 1e-3 => "every day".to_owned(),
         _ => format!("every {}", span(period_s)),
+    }
+}
+
+/// How often a verdict's pattern comes: `every week`, `from Monday to Friday`.
+pub(crate) fn every_of(verdict: &Verdict) -> String {
+    match &verdict.weekdays {
+        Some(names) => on_days(names),
+        None => every(verdict.cycle, verdict.period_s.unwrap_or(0.0)),
+    }
+}
+
+/// Days of the week: `from Monday to Friday`, `on Tuesday and Thursday`.
+pub(crate) fn on_days(names: &[String]) -> String {
+    let has = |day: usize| names.iter().any(|name| name == NAMES[day % 7]);
+    let firsts: Vec<usize> = (0..7).filter(|&day| has(day) && !has(day + 6)).collect();
+    match (&firsts[..], names) {
+        ([first], [_, _, _, ..]) => {
+            let last = NAMES[(first + names.len() - 1) % 7];
+            format!("from {} to {last}", NAMES[*first])
+        }
+        (_, [before @ .., last]) if !before.is_empty() => {
+            format!("on {} and {last}", before.join(", "))
+        }
+        _ => format!("on {}", names.concat()),
     }
 }
 
@@ -152,6 +177,20 @@ mod tests {
         ] {
             assert_eq!(number(value), text);
         }
+    }
+
+    #[test]
+    fn days_of_the_week_stand_together() {
+        let of = |days: &[usize]| {
+            let names: Vec<String> = days.iter().map(|&day| NAMES[day].to_owned()).collect();
+            on_days(&names)
+        };
+        assert_eq!(of(&[0, 1, 2, 3, 4]), "from Monday to Friday");
+        assert_eq!(of(&[0, 1, 2, 3, 6]), "from Sunday to Thursday");
+        assert_eq!(of(&[1, 3]), "on Tuesday and Thursday");
+        assert_eq!(of(&[0, 2, 4]), "on Monday, Wednesday and Friday");
+        assert_eq!(of(&[5, 6]), "on Saturday and Sunday");
+        assert_eq!(of(&[2]), "on Wednesday");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::pattern::{Clock, Pattern, empty_fit, fit, grid_to_fit, widest_for};
 use crate::search::{Candidate, Scratch, Task};
 use crate::shape::{Fold, Form, width_of};
 use crate::wall::{DAY_US, HOUR_US};
+use crate::weekdays::Weekdays;
 
 /// Twice the logarithm of the likelihood that a 95 % interval may lose (chi-squared, 1 degree).
 const INTERVAL_LOSS: f64 = 3.84 / 2.0;
@@ -84,6 +85,7 @@ pub(crate) fn refine(
         clock: Clock::Fixed {
             period_us,
             origin_us,
+            days: Weekdays::ALL,
         },
         class: None,
         grid: number,

@@ -52,6 +52,8 @@ pub struct Verdict {
     pub period_s: Option<f64>,
     /// The calendar that it follows.
     pub cycle: Option<Cycle>,
+    /// The days of the week on which it comes, `Monday` first; null where it comes on all of them.
+    pub weekdays: Option<Vec<String>>,
     /// Where in each period the reset, spike, dip or step lies.
     pub phase: Option<Phase>,
     /// What it looks like.
@@ -99,6 +101,7 @@ impl Verdict {
             sentence: String::new(),
             period_s: None,
             cycle: None,
+            weekdays: None,
             phase: None,
             shape: None,
             p: None,

@@ -4,7 +4,9 @@ use crate::JobRuns;
 use crate::compose::{self, is_event};
 use crate::found::Found;
 use crate::numbers::seconds;
-use crate::phrases::{day, every, minute, names, number, percent, periods, place, sampling, span};
+use crate::phrases::{
+    day, every, every_of, minute, names, number, on_days, percent, periods, place, sampling, span,
+};
 use crate::verdict::{Change, ChangeKind, Cycle, JobClass, Role, Shape, Verdict};
 use facts::series::Better;
 use jiff::Timestamp;
@@ -100,7 +102,7 @@ impl Scene<'_> {
         } else {
             text.push_str(" No known job on this host runs then.");
         }
-        if !explained {
+        if !explained || verdict.weekdays.is_some() {
             text.push_str(self.like_load(verdict).unwrap_or_default());
         }
         text
@@ -174,11 +176,11 @@ impl Scene<'_> {
             Shape::Step => "a step there and back",
             Shape::Wave => "a smooth wave",
         };
-        format!(
-            "{what} {}{place}, of {}",
-            every(Some(cycle), found.pattern.clock.period_us() / 1e6),
-            self.amount(size.abs())
-        )
+        let often = match compose::weekdays(&found.pattern) {
+            Some(names) => on_days(&names),
+            None => every(Some(cycle), found.pattern.clock.period_us() / 1e6),
+        };
+        format!("{what} {often}{place}, of {}", self.amount(size.abs()))
     }
 
     /// What people's load may do as well as a job: hours of every day, or the weekend.
@@ -186,6 +188,9 @@ impl Scene<'_> {
         let hours = verdict.effect?.len_s? / 3_600.0;
         let from = verdict.phase.as_ref()?.from.to_zoned(self.clock.clone());
         match (verdict.shape?, verdict.cycle?) {
+            (Shape::Step, Cycle::Day) if hours >= 5.0 && verdict.weekdays.is_some() => {
+                Some(" Load in working hours looks like that, too.")
+            }
             (Shape::Step, Cycle::Day) if hours >= 5.0 => {
                 Some(" Load by day and night looks like that, too.")
             }
@@ -202,7 +207,7 @@ impl Scene<'_> {
 
     /// How often, and where in each period: `between Sunday 02:59 and Monday 01:07 UTC every week`.
     fn when(&self, verdict: &Verdict) -> String {
-        let every = every(verdict.cycle, verdict.period_s.unwrap_or(0.0));
+        let every = every_of(verdict);
         let Some(phase) = &verdict.phase else {
             return every;
         };

@@ -168,7 +168,11 @@ pub(super) fn facts(series: &SeriesVerdict, all: usize, clock: &Clock) -> Vec<(S
         let calendar = verdict
             .cycle
             .map_or(String::new(), |cycle| format!(", {}", words::cycle(cycle)));
-        row("period", format!("{}{calendar}", duration(period_s)));
+        let days = verdict
+            .weekdays
+            .as_ref()
+            .map_or(String::new(), |days| format!(", on {}", days.join(", ")));
+        row("period", format!("{}{calendar}{days}", duration(period_s)));
     }
     if let Some(phase) = &verdict.phase {
         row(

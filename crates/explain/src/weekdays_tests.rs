@@ -1,0 +1,92 @@
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "small numbers, chosen here"
+)]
+use crate::testing::{DAY_US, HOUR_US, cron, made, only};
+use crate::verdict::{Kind, Shape};
+use facts::series::Series;
+
+const WORKDAYS: [&str; 5] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday"];
+
+/// Six weeks of people who work from 8 to 18, of 15 to 25 ms; samples every `gap_us`.
+fn working_hours(gap_us: i64, seed: u64, phi: f64) -> Series {
+    let mut made = made((42 * DAY_US / gap_us) as usize, gap_us, seed, |_| 0.0);
+    let mut lasting = 0.0;
+    for (i, value) in made.values.iter_mut().enumerate() {
+        lasting = phi * lasting + *value;
+        let at = i as i64 * gap_us;
+        let is_busy = at / DAY_US % 7 < 5 && (8..18).contains(&(at % DAY_US / HOUR_US));
+        *value = 15.0 + if is_busy { 10.0 } else { 0.0 } + lasting;
+    }
+    made
+}
+
+#[test]
+fn working_hours_are_one_pattern_and_their_weekends_no_jobs_doing() {
+    for (gap_us, phi) in [(HOUR_US, 0.3), (HOUR_US / 4, 0.7), (HOUR_US / 12, 0.7)] {
+        for seed in 1..=3 {
+            let made = working_hours(gap_us, seed, phi);
+            let jobs = [
+                cron("daily", "25 6 * * *", &made),
+                cron("weekly", "47 6 * * 7", &made),
+                cron("saturday", "50 6 * * 6", &made),
+            ];
+            let verdict = only(made, &jobs);
+            let told = format!("{seed}: {}", verdict.sentence);
+            assert_eq!(verdict.kind, Kind::Unattributed, "{told}");
+            assert_eq!(verdict.shape, Some(Shape::Step), "{told}");
+            assert_eq!(
+                verdict.weekdays.as_deref(),
+                Some(&WORKDAYS.map(str::to_owned)[..]),
+                "{told}"
+            );
+            let effect = verdict.effect.expect("a step");
+            assert!((effect.size - 10.0).abs() < 1.0, "{told}");
+            assert_eq!(verdict.also, [], "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_job_of_working_days_is_told_by_its_days() {
+    let made = made(144 * 42, HOUR_US / 6, 3, |at| {
+        let is_on = [1, 3].contains(&(at / DAY_US % 7));
+        let of_day = at % DAY_US;
+        if is_on && of_day > 22 * HOUR_US && of_day <= 22 * HOUR_US + HOUR_US / 2 {
+            44.0
+        } else {
+            20.0
+        }
+    });
+    let jobs = [
+        cron("dump", "0 22 * * *", &made),
+        cron("load", "0 22 * * 2,4", &made),
+    ];
+    let verdict = only(made.clone(), &jobs);
+    assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
+    assert_eq!(verdict.classes[0].jobs, ["load"], "{}", verdict.sentence);
+    assert_eq!(verdict.classes[0].idle_runs, 0, "{}", verdict.sentence);
+    // Without a job of that, neither is one that runs every day behind it.
+    let verdict = only(made, &jobs[..1]);
+    let days = ["Tuesday", "Thursday"].map(str::to_owned);
+    assert_eq!(
+        verdict.weekdays.as_deref(),
+        Some(&days[..]),
+        "{}",
+        verdict.sentence
+    );
+    assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);
+}
+
+#[test]
+fn what_comes_every_day_comes_every_day() {
+    for seed in 1..=6 {
+        let made = made(24 * 42, HOUR_US, seed, |at| {
+            if at % DAY_US / HOUR_US == 3 { 1.5 } else { 0.0 }
+        });
+        let verdict = only(made, &[]);
+        assert_eq!(verdict.weekdays, None, "{seed}: {}", verdict.sentence);
+    }
+}
