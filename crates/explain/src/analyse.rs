@@ -8,7 +8,7 @@ use crate::grid::grid;
 use crate::lasting::Lasting;
 use crate::numbers::{count_f64, seconds};
 use crate::runs::{Class, classes};
-use crate::verdict::{Analysis, Kind, SeriesVerdict, Verdict};
+use crate::verdict::{Analysis, JobClass, Kind, Role, SeriesVerdict, Verdict};
 use crate::wall::Wall;
 use crate::words::{Scene, separation};
 use crate::{JobRuns, Options};
@@ -387,6 +387,7 @@ fn judge(
     let told = &choices[0];
     let found = &findings.patterns[told.number];
     let explained = told.of_jobs >= SCORE_MIN;
+    let size = |found: &Found| found.pattern.size().abs();
     describe(&mut verdict, found, samples);
     let gaps = gaps(found, samples);
     causes(
@@ -397,6 +398,15 @@ fn judge(
         (samples, &gaps),
         scene.better,
     );
+    let is_load = |other: &Found| {
+        is_wave(other) && other.pattern.is_of_period(&found.pattern) && size(other) > size(found)
+    };
+    let beside_load = findings.patterns.iter().any(is_load);
+    let like_load = scene.like_load(&verdict, beside_load);
+    // Fewer people make it better for hours, too; no job does for as long as it runs.
+    let heals = |class: &JobClass| class.role == Role::Heals;
+    let is_rest = like_load.is_some() && verdict.classes.first().is_some_and(heals);
+    let explained = explained && !is_rest;
     verdict.kind = if explained {
         Kind::Periodic
     } else {
@@ -411,7 +421,6 @@ fn judge(
     for class in &mut verdict.classes {
         class.separate_by = separation(class, jobs, &options.zone, seconds(scene.gap_us));
     }
-    let size = |found: &Found| found.pattern.size().abs();
     let told_pattern = found;
     for choice in &choices[1..] {
         let likeliest = choice.weighed.iter().find_map(|one| match one.cause {
@@ -425,7 +434,7 @@ fn judge(
         }
         verdict.also.push(other(found, jobs, scene));
     }
-    verdict.sentence = scene.recurring(&verdict, explained);
+    verdict.sentence = scene.recurring(&verdict, explained, like_load);
     for also in &verdict.also {
         if is_event(also.shape) {
             verdict.sentence.push(' ');

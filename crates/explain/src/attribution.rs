@@ -13,7 +13,6 @@ use crate::numbers::{as_count, as_f64, as_i64, count_f64};
 use crate::pattern::{Clock, Pattern};
 use crate::runs::{At, Class, Forms, RunsFit, RunsTask, SHIFTS, ages, box_places, prefix_sums};
 use crate::shape::{BOX_BINS, Form, width_of};
-use crate::weekdays::{CHOICE_NATS, Weekdays};
 use rayon::prelude::*;
 
 /// What is weighed.
@@ -280,7 +279,10 @@ fn models(
             cause: cause(model.fit.coefficients[0]),
             ..model
         });
-        fitted.collect::<Vec<Model>>()
+        // What goes the other way where it runs does something else, if anything.
+        let jump = pattern.form.jump(pattern.size());
+        let is_alike = |model: &Model| fit.form.jump(model.fit.coefficients[0]) * jump > 0.0;
+        fitted.filter(is_alike).collect::<Vec<Model>>()
     };
     let looked = looked_at(found, grid, classes, in_gaps);
     models.par_extend(looked.into_par_iter().flat_map_iter(of_class));
@@ -413,11 +415,10 @@ fn charge_of_unknown(pattern: &Pattern, grid: &Grid) -> f64 {
         Form::Box { .. } => count_f64(2 * BOX_BINS.len()).ln(),
         _ => std::f64::consts::LN_2,
     };
-    let days = match pattern.clock {
-        Clock::Fixed { days, .. } if days != Weekdays::ALL => CHOICE_NATS,
-        _ => 0.0,
-    };
-    phases_of(pattern, grid).ln() + forms + days + 0.5 * coefficients * count
+    phases_of(pattern, grid).ln()
+        + forms
+        + pattern.clock.weekdays().charge()
+        + 0.5 * coefficients * count
 }
 
 /// The best form of the best classes, with what each is charged.

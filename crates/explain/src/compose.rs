@@ -16,6 +16,7 @@ use crate::words::Scene;
 use crate::{JobRuns, phrases};
 use facts::series::Better;
 use jiff::Timestamp;
+use schedule::Run;
 
 /// Events that a verdict lists, at most.
 const EVENTS_MAX: usize = 20_000;
@@ -24,6 +25,8 @@ const SCORE_TOLD: f64 = 0.001;
 /// A job may take so long until it shows, beside what the samples do not tell: cron knows minutes, and
 /// programs take their time to begin.
 const LAG_US: i64 = 120_000_000;
+/// So many runs of a cause, at most, do nothing for one that does: a job of every day may do its work once a week.
+const IDLE_MAX: usize = 8;
 /// Bins of a folded curve, at most.
 const FOLDED_BINS_MAX: f64 = 288.0;
 
@@ -75,10 +78,8 @@ pub(crate) fn describe(verdict: &mut Verdict, found: &Found, samples: &Samples) 
 
 /// The days of the week on which a pattern comes; `None` where it comes on all of them.
 pub(crate) fn weekdays(pattern: &Pattern) -> Option<Vec<String>> {
-    match pattern.clock {
-        Clock::Fixed { days, .. } if days != Weekdays::ALL => Some(days.names()),
-        _ => None,
-    }
+    let days = pattern.clock.weekdays();
+    (days != Weekdays::ALL).then(|| days.names())
 }
 
 /// The calendar that a pattern follows.
@@ -173,9 +174,9 @@ fn effect(pattern: &Pattern, samples: &Samples) -> Effect {
 
 /// The samples while the pattern is on, folded by a week, a day or the period.
 fn folded(pattern: &Pattern, samples: &Samples) -> Folded {
-    let cycle = match pattern.clock {
-        Clock::Fixed { days, .. } if days != Weekdays::ALL => Cycle::Week,
-        _ => cycle(pattern),
+    let cycle = match weekdays(pattern) {
+        Some(_) => Cycle::Week,
+        None => cycle(pattern),
     };
     let period_us = match cycle {
         Cycle::Runs | Cycle::Week => as_f64(7 * DAY_US),
@@ -239,11 +240,7 @@ fn role(form: Form, amplitude: f64, better: Option<Better>) -> Role {
     let Some(better) = better else {
         return Role::Unknown;
     };
-    // A sawtooth that rises falls at the run; a box that is up is up during it.
-    let up_at_run = match form {
-        Form::Sawtooth => amplitude < 0.0,
-        _ => amplitude > 0.0,
-    };
+    let up_at_run = form.jump(amplitude) > 0.0;
     if up_at_run == (better == Better::Higher) {
         Role::Heals
     } else {
@@ -276,7 +273,9 @@ pub(crate) fn causes(
         {
             let class = &classes[number];
             let runs = matches(gaps, class, jobs, samples, fit.shift);
-            if fit.shift < 0 && verdict.classes.is_empty() {
+            let inside = inside(gaps, &jobs[class.members[0]].runs);
+            let dated_by_start = fit.shift < 0 && inside * 2 < runs.matched;
+            if dated_by_start && verdict.classes.is_empty() {
                 verdict.would_change.push(format!(
                     "Whether times mark the start of what each sample stands for: only then {} runs in those gaps, and not one sample later.",
                     phrases::names(&members(class, jobs))
@@ -290,7 +289,7 @@ pub(crate) fn causes(
                 idle_runs: runs.idle,
                 lag_s: runs.lag_s,
                 score: one.score,
-                dated_by_start: fit.shift < 0,
+                dated_by_start,
                 evidence: evidence(class, jobs),
                 separate_by: None,
             });
@@ -316,6 +315,8 @@ pub(crate) struct Matches {
     pub missed: usize,
     /// Runs among the samples that belong to none.
     pub idle: usize,
+    /// Those of them between the first occurrence and the last.
+    pub idle_meanwhile: usize,
     /// The longest time from a run to the gap after it, where one came before.
     pub lag_s: Option<f64>,
     /// Whether the occurrences without a run recur, as weekends do.
@@ -323,9 +324,10 @@ pub(crate) struct Matches {
 }
 
 impl Matches {
-    /// Whether half of the occurrences have a run. What runs at other times is no cause, however well it fits.
+    /// Whether half of the occurrences have a run, and more than few runs an occurrence. What runs at other times is
+    /// no cause, however well it fits.
     pub fn is_half(&self) -> bool {
-        self.matched >= self.missed
+        self.matched >= self.missed && self.idle_meanwhile <= self.matched * IDLE_MAX
     }
 }
 
@@ -388,19 +390,35 @@ pub(crate) fn matches(
             matched: 0,
             missed: gaps.len(),
             idle: 0,
+            idle_meanwhile: 0,
             lag_s: None,
             misses_recur: false,
         };
     };
     let matched = has_run.iter().filter(|has_run| **has_run).count();
-    let among = runs.iter().filter(|run| run.0 >= first && run.1 <= last);
+    let between = |from: i64, to: i64| runs.iter().filter(move |run| run.0 >= from && run.1 <= to);
+    let (from, to) = (gaps.first(), gaps.last());
+    let meanwhile = from
+        .zip(to)
+        .map_or(0, |(from, to)| between(from.0, to.1).count());
     Matches {
         matched,
         missed: gaps.len() - matched,
-        idle: among.count().saturating_sub(taken),
+        idle: between(first, last).count().saturating_sub(taken),
+        idle_meanwhile: meanwhile.saturating_sub(taken),
         lag_s: (lag_us > 0).then(|| seconds(lag_us)),
         misses_recur: misses_recur(&has_run),
     }
+}
+
+/// How many gaps have a run well within them: after the sample before, and before the one that shows it.
+fn inside(gaps: &[(i64, i64)], runs: &[Run]) -> usize {
+    let has_run = |(from, to): &&(i64, i64)| {
+        let next = runs.partition_point(|run| run.earliest.as_microsecond() <= *from);
+        runs.get(next)
+            .is_some_and(|run| run.latest.as_microsecond() < *to)
+    };
+    gaps.iter().filter(has_run).count()
 }
 
 /// Whether most misses follow another one by the same number of occurrences, up to so many as a week has days.

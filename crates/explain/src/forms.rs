@@ -14,7 +14,7 @@ use crate::refine::refine;
 use crate::search::{Candidate, Scratch, Task};
 use crate::shape::{Form, SPIKE_BINS_MAX};
 use crate::wall::DAY_US;
-use crate::weekdays::{Weekdays, on_its_days};
+use crate::weekdays::{Weekdays, is_of, on_its_days};
 use rayon::prelude::*;
 
 /// Two patterns in place of one have to gain so many nats more than their charge.
@@ -66,26 +66,45 @@ pub(crate) fn likelihood(grid: &Grid, patterns: &[&Pattern]) -> f64 {
         .iter()
         .map(|pattern| pattern.fit.coefficients.len())
         .sum();
-    let charge = 0.5 * count_f64(coefficients) * count_f64(grid.len()).ln();
+    let days = patterns
+        .iter()
+        .map(|pattern| pattern.clock.weekdays().charge());
+    let charge = 0.5 * count_f64(coefficients) * count_f64(grid.len()).ln() + days.sum::<f64>();
     regress(&grid.index, &grid.sharp, &shapes).map_or(f64::MIN, |fit| fit.log_likelihood - charge)
 }
 
 /// The same period with the form that suits it best, and the days of the week that show it.
 pub(crate) fn of_any_form(grids: &[Grid], pattern: Pattern) -> Pattern {
+    let period_us = pattern.clock.period_us();
     let mut all = vec![pattern.clone()];
-    all.extend(each_form(grids, pattern.clock.period_us(), |_| true));
-    let on_days = |pattern: &Pattern| on_its_days(pattern, &grids[pattern.grid]);
-    let some: Vec<Pattern> = all.par_iter().filter_map(on_days).collect();
+    all.extend(each_form(grids, period_us, |_| true));
+    // Of a week: on more days than the one that shows it best, perhaps.
+    let daily = match is_of(period_us, 7 * DAY_US) {
+        true => exact_forms(grids, as_f64(DAY_US), |form| form != Form::Wave),
+        false => all.clone(),
+    };
+    let on_days = |daily: &Pattern| {
+        let some = on_its_days(daily, &grids[daily.grid])?;
+        stands(&some, grids).then_some(some)
+    };
+    let some: Vec<Pattern> = daily.par_iter().filter_map(on_days).collect();
     all.extend(some);
     likeliest(grids, all).unwrap_or(pattern)
 }
 
-/// The best of each wanted form with a period.
+/// The best of each wanted form with a period, as far as they stand.
 pub(crate) fn each_form(
     grids: &[Grid],
     period_us: f64,
-    is_wanted: impl Fn(Form) -> bool + Sync,
+    is_wanted: impl Fn(Form) -> bool,
 ) -> Vec<Pattern> {
+    let mut all = exact_forms(grids, period_us, is_wanted);
+    all.retain(|pattern| stands(pattern, grids));
+    all
+}
+
+/// The best of each wanted form with a period.
+fn exact_forms(grids: &[Grid], period_us: f64, is_wanted: impl Fn(Form) -> bool) -> Vec<Pattern> {
     let bins = |grid: &Grid| period_us / as_f64(grid.width_us);
     let number = widest_for(grids, period_us);
     let grid = &grids[number];
@@ -109,7 +128,7 @@ pub(crate) fn each_form(
     let exact = |scratch: &mut Scratch, (task, found): &(Task, Candidate)| {
         refine(grids, task, found, scratch).filter(|pattern| {
             let is_slow = pattern.variant == Variant::Slow;
-            stands(pattern, grids) && !(is_slow && is_short(pattern.form))
+            !(is_slow && is_short(pattern.form))
         })
     };
     let refined: Vec<Option<Pattern>> =

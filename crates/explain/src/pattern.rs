@@ -75,6 +75,14 @@ impl Clock {
         }
     }
 
+    /// The days of the week on which it begins anew.
+    pub fn weekdays(&self) -> Weekdays {
+        match self {
+            Self::Fixed { days, .. } => *days,
+            Self::Runs { .. } => Weekdays::ALL,
+        }
+    }
+
     /// Phase of each of ascending wall times; beyond 1 where a run is overdue, or on days without a beginning.
     pub fn phases(&self, wall_us: &[i64]) -> Vec<f64> {
         match self {
@@ -170,11 +178,8 @@ impl Pattern {
 
     /// Whether its period is that of another, and some of its days of the week are.
     pub fn is_of_period(&self, other: &Self) -> bool {
-        let is_of_days = match (&self.clock, &other.clock) {
-            (Clock::Fixed { days, .. }, Clock::Fixed { days: known, .. }) => days.shares(*known),
-            _ => true,
-        };
-        is_of_days && (self.clock.period_us() / other.clock.period_us() - 1.0).abs() < 0.01
+        let (days, known) = (self.clock.weekdays(), other.clock.weekdays());
+        days.shares(known) && (self.clock.period_us() / other.clock.period_us() - 1.0).abs() < 0.01
     }
 
     /// Whether it begins where another with the same period does, for all that their intervals tell.

@@ -346,6 +346,13 @@ fn best_width(mut best: (f64, usize, Form, Vec<f64>), fold: &Fold) -> (f64, usiz
                 next = Some((gains[at], at, form, gains));
             }
         }
+        // With one edge right and the other far away nothing near is better.
+        if let Some(other) = fold.sharing_an_edge(best.1, width)
+            && next.as_ref().is_none_or(|next| other.gain > next.0)
+        {
+            let gains = fold.profile(other.form);
+            next = Some((other.gain, other.bin, other.form, gains));
+        }
         match next {
             Some(next) if next.0 > best.0 => best = next,
             _ => break,

@@ -40,6 +40,14 @@ impl Form {
         }
     }
 
+    /// Which way values go where it begins, with the sign that it was found with: 1 up, -1 down.
+    pub fn jump(self, amplitude: f64) -> f64 {
+        match self {
+            Self::Sawtooth => -amplitude.signum(),
+            Self::Box { .. } | Self::Wave => amplitude.signum(),
+        }
+    }
+
     /// What people call it, with the sign that it was found with.
     pub fn shape(self, amplitude: f64) -> Shape {
         match self {
@@ -185,8 +193,31 @@ impl Fold {
         })
     }
 
+    /// The best of all boxes that begin where the one of this width at this bin does, or end where it ends.
+    pub fn sharing_an_edge(&self, bin: usize, width: usize) -> Option<Best> {
+        let bins = self.mixed.len();
+        let mut best: Option<Best> = None;
+        for wide in 1..=bins / 2 {
+            let (norm, level) = self.of_width(wide)?;
+            for from in [bin, (bin + bins + width - wide) % bins] {
+                let sum = self.prefix[from + wide] - self.prefix[from] - level;
+                let duty = count_f64(wide) / count_f64(bins);
+                keep(&mut best, gain(sum, norm), from, Form::Box { duty });
+            }
+        }
+        best
+    }
+
     /// What a box of one width correlates with at each bin, and its size.
     fn boxes(&self, width: usize) -> Option<(impl Iterator<Item = f64> + '_, f64)> {
+        let (norm, level) = self.of_width(width)?;
+        let bins = self.mixed.len();
+        let ends = self.prefix[width..].iter().zip(&self.prefix[..bins]);
+        Some((ends.map(move |(until, from)| until - from - level), norm))
+    }
+
+    /// The size of a box of one width, and what the level correlates with it.
+    fn of_width(&self, width: usize) -> Option<(f64, f64)> {
         let bins = self.mixed.len();
         if bins < 3 || width * 2 > bins {
             return None;
@@ -195,9 +226,7 @@ impl Fold {
         // Of neighbouring bins one pair fewer than of bins lies within.
         let both = count_f64(width - 1) / count_f64(bins);
         let norm = self.norm(duty - duty * duty, both - duty * duty);
-        let level = duty * self.prefix[bins];
-        let ends = self.prefix[width..].iter().zip(&self.prefix[..bins]);
-        Some((ends.map(move |(until, from)| until - from - level), norm))
+        Some((norm, duty * self.prefix[bins]))
     }
 
     /// The best place of a wave of one harmonic.
@@ -329,6 +358,17 @@ mod tests {
                 let apart = (wave.bin + 24 - at) % 24;
                 assert!(apart <= 1 || apart == 23, "{} {at}", wave.bin);
             }
+        }
+    }
+
+    #[test]
+    fn one_edge_leads_to_the_other() {
+        let duty = 11.0 / 24.0;
+        let fold = folded(24, 0.9, Form::Box { duty }, 20);
+        for (bin, width) in [(20, 2), (5, 2)] {
+            let best = fold.sharing_an_edge(bin, width).expect("boxes");
+            assert_eq!((best.bin, best.form), (20, Form::Box { duty }), "{bin}");
+            assert!((best.gain - fold.profile(best.form)[20]).abs() < 1e-9);
         }
     }
 

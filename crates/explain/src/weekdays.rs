@@ -10,11 +10,9 @@ use crate::shape::Form;
 use crate::wall::{DAY_US, MONDAY_US};
 
 /// What a choice of weekdays is charged: the logarithm of as many as there are, of two to six days.
-pub(crate) const CHOICE_NATS: f64 = 4.8;
-/// It has to gain so many nats more.
+const CHOICE_NATS: f64 = 4.8;
+/// It has to gain so many nats more than that.
 const GAIN_MIN: f64 = 10.0;
-/// A box takes less of a day.
-const DUTY_MAX: f64 = 0.5;
 /// Each weekday is seen so often at least.
 const WEEKS_MIN: usize = 2;
 /// Names of the days.
@@ -46,6 +44,11 @@ impl Weekdays {
         self.0.into_iter().zip(other.0).any(|(a, b)| a && b)
     }
 
+    /// What they are charged, in nats.
+    pub fn charge(self) -> f64 {
+        if self == Self::ALL { 0.0 } else { CHOICE_NATS }
+    }
+
     /// How many they are.
     pub fn count(self) -> usize {
         self.0.into_iter().filter(|has| *has).count()
@@ -65,8 +68,7 @@ fn number_of(wall_us: i64) -> usize {
     usize::try_from(days).unwrap_or(0)
 }
 
-/// A box of every day, or of one day of the week, as one of those days that show it, where that explains clearly
-/// more.
+/// A box of every day as one of those weekdays that show it, where that explains clearly more.
 pub(crate) fn on_its_days(pattern: &Pattern, grid: &Grid) -> Option<Pattern> {
     let Clock::Fixed {
         period_us,
@@ -76,31 +78,11 @@ pub(crate) fn on_its_days(pattern: &Pattern, grid: &Grid) -> Option<Pattern> {
     else {
         return None;
     };
-    let Form::Box { duty } = pattern.form else {
-        return None;
-    };
-    let period_days = period_us / as_f64(DAY_US);
-    let is = |days: f64| (period_days / days - 1.0).abs() < 1e-9;
-    if !(is(1.0) || is(7.0) && duty * 7.0 < DUTY_MAX) {
+    if !is_of(period_us, DAY_US) || !matches!(pattern.form, Form::Box { .. }) {
         return None;
     }
-    let daily = |days: Weekdays| {
-        let mut daily = Pattern {
-            clock: Clock::Fixed {
-                period_us: as_f64(DAY_US),
-                origin_us,
-                days,
-            },
-            form: Form::Box {
-                duty: duty * period_days,
-            },
-            ..pattern.clone()
-        };
-        fit(&mut daily, grid)?;
-        Some(daily)
-    };
     let (mut gains, mut counts) = ([0.0; 7], [0; 7]);
-    for (at, gain) in seen(&daily(Weekdays::ALL)?, grid).0 {
+    for (at, gain) in seen(pattern, grid).0 {
         gains[number_of(at)] += gain;
         counts[number_of(at)] += 1;
     }
@@ -108,12 +90,24 @@ pub(crate) fn on_its_days(pattern: &Pattern, grid: &Grid) -> Option<Pattern> {
     if counts.iter().any(|&count| count < WEEKS_MIN) || !(2..7).contains(&days.count()) {
         return None;
     }
-    let some = daily(days)?;
-    let gain = likelihood(grid, &[&some]) - likelihood(grid, &[pattern]);
-    (gain > CHOICE_NATS + GAIN_MIN).then_some(some)
+    let mut some = Pattern {
+        clock: Clock::Fixed {
+            period_us,
+            origin_us,
+            days,
+        },
+        ..pattern.clone()
+    };
+    fit(&mut some, grid)?;
+    (gain_of_days(&some, grid) > GAIN_MIN).then_some(some)
 }
 
-/// How much more a pattern of some days explains than one of all days, in nats; 0 for the latter.
+/// Whether a period is that of a calendar.
+pub(crate) fn is_of(period_us: f64, calendar_us: i64) -> bool {
+    (period_us / as_f64(calendar_us) - 1.0).abs() < 1e-9
+}
+
+/// How much more a pattern of some days explains than one of all days, in nats, less the charge; 0 for the latter.
 pub(crate) fn gain_of_days(pattern: &Pattern, grid: &Grid) -> f64 {
     let mut all = pattern.clone();
     match &mut all.clock {

@@ -23,6 +23,13 @@ fn may_trim(jobs: &[String]) -> bool {
     })
 }
 
+/// A step of so many hours a day may be load.
+const STEP_HOURS: f64 = 5.0;
+/// Beside a wave of load, one of so many.
+const BESIDE_HOURS: f64 = 2.0;
+/// Samples that are so far apart show no edge.
+const COARSE_US: i64 = 1_800_000_000;
+
 /// What is looked at while sentences are made.
 pub(crate) struct Scene<'a> {
     /// Name of the series.
@@ -53,8 +60,8 @@ impl Scene<'_> {
         }
     }
 
-    /// The sentence of something that recurs.
-    pub fn recurring(&self, verdict: &Verdict, explained: bool) -> String {
+    /// The sentence of something that recurs; with a word of load, where that may do it.
+    pub fn recurring(&self, verdict: &Verdict, explained: bool, like_load: Option<&str>) -> String {
         let mut text = self.what_recurs(verdict);
         if let (Some(seen), Some(cycles)) = (verdict.cycles_seen, verdict.cycles) {
             let of = periods(verdict.cycle);
@@ -102,9 +109,7 @@ impl Scene<'_> {
         } else {
             text.push_str(" No known job on this host runs then.");
         }
-        if !explained || verdict.weekdays.is_some() {
-            text.push_str(self.like_load(verdict).unwrap_or_default());
-        }
+        text.push_str(like_load.unwrap_or_default());
         text
     }
 
@@ -183,16 +188,20 @@ impl Scene<'_> {
         format!("{what} {often}{place}, of {}", self.amount(size.abs()))
     }
 
-    /// What people's load may do as well as a job: hours of every day, or the weekend.
-    fn like_load(&self, verdict: &Verdict) -> Option<&'static str> {
+    /// What people's load may do as well as a job: hours of every day, or the weekend. Beside a larger wave of the
+    /// day some hours may be a part of that, where samples are too far apart to tell a bend from an edge.
+    pub fn like_load(&self, verdict: &Verdict, beside_load: bool) -> Option<&'static str> {
         let hours = verdict.effect?.len_s? / 3_600.0;
         let from = verdict.phase.as_ref()?.from.to_zoned(self.clock.clone());
         match (verdict.shape?, verdict.cycle?) {
-            (Shape::Step, Cycle::Day) if hours >= 5.0 && verdict.weekdays.is_some() => {
+            (Shape::Step, Cycle::Day) if hours >= STEP_HOURS && verdict.weekdays.is_some() => {
                 Some(" Load in working hours looks like that, too.")
             }
-            (Shape::Step, Cycle::Day) if hours >= 5.0 => {
+            (Shape::Step, Cycle::Day) if hours >= STEP_HOURS => {
                 Some(" Load by day and night looks like that, too.")
+            }
+            (_, Cycle::Day) if beside_load && hours >= BESIDE_HOURS && self.gap_us >= COARSE_US => {
+                Some(" Beside so large a wave of load, it may be a part of that.")
             }
             (Shape::Step, Cycle::Week)
                 if (24.0..=72.0).contains(&hours)
@@ -236,10 +245,10 @@ impl Scene<'_> {
         let all = first.missed == 0;
         let several = first.jobs.len() > 1;
         let mut text = match (several, all) {
-            _ if first.dated_by_start => {
-                " If times mark the start of what each sample stands for, this runs within the first one that shows it: "
-                    .to_owned()
-            }
+            _ if first.dated_by_start => format!(
+                " If times mark the start of what each sample stands for, {} within the first one that shows it: ",
+                if several { "these run" } else { "one job runs" }
+            ),
             _ if first.lag_s.is_some() => format!(
                 " In {} of {} of those gaps, or up to {} before, run: ",
                 first.matched,
