@@ -27,7 +27,7 @@ use facts::Skipped;
 use facts::series::{Dating, Series};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 /// An analysis with what it was made of.
 #[derive(Debug, Clone)]
@@ -156,6 +156,40 @@ impl<'a> ExplainReport<'a> {
             .map(|run| (run.earliest.as_microsecond(), run.latest.as_microsecond()))
             .collect()
     }
+}
+
+/// What each series is called beside the others: its name, and where series of several sources have it, the
+/// part of their source that tells them apart.
+fn titles(told: &[Told<'_>]) -> Vec<String> {
+    let mut sources: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+    for one in told {
+        let named = sources.entry(&one.verdict.name).or_default();
+        named.insert(&one.verdict.source);
+    }
+    told.iter()
+        .map(|one| {
+            let name = &one.verdict.name;
+            let all = &sources[name.as_str()];
+            if all.len() < 2 {
+                return name.clone();
+            }
+            format!("{name} of {}", &one.verdict.source[common_len(all)..])
+        })
+        .collect()
+}
+
+/// The length of the directories that all paths begin with: a heading has little room.
+fn common_len(paths: &BTreeSet<&str>) -> usize {
+    // Of sorted texts the first and the last differ earliest.
+    let (Some(first), Some(last)) = (paths.first(), paths.last()) else {
+        return 0;
+    };
+    let same = first.bytes().zip(last.bytes());
+    let same = same.take_while(|(one, other)| one == other).count();
+    first.as_bytes()[..same]
+        .iter()
+        .rposition(|&byte| byte == b'/')
+        .map_or(0, |slash| slash + 1)
 }
 
 /// How many series have which verdict, in words: `2 periodic, 1 none`.

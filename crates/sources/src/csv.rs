@@ -169,7 +169,12 @@ pub(crate) fn read(
         }
         if record.len() != first.len() {
             let found = format!("{} columns", record.len());
-            let expected = format!("{} columns, as in line {first_line}", first.len());
+            let way = if delimiter == b',' && has_decimal_commas(&record) {
+                " (where commas are decimal, let semicolons or tabs separate columns, or write points)"
+            } else {
+                ""
+            };
+            let expected = format!("{} columns, as in line {first_line}{way}", first.len());
             return Err(InputError::new(source, expected, &found)
                 .at_line(line)
                 .into());
@@ -183,6 +188,15 @@ pub(crate) fn read(
         ));
     }
     table.finish()
+}
+
+/// Whether two cells side by side are what a comma makes of one number: `103` and `86`.
+fn has_decimal_commas(record: &StringRecord) -> bool {
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let cells: Vec<&str> = record.iter().map(str::trim).collect();
+    cells
+        .windows(2)
+        .any(|pair| is_digits(pair[0].trim_start_matches(['+', '-'])) && is_digits(pair[1]))
 }
 
 /// The cells of a record; where they stand in their line is known if none is in quotes.

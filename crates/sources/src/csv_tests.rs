@@ -309,6 +309,72 @@ fn quotes_that_are_closed_at_the_very_end_are_read() {
     }
 }
 
+#[test]
+fn what_is_nearly_a_number_is_shown_with_the_way_out() {
+    let refuse = |text: &str| {
+        read_text(text, &FileOptions::default())
+            .unwrap_err()
+            .to_string()
+    };
+    let (commas, unit) = (
+        "decimal commas are read where semicolons, tabs or bars separate columns",
+        "without its unit, which may stand in the column's name",
+    );
+    let day = "2026-01-01 00:00";
+    for (text, found, way) in [
+        (
+            format!("time,latency\n{day},\"103,86\"\n"),
+            "f:2: expected a number in column latency (",
+            commas,
+        ),
+        (
+            format!("time,latency\n{day},103.9 ms\n"),
+            "f:2:18: expected a number in column latency (",
+            unit,
+        ),
+        (
+            format!("time,latency\n{day},NaN\n{day},\n{day},7%\n"),
+            "f:4:18: expected a number in column latency (",
+            unit,
+        ),
+        // One of many that are numbers.
+        (
+            format!("time,latency\n{day},1\n{day},2\n{day},\"3,5\"\n"),
+            "f:4: expected a number in column latency (",
+            commas,
+        ),
+        (
+            format!("time,latency_ms\n{day},103,86\n"),
+            "f:2: expected 2 columns, as in line 1 (",
+            "let semicolons or tabs separate columns",
+        ),
+        // No number, and no way out of it.
+        (
+            format!("time,latency\n{day},1.2.3\n"),
+            "f:2:18: expected a number in column latency, found \"1.2.3\"",
+            "",
+        ),
+        (
+            format!("time,what\n{day},slow\n"),
+            "f:2: expected a column of numbers, found \"the columns time, what\"",
+            "",
+        ),
+        (
+            format!("time,a\n{day},x,y\n"),
+            "f:2: expected 2 columns, as in line 1, found \"3 columns\"",
+            "",
+        ),
+    ] {
+        let told = refuse(&text);
+        assert!(
+            told.starts_with(found) && told.contains(way),
+            "{text}: {told}"
+        );
+    }
+    let told = refuse(&format!("time,latency\n{day},\"103,86\"\n"));
+    assert!(told.ends_with("found \"103,86\""), "{told}");
+}
+
 fn quoted(cell: &str) -> String {
     format!("\"{}\"", cell.replace('"', "\"\""))
 }

@@ -5,6 +5,7 @@ use crate::{Limits, Reading, SourceError, Times};
 use facts::Skipped;
 use facts::series::{Better, Dating, Series};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A series to be.
@@ -32,7 +33,10 @@ pub(crate) struct Gather {
     beyond_series: usize,
     /// Values beyond the limit.
     beyond_samples: usize,
-    outside: usize,
+    /// The first and the last time of samples outside of those that are wanted.
+    outside_us: Option<(i64, i64)>,
+    /// The zone that times are told in.
+    zone: TimeZone,
     pub skipped: Vec<Skipped>,
     pub warnings: Vec<String>,
 }
@@ -52,7 +56,8 @@ impl Gather {
             samples: 0,
             beyond_series: 0,
             beyond_samples: 0,
-            outside: 0,
+            outside_us: None,
+            zone: times.zone.clone(),
             skipped: Vec::new(),
             warnings: Vec::new(),
         }
@@ -90,7 +95,8 @@ impl Gather {
             return;
         };
         if time_us < self.since_us || time_us >= self.until_us {
-            self.outside += 1;
+            let (first, last) = self.outside_us.unwrap_or((time_us, time_us));
+            self.outside_us = Some((first.min(time_us), last.max(time_us)));
             return;
         }
         let Some(value) = value else {
@@ -153,10 +159,9 @@ impl Gather {
         if series.is_empty() {
             return Err(SourceError::Empty {
                 source_name: self.source,
-                reason: if self.outside > 0 {
-                    "no sample lies between the times that are wanted".to_owned()
-                } else {
-                    "it holds no samples with a value".to_owned()
+                reason: match self.outside_us {
+                    Some(outside_us) => none_wanted(outside_us, &self.zone, dating),
+                    None => "it holds no samples with a value".to_owned(),
                 },
             });
         }
@@ -188,6 +193,22 @@ impl Gather {
                 Some("a shorter time, or fewer columns"),
             ));
         }
+    }
+}
+
+/// Where samples lie, when none of them is wanted.
+fn none_wanted((first_us, last_us): (i64, i64), zone: &TimeZone, dating: Dating) -> String {
+    let none = "no sample lies between the times that are wanted";
+    let shown = |at_us: i64| {
+        let at = Timestamp::from_microsecond(at_us).ok()?;
+        let at = at.to_zoned(zone.clone());
+        Some(at.strftime("%Y-%m-%d %H:%M %Z").to_string())
+    };
+    match (shown(first_us), shown(last_us)) {
+        (Some(first), Some(last)) if dating == Dating::Absolute => {
+            format!("{none}: there are samples from {first} to {last}")
+        }
+        _ => none.to_owned(),
     }
 }
 
@@ -321,7 +342,12 @@ mod tests {
         let id = gather.add(draft("a", &[]));
         gather.push(id, at("2025-12-31T23:59:59Z"), Some(1.0));
         gather.push(id, at("2026-01-02T00:00:00Z"), Some(2.0));
+        gather.push(id, at("2025-12-31T01:02:03Z"), Some(3.0));
         let error = gather.finish(Dating::Absolute).unwrap_err().to_string();
-        assert_eq!(error, "f: no sample lies between the times that are wanted");
+        assert_eq!(
+            error,
+            "f: no sample lies between the times that are wanted: there are samples from 2025-12-31 \
+             01:02 UTC to 2026-01-02 00:00 UTC"
+        );
     }
 }

@@ -62,8 +62,11 @@ pub(crate) fn read_directory(
     if files.is_empty() {
         return Err(SourceError::Empty {
             source_name: source,
-            reason: "it holds no race.json of Rally; name a single file of another format"
-                .to_owned(),
+            reason:
+                "a directory may hold races of Rally (race.json, or other names in .json at its \
+                     top) or MongoDB's diagnostic data (metrics.*), and it holds no race.json of \
+                     Rally and no such data; name a single file of another format"
+                    .to_owned(),
         });
     }
     let mut first_error = None;

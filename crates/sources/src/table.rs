@@ -10,7 +10,7 @@ use crate::gather::{Draft, Gather};
 use crate::mend::{self, count};
 use crate::times::TimeReader;
 use crate::{Reading, SourceError};
-use cells::{is_missing, number, unit_of};
+use cells::{is_missing, number, unit_of, way_to_number};
 use facts::series::Dating;
 use facts::{InputError, Skipped};
 use sample::{Row, Sample};
@@ -314,7 +314,8 @@ impl<'o> Table<'o> {
                 Ok(value) => value,
                 Err(expected) => {
                     let name = &self.columns[cell.column].name;
-                    let expected = format!("{expected} in column {name}");
+                    let way = way_to_number(cell.text, comma);
+                    let expected = format!("{expected} in column {name}{way}");
                     let mut error = self.error(expected, cell.text).at_line(line);
                     if let Some(at) = cell.at {
                         error = error.at_column(at);

@@ -3,6 +3,10 @@
 //! A column of times has one format. It is told by the values themselves, or named by the user; a
 //! value that does not fit is an error, never a guess.
 
+mod check;
+
+pub use check::check_format;
+
 use crate::Times;
 use crate::mend::count;
 use jiff::civil::{Date, DateTime, Time};

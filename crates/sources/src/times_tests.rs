@@ -221,3 +221,43 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn formats_are_checked_before_anything_is_read() {
+    for format in [
+        "s",
+        "ns",
+        "%Y-%m-%d %H:%M:%S",
+        "%m/%d/%y",
+        "%d.%m.%Y %H:%M",
+        "%d/%b/%Y:%H:%M:%S %z",
+        "%Y-%m-%dT%H:%M:%S%.f",
+        "%Y-%m-%d %H:%M:%S.%f",
+        "%F %T",
+        "%s",
+        "%A, %e %B %Y, %I:%M %p",
+        "%Y%j",
+        "%a %b %d %T %Y",
+        "%-d.%-m.%Y",
+        "%Y-%m-%d %H:%M:%S %Q",
+        "%%%Y-%m-%d",
+    ] {
+        assert_eq!(check_format(format), Ok(()), "{format}");
+    }
+    for (format, named) in [
+        ("%Q", "no day"),
+        ("%H:%M", "no day"),
+        ("YYYY-MM-DD", "no day"),
+        ("", "no day"),
+        ("%Y-%m-%d %K:%M", "\"%K\""),
+        ("%Y-%m-%d %", "\"%\""),
+        ("%Y-%ü-%d", "\"%ü\""),
+        ("%Y-%m-%d %H:%M %Z", "\"%Z\""),
+    ] {
+        let told = check_format(format).unwrap_err();
+        assert!(
+            told.contains(named) && told.contains("%Y-%m-%d"),
+            "{format}: {told}"
+        );
+    }
+}

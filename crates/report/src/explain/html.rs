@@ -6,7 +6,7 @@ use super::fold::{FoldAxis, spans};
 use super::rows::{self, EXPLANATION_HEAD};
 use super::svg::{self, SeriesChart};
 use super::words::{self, Clock, micros};
-use super::{ExplainReport, Told, counts, disk_log};
+use super::{ExplainReport, Told, counts, disk_log, titles};
 use crate::escape::escape_json;
 use crate::page::{PAGE_END, escape_html, page_start};
 use crate::units::digits;
@@ -77,15 +77,21 @@ pub fn html(report: &ExplainReport<'_>, options: &HtmlOptions) -> String {
     for log in report.disk_logs {
         section_of_log(&mut out, log);
     }
+    let titles = titles(&told);
     match told.len() {
         0 if !report.disk_logs.is_empty() || !summed_up.is_empty() => {}
         0 => out += "<p class=\"sentence\">No series: there is nothing to explain.</p>\n",
         1 => {}
-        _ => summary(&mut out, &told, options.details_max),
+        _ => summary(&mut out, &told, &titles, options.details_max),
     }
-    for (index, one) in told.iter().take(options.details_max).enumerate() {
+    for (index, (one, title)) in told
+        .iter()
+        .zip(&titles)
+        .take(options.details_max)
+        .enumerate()
+    {
         let all = told.len() + report.disk_logs.len();
-        section(&mut out, report, one, index, all);
+        section(&mut out, report, one, (index, title), all);
     }
     if !summed_up.is_empty() {
         let words = disk_log::summed_up(&summed_up).replace('`', "");
@@ -144,7 +150,7 @@ fn section_of_log(out: &mut String, log: &DiskLog) {
 }
 
 /// One row for each series, the largest effect first.
-fn summary(out: &mut String, told: &[Told<'_>], details_max: usize) {
+fn summary(out: &mut String, told: &[Told<'_>], titles: &[String], details_max: usize) {
     let _ = writeln!(
         out,
         "<p class=\"sentence\">{} series: {}.</p>\n<div class=\"scroll\"><table>\n<thead><tr>\
@@ -153,9 +159,9 @@ fn summary(out: &mut String, told: &[Told<'_>], details_max: usize) {
         crate::units::grouped(told.len() as u64),
         escape_html(&counts(told))
     );
-    for (index, one) in told.iter().enumerate() {
+    for (index, (one, title)) in told.iter().zip(titles).enumerate() {
         let verdict = &one.verdict.verdict;
-        let name = escape_html(&one.verdict.name);
+        let name = escape_html(title);
         let name = if index < details_max {
             format!("<a href=\"#s{index}\">{name}</a>")
         } else {
@@ -174,12 +180,12 @@ fn summary(out: &mut String, told: &[Told<'_>], details_max: usize) {
     *out += "</tbody></table></div>\n";
 }
 
-/// One series in full, its sentence first.
+/// One series in full, its sentence first; with its place among all, and what it is called there.
 fn section(
     out: &mut String,
     report: &ExplainReport<'_>,
     told: &Told<'_>,
-    index: usize,
+    (index, title): (usize, &str),
     all: usize,
 ) {
     let series = told.verdict;
@@ -188,7 +194,7 @@ fn section(
     let id = format!("s{index}");
     let _ = writeln!(out, "<section class=\"series\" id=\"{id}\">");
     if all > 1 {
-        let _ = writeln!(out, "<h2>{}</h2>", escape_html(&series.name));
+        let _ = writeln!(out, "<h2>{}</h2>", escape_html(title));
     }
     let _ = writeln!(
         out,

@@ -6,7 +6,7 @@ use super::fold::{FoldAxis, spans};
 use super::rows::{self, EXPLANATION_HEAD, Explanation};
 use super::table::{Table, plain};
 use super::words::{self, Clock, micros};
-use super::{ExplainReport, Told, counts, disk_log};
+use super::{ExplainReport, Told, counts, disk_log, titles};
 use crate::escape::{cut, display_width, escape};
 use crate::sheet::{Sheet, Style};
 use crate::text::TextOptions;
@@ -87,9 +87,10 @@ pub fn text(report: &ExplainReport<'_>, options: &ExplainTextOptions) -> String 
             if !report.disk_logs.is_empty() {
                 page.sheet.blank();
             }
-            page.summary(report, all);
-            for one in all.iter().take(options.details_max) {
-                page.heading(&one.verdict.name);
+            let titles = titles(all);
+            page.summary(report, all, &titles);
+            for (one, title) in all.iter().zip(&titles).take(options.details_max) {
+                page.heading(title);
                 page.series(report, one, all.len());
             }
             let rest = all.len().saturating_sub(options.details_max);
@@ -158,7 +159,7 @@ impl Page {
     }
 
     /// One line for each series, the largest effect first.
-    fn summary(&mut self, report: &ExplainReport<'_>, told: &[Told<'_>]) {
+    fn summary(&mut self, report: &ExplainReport<'_>, told: &[Told<'_>], titles: &[String]) {
         let words = format!(
             "{} series: {}.",
             crate::units::grouped(told.len() as u64),
@@ -188,13 +189,12 @@ impl Page {
         let table = Table::of(&rows::SUMMARY_HEAD[..columns], &cells);
         let room = table.room(self.sheet.width);
         self.head(&table, &rows::SUMMARY_HEAD);
-        for (row, one) in cells.iter().zip(told) {
+        for ((row, one), title) in cells.iter().zip(told).zip(titles) {
             let line = table.line(row, |column, cell| match column {
                 1 => self.sheet.paint(cell, style_of(one.verdict.verdict.kind)),
                 _ => cell.to_owned(),
             });
-            self.sheet
-                .line(&(line + &cut(&escape(&one.verdict.name), room)));
+            self.sheet.line(&(line + &cut(&escape(title), room)));
         }
         self.more(INDENT, told.len(), SUMMARY_MAX);
     }

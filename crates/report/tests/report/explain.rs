@@ -2,6 +2,7 @@
 
 use crate::explained::{self, Case};
 use crate::schemas::assert_valid;
+use explain::verdict::Kind;
 use jsonschema::Validator;
 use report::explain::{ExplainTextOptions, HtmlOptions, html, json, text};
 use report::{ExplainDocument, TextOptions, schema_of};
@@ -117,6 +118,48 @@ fn a_class_and_its_candidate_are_one_line() {
         "{}",
         lines[0]
     );
+}
+
+#[test]
+fn series_of_one_name_are_told_apart_by_their_source() {
+    let part = |name: &str, source: &str| {
+        let values = vec![1.0; 20];
+        let mut one = explained::series(name, "2026-01-01T00:00:00Z", explained::DAY_S, values);
+        one.source = source.to_owned();
+        (one, explained::bare(Kind::None, "Nothing recurs."))
+    };
+    let case = Case::new(vec![
+        part(
+            "latency_ms",
+            "/srv/a very long directory, as they are/es1/d.csv",
+        ),
+        part(
+            "latency_ms",
+            "/srv/a very long directory, as they are/es10/<d>.csv",
+        ),
+        part("load", "/srv/load.csv"),
+    ]);
+    let shown = plain(&case);
+    let page = html(&case.report(), &HtmlOptions::default());
+    for (title, escaped) in [
+        ("latency_ms of es1/d.csv", "latency_ms of es1/d.csv"),
+        (
+            "latency_ms of es10/<d>.csv",
+            "latency_ms of es10/&lt;d&gt;.csv",
+        ),
+        ("load", "load"),
+    ] {
+        let rows = shown
+            .lines()
+            .filter(|line| line.ends_with(&format!("  {title}")));
+        assert_eq!(rows.count(), 1, "{shown}");
+        assert!(shown.contains(&format!("── {title} ──")), "{shown}");
+        assert!(page.contains(&format!("\">{escaped}</a></td>")), "{page}");
+        assert!(page.contains(&format!("<h2>{escaped}</h2>")), "{page}");
+    }
+    // By nothing, where the source is the same.
+    let case = Case::new(vec![part("x", "/srv/a.csv"), part("x", "/srv/a.csv")]);
+    assert_eq!(plain(&case).matches("── x ──").count(), 2);
 }
 
 #[test]

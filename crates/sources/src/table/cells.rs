@@ -74,6 +74,33 @@ pub(super) fn number(cell: &Cell, comma: bool) -> Result<Option<f64>, &'static s
     Err(expected)
 }
 
+/// Whether a text is meant to be a number, as far as its beginning goes.
+pub(super) fn begins_as_number(text: &str) -> bool {
+    let text = text.trim().trim_start_matches(['+', '-']);
+    text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// The way out where a column of numbers holds this text: nothing where no way is known.
+pub(super) fn way_to_number(text: &str, comma: bool) -> String {
+    let text = text.trim();
+    let is_number = |text: &str| text.parse::<f64>().is_ok();
+    if !comma && begins_as_number(text) && is_number(&text.replacen(',', ".", 1)) {
+        return " (decimal commas are read where semicolons, tabs or bars separate columns; else write \
+                decimal points)"
+            .to_owned();
+    }
+    let unit_at = text.find(|c: char| !(c.is_ascii_digit() || "+-.,".contains(c)));
+    if let Some(at) = unit_at
+        && begins_as_number(text)
+        && is_number(&text[..at].replacen(',', ".", 1))
+        && text[at..].chars().filter(char::is_ascii_digit).count() == 0
+    {
+        return " (without its unit, which may stand in the column's name, as in latency_ms)"
+            .to_owned();
+    }
+    String::new()
+}
+
 /// What is counted: a rate where `_s` follows without `per`.
 const COUNTED: [&str; 20] = [
     "op",

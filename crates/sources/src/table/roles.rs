@@ -1,6 +1,6 @@
 //! Which column is for what: as the user says, else as the first rows look.
 
-use super::cells::numeric;
+use super::cells::{begins_as_number, is_missing, numeric, way_to_number};
 use super::{Role, Sample, Table};
 use crate::SourceError;
 use crate::times;
@@ -170,13 +170,39 @@ impl Table<'_> {
             .iter()
             .any(|column| matches!(column.role, Some(Role::Value { .. })));
         if any {
-            Ok(())
-        } else {
-            Err(self
-                .error("a column of numbers", &self.column_list())
-                .at_line(line)
-                .into())
+            return Ok(());
         }
+        let error = self.nearly_a_number(sample, &labels).unwrap_or_else(|| {
+            self.error("a column of numbers", &self.column_list())
+                .at_line(line)
+        });
+        Err(error.into())
+    }
+
+    /// What keeps a column from being one of numbers, where its first value begins as one.
+    fn nearly_a_number(&self, sample: &Sample, labels: &BTreeSet<usize>) -> Option<InputError> {
+        let is_open = |column: usize| self.columns[column].role.is_none();
+        (0..self.columns.len())
+            .filter(|column| is_open(*column) && !labels.contains(column))
+            .find_map(|column| {
+                let mut rows = sample.rows.iter();
+                let (line, cell) = rows.find_map(|row| {
+                    let mut cells = row.cells();
+                    let cell = cells.find(|one| one.column == column && !is_missing(one.text))?;
+                    Some((row.line, cell))
+                })?;
+                if !begins_as_number(cell.text) || times::looks_like_time(cell.text) {
+                    return None;
+                }
+                let name = &self.columns[column].name;
+                let way = way_to_number(cell.text, false);
+                let expected = format!("a number in column {name}{way}");
+                let error = self.error(expected, cell.text).at_line(line);
+                Some(match cell.at {
+                    Some(at) => error.at_column(at),
+                    None => error,
+                })
+            })
     }
 
     pub(super) fn find_labels(

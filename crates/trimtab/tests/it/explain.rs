@@ -1,5 +1,6 @@
 //! `trimtab explain`: its schema, and what it refuses with a way out.
 
+use crate::explain_support::{explain, sawtooth, write};
 use crate::support::{run, stderr, stdout, trimtab};
 use serde_json::Value;
 
@@ -25,6 +26,10 @@ const REFUSED: &[(&[&str], &str)] = &[
             "2026-11-01",
         ],
         "is not before",
+    ),
+    (
+        &["x.csv", "--jobs", "none", "--time-format", "%Y-%m-%d %K"],
+        "--time-format %Y-%m-%d %K: \"%K\" is no directive",
     ),
     (
         &["http://u:hunter2@127.0.0.1:1", "--jobs", "none"],
@@ -62,7 +67,14 @@ fn a_crontab_that_is_none_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("mine");
     for (text, named) in [
-        ("", "lines of five fields and a command"),
+        (
+            "",
+            "lines of five fields and a command, found an empty file",
+        ),
+        (
+            "\0\0x",
+            "lines of five fields and a command, found a binary file",
+        ),
         ("61 * * * * x\n", "a minute from 0 to 59"),
     ] {
         std::fs::write(&path, text).unwrap();
@@ -70,6 +82,64 @@ fn a_crontab_that_is_none_is_refused() {
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains(named), "{}", stderr(&output));
     }
+}
+
+#[test]
+fn what_is_read_is_not_written_to() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let history = sawtooth(root);
+    std::os::unix::fs::symlink(&history, root.join("link.csv")).unwrap();
+    std::fs::create_dir_all(root.join("host/etc")).unwrap();
+    write(
+        &root.join("host/etc"),
+        "crontab",
+        "47 6 * * 7 root fstrim -a\n",
+    );
+    let crontab = root.join("host/etc/crontab");
+    let cases = [
+        ("none", history.clone()),
+        ("none", root.join("link.csv")),
+        (crontab.to_str().unwrap(), crontab.clone()),
+        (root.join("host").to_str().unwrap(), crontab.clone()),
+    ]
+    .map(|(jobs, target)| (jobs.to_owned(), target));
+    for (jobs, target) in cases {
+        let before = std::fs::read(&target).unwrap();
+        let output = explain(&history, &["--jobs", &jobs, "-o", target.to_str().unwrap()]);
+        let told = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains("error (refused)"), "{told}");
+        assert!(told.contains(target.to_str().unwrap()), "{told}");
+        assert!(told.contains("name another file with -o"), "{told}");
+        assert_eq!(std::fs::read(&target).unwrap(), before);
+    }
+    // What an earlier answer left is no input.
+    let page = write(root, "why.txt", "before");
+    let output = explain(&history, &["--jobs", "none", "-o", page.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(
+        std::fs::read_to_string(page)
+            .unwrap()
+            .contains("throughput")
+    );
+}
+
+#[test]
+fn a_host_without_a_schedule_is_told_before_the_answer() {
+    let directory = tempfile::tempdir().unwrap();
+    let history = sawtooth(directory.path());
+    let empty = directory.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let output = explain(&history, &["--jobs", empty.to_str().unwrap()]);
+    let told = stdout(&output)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    let caution = told.find("neither cron's files nor systemd's").unwrap();
+    let sentence = told.find("There are no jobs to compare it with").unwrap();
+    assert!(caution < sentence, "{told}");
+    assert!(told.starts_with("caution no job of directory"), "{told}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Whose jobs may be behind a pattern, and when they ran.
 
+use super::logs;
 use crate::cli::SourceArgs;
 use crate::commands::source;
 use crate::error::{CommandError, Kind};
@@ -8,6 +9,7 @@ use explain::disk_log::MountedWith;
 use facts::host::{Job, JobCommand};
 use facts::series::{Dating, Series};
 use facts::{InputError, Skipped};
+use host::Recording;
 use host::jobs::script::{Origin, scan};
 use host::source::static_host_name;
 use jiff::tz::TimeZone;
@@ -49,6 +51,23 @@ pub struct Found {
     pub skipped: Vec<Skipped>,
     /// Their host, whose logs may tell of their runs; `None` for a crontab by itself.
     pub opened: Option<source::Opened>,
+    /// The files of their host that are read, its logs included; none of a bundle.
+    pub files: Vec<PathBuf>,
+}
+
+impl Found {
+    /// A caution where a host or directory was to have jobs, and has none.
+    pub fn without_jobs(&self) -> Option<String> {
+        let from = self.from.as_ref()?;
+        if !self.jobs.is_empty() {
+            return None;
+        }
+        // What the host's reader says where nothing of a schedule is there.
+        let unread = self.skipped.iter().find(|skipped| skipped.what == "jobs");
+        let why = unread.map_or("none that runs by itself was found", |skipped| &skipped.why);
+        let from = report::escape(from);
+        Some(format!("no job of {from} was weighed: {why}"))
+    }
 }
 
 /// Reads the jobs that `--jobs` names.
@@ -67,27 +86,34 @@ pub fn find(named: &str) -> Result<Found, CommandError> {
             mounts: Vec::new(),
             skipped: Vec::new(),
             opened: None,
+            files: Vec::new(),
         }),
-        "/" => of_host(source::live(), true),
+        "/" => of_host(source::live(), Some(Path::new("/")), true),
         path => {
             let path = Path::new(path);
             if path.is_dir() {
-                return of_host(source::stored(path, "directory")?, false);
+                return of_host(source::stored(path, "directory")?, Some(path), false);
             }
             if is_archive(path)? {
-                return of_host(source::stored(path, "bundle")?, false);
+                return of_host(source::stored(path, "bundle")?, None, false);
             }
             of_crontab(path)
         }
     }
 }
 
-fn of_host(opened: source::Opened, is_live: bool) -> Result<Found, CommandError> {
+/// `root` is where the host's files are, unless they are in an archive.
+fn of_host(
+    opened: source::Opened,
+    root: Option<&Path>,
+    is_live: bool,
+) -> Result<Found, CommandError> {
     let arguments = SourceArgs {
         root: None,
         data_path: Vec::new(),
     };
-    let (host, _) = source::read(&opened, &arguments, &[])?;
+    let (host, recording) = source::read(&opened, &arguments, &[])?;
+    let files = root.map(|root| files_of(root, &recording));
     let zone = host
         .time_zone
         .as_deref()
@@ -125,7 +151,24 @@ fn of_host(opened: source::Opened, is_live: bool) -> Result<Found, CommandError>
         mounts,
         skipped: host.skipped.iter().filter(about_jobs).cloned().collect(),
         opened: Some(opened),
+        files: files.unwrap_or_default(),
     })
+}
+
+/// The files below `root` that were read, and logs, which are read later.
+fn files_of(root: &Path, recording: &Recording) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    // A bundle that was unpacked has the host's files below `root/`.
+    for root in [root.to_owned(), root.join("root")] {
+        files.extend(recording.files.keys().map(|path| root.join(path)));
+        let logs = root.join(logs::DIRECTORY).read_dir();
+        let logs = logs.into_iter().flatten().flatten();
+        files.extend(logs.map(|log| log.path()).filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            logs::NAMES.iter().any(|start| name.starts_with(start))
+        }));
+    }
+    files
 }
 
 /// Whether a file begins as the archives do that bundles are.
@@ -154,17 +197,19 @@ fn unreadable(path: &Path, error: &std::io::Error) -> CommandError {
 
 fn of_crontab(path: &Path) -> Result<Found, CommandError> {
     let name = path.display().to_string();
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     open(path)?
         .take(CRONTAB_BYTES_MAX + 1)
-        .read_to_string(&mut text)
+        .read_to_end(&mut bytes)
         .map_err(|error| unreadable(path, &error))?;
-    if text.len() as u64 > CRONTAB_BYTES_MAX {
-        return Err(CommandError::new(
+    let text = crontab_text(bytes).map_err(|found| {
+        let expected = "a bundle, or a crontab: lines of five fields and a command";
+        CommandError::new(
             Kind::Input,
-            format!("--jobs {name}: longer than {CRONTAB_BYTES_MAX} bytes, no crontab"),
-        ));
-    }
+            format!("--jobs {name}: expected {expected}, found {found}"),
+        )
+        .hint("name a directory, a bundle or a crontab, `/` for this host, or `none`")
+    })?;
     Ok(Found {
         jobs: crontab_jobs(&name, &text).map_err(|error| {
             CommandError::new(Kind::Input, format!("--jobs {error}"))
@@ -178,6 +223,25 @@ fn of_crontab(path: &Path) -> Result<Found, CommandError> {
         mounts: Vec::new(),
         skipped: Vec::new(),
         opened: None,
+        files: Vec::new(),
+    })
+}
+
+/// The text of a crontab; else what its file is instead.
+fn crontab_text(bytes: Vec<u8>) -> Result<String, String> {
+    // Before anything that the length may have cut.
+    if bytes.len() as u64 > CRONTAB_BYTES_MAX {
+        return Err(format!("a file of more than {CRONTAB_BYTES_MAX} bytes"));
+    }
+    if bytes.trim_ascii().is_empty() {
+        return Err("an empty file".to_owned());
+    }
+    if bytes.contains(&0) {
+        return Err("a binary file".to_owned());
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let before = error.utf8_error().valid_up_to();
+        format!("a file that is no text in UTF-8 (byte {before})")
     })
 }
 
@@ -370,6 +434,40 @@ mod tests {
         assert_eq!(names("etc", text), ["etc:1 tar", "cron.weekly"]);
         let error = crontab_jobs("mine", "@daily x\nnonsense\n").unwrap_err();
         assert_eq!(error.line, Some(2));
+    }
+
+    #[test]
+    fn what_is_no_crontab_is_named() {
+        let found = |bytes: &[u8]| crontab_text(bytes.to_vec()).unwrap_err();
+        assert_eq!(found(b""), "an empty file");
+        assert_eq!(found(b" \n\n"), "an empty file");
+        assert_eq!(found(b"\x7fELF\0\0"), "a binary file");
+        assert!(found(b"0 5 * * * tar \xff").contains("no text in UTF-8 (byte 14)"));
+        assert!(found(&vec![b'x'; (1 << 20) + 1]).contains("1048576 bytes"));
+        assert!(crontab_text(b"@daily x\n".to_vec()).is_ok());
+    }
+
+    #[test]
+    fn where_no_job_is_found_that_is_a_caution() {
+        let mut found = Found {
+            from: Some("directory d".to_owned()),
+            skipped: vec![Skipped::new("jobs", "nothing of a schedule", Some("x"))],
+            ..find("none").unwrap()
+        };
+        let told = found.without_jobs().unwrap();
+        for words in ["directory d", "nothing of a schedule"] {
+            assert!(told.contains(words), "{told}");
+        }
+        found.skipped.clear();
+        let told = found.without_jobs().unwrap();
+        assert!(
+            told.contains("none that runs by itself was found"),
+            "{told}"
+        );
+        found.jobs = crontab_jobs("c", "@daily x\n").unwrap();
+        assert_eq!(found.without_jobs(), None);
+        // Nobody asked for any.
+        assert_eq!(find("none").unwrap().without_jobs(), None);
     }
 
     fn found(text: &str) -> Found {

@@ -15,10 +15,10 @@ use std::path::PathBuf;
 const LOG_BYTES_MAX: usize = LOG_MIB_MAX << 20;
 const LOG_MIB_MAX: usize = 256;
 /// Where the files of syslog are.
-const DIRECTORY: &str = "var/log";
+pub(super) const DIRECTORY: &str = "var/log";
 /// Those that lines of cron go to: Red Hat's, the one that administrators of Debian switch on, and Debian's.
 /// The last one has everything else as well, and would leave nothing to read of the others.
-const NAMES: [&str; 3] = ["cron", "cron.log", "syslog"];
+pub(super) const NAMES: [&str; 3] = ["cron", "cron.log", "syslog"];
 const JOURNAL: &str = "systemd's journal";
 
 /// What `--log` says.

@@ -5,6 +5,7 @@ mod disks;
 mod jobs;
 mod load;
 mod logs;
+mod overwrite;
 mod readers;
 
 use crate::commands::check::generated_at;
@@ -37,11 +38,18 @@ pub fn run(
         output::print(&report::schema_of::<ExplainDocument<'_>>())?;
         return Ok(ExitCode::SUCCESS);
     }
+    let target = overwrite::Output::of(arguments);
+    if let Some(target) = &target {
+        target.refuse_inputs(arguments, config)?;
+    }
     let mut draw = Draw::new(quiet);
     let named = arguments.jobs.as_deref().or(config.jobs.as_deref());
     // A zone that is not there is known before anything is read.
     let asked = asked_zone(arguments, config)?;
     let found = jobs::find(named.unwrap_or("/"))?;
+    if let Some(target) = &target {
+        target.refuse_host_files(&found.files)?;
+    }
     let zone = Zone::of(asked, &found);
     let times = times(arguments, &zone.zone)?;
     // Lines without a zone are of the host's.
@@ -67,9 +75,14 @@ pub fn run(
         jobs_from =
             jobs_from.map(|from| logs::origin(&from, &logs, &all_jobs, stretch, &zone.zone));
     }
-    all_jobs.extend(jobs::given(&arguments.events, &zone.zone)?);
+    let by_hand = jobs::given(&arguments.events, &zone.zone)?;
+    let events = by_hand.len();
+    all_jobs.extend(by_hand);
     let mut warnings = std::mem::take(&mut loaded.warnings);
     warnings.extend(other_host(&loaded, &found));
+    if all_jobs.len() == events {
+        warnings.extend(found.without_jobs());
+    }
     let options = Options {
         zone: zone.zone.clone(),
         better: arguments.better.or(config.better).map(BetterArg::into),
@@ -199,6 +212,11 @@ fn zone_named(name: &str, from: &str) -> Result<TimeZone, CommandError> {
 }
 
 fn times(arguments: &Explain, zone: &TimeZone) -> Result<Times, CommandError> {
+    if let Some(format) = &arguments.files.time_format {
+        sources::times::check_format(format).map_err(|wrong| {
+            CommandError::new(Kind::Usage, format!("--time-format {format}: {wrong}"))
+        })?;
+    }
     let now = generated_at()?;
     let at = |text: &Option<String>, option: &str| {
         text.as_deref()
