@@ -205,6 +205,20 @@ def working_hours_and_a_job_at_their_end(rng):
 
 
 @case
+def working_hours_by_the_hour(rng):
+    busy = lambda at: 8 <= at % DAY // HOUR < 18 and (at - MONDAY) // DAY % 7 < 5
+    return History(HOUR, 42, INNOCENT + "50 6 * * 6 full\n", None, noise=0.07, factor=lambda at: 1.6 if busy(at) else 1.0)
+
+
+@case
+def half_the_load_at_weekends(rng):
+    share = lambda at: 1.0 if (at - MONDAY) // DAY % 7 < 5 else 0.5
+    busy = lambda at: 8 <= at % DAY // HOUR < 18
+    factor = lambda at: 1 + 0.8 * share(at) * busy(at)
+    return History(HOUR, 56, INNOCENT + "50 6 * * 6 full\n", None, noise=0.08, factor=factor)
+
+
+@case
 def nobody_at_night(rng):
     events = [(at, 1800) for at in nights(60, 4, 0)]
     return History(600, 60, INNOCENT + "0 2 * * * backup\n", None, events)

@@ -1,16 +1,17 @@
 //! One series after the other, and all of them together.
 
 use crate::attribution::{Cause, Weighed, weigh};
-use crate::compose::{causes, describe, gaps, is_event, matches, members, moment, other};
+use crate::compose::{causes, cycle, describe, gaps, is_event, matches, members, moment, other};
 use crate::find::find;
 use crate::found::{Findings, Found, Samples, is_wave};
 use crate::grid::grid;
 use crate::lasting::Lasting;
 use crate::numbers::{count_f64, seconds};
 use crate::runs::{Class, classes};
-use crate::verdict::{Analysis, JobClass, Kind, Role, SeriesVerdict, Verdict};
+use crate::verdict::{Analysis, Cycle, JobClass, Kind, Role, SeriesVerdict, Verdict};
 use crate::wall::Wall;
-use crate::words::{Scene, separation};
+use crate::weekdays::takes_back;
+use crate::words::{Load, Scene, separation};
 use crate::{JobRuns, Options};
 use facts::series::{Dating, Series};
 use rayon::prelude::*;
@@ -307,11 +308,13 @@ fn choices(
         let gaps = gaps(found, samples);
         let in_gaps = |class: usize, shift| matches(&gaps, &classes[class], jobs, samples, shift);
         let weighed = weigh(found, &grid, classes, &in_gaps);
-        let of_jobs: f64 = weighed
-            .iter()
-            .filter(|one| matches!(one.cause, Cause::Class(..)))
-            .map(|one| one.score)
-            .sum();
+        let known = |other: &Found| takes_back(&found.pattern, &other.pattern);
+        let of_jobs: f64 = if findings.patterns.iter().any(known) {
+            0.0
+        } else {
+            let of_class = |one: &&Weighed| matches!(one.cause, Cause::Class(..));
+            weighed.iter().filter(of_class).map(|one| one.score).sum()
+        };
         // What looked like more than noise may not stand an exact fit.
         let is_nothing = weighed
             .first()
@@ -398,11 +401,14 @@ fn judge(
         (samples, &gaps),
         scene.better,
     );
-    let is_load = |other: &Found| {
-        is_wave(other) && other.pattern.is_of_period(&found.pattern) && size(other) > size(found)
+    let waves = || findings.patterns.iter().filter(|other| is_wave(other));
+    let is_larger =
+        |wave: &Found| wave.pattern.is_of_period(&found.pattern) && size(wave) > size(found);
+    let load = Load {
+        is_daily: waves().any(|wave| cycle(&wave.pattern) == Cycle::Day),
+        is_larger: waves().any(is_larger),
     };
-    let beside_load = findings.patterns.iter().any(is_load);
-    let like_load = scene.like_load(&verdict, beside_load);
+    let like_load = scene.like_load(&verdict, load);
     // Fewer people make it better for hours, too; no job does for as long as it runs.
     let heals = |class: &JobClass| class.role == Role::Heals;
     let is_rest = like_load.is_some() && verdict.classes.first().is_some_and(heals);

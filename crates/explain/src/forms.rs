@@ -79,9 +79,10 @@ pub(crate) fn of_any_form(grids: &[Grid], pattern: Pattern) -> Pattern {
     let mut all = vec![pattern.clone()];
     all.extend(each_form(grids, period_us, |_| true));
     // Of a week: on more days than the one that shows it best, perhaps.
-    let daily = match is_of(period_us, 7 * DAY_US) {
-        true => exact_forms(grids, as_f64(DAY_US), |form| form != Form::Wave),
-        false => all.clone(),
+    let daily = if is_of(period_us, 7 * DAY_US) {
+        exact_forms(grids, as_f64(DAY_US), |form| form != Form::Wave)
+    } else {
+        all.clone()
     };
     let on_days = |daily: &Pattern| {
         let some = on_its_days(daily, &grids[daily.grid])?;

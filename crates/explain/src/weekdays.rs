@@ -13,6 +13,8 @@ use crate::wall::{DAY_US, MONDAY_US};
 const CHOICE_NATS: f64 = 4.8;
 /// It has to gain so many nats more than that.
 const GAIN_MIN: f64 = 10.0;
+/// What is less than so many times as long, and as large, may be the same.
+const ALIKE_MAX: f64 = 1.25;
 /// Each weekday is seen so often at least.
 const WEEKS_MIN: usize = 2;
 /// Names of the days.
@@ -100,6 +102,41 @@ pub(crate) fn on_its_days(pattern: &Pattern, grid: &Grid) -> Option<Pattern> {
     };
     fit(&mut some, grid)?;
     (gain_of_days(&some, grid) > GAIN_MIN).then_some(some)
+}
+
+/// Whether a pattern takes back, on some days of the week, what another does on more of them: it begins at that time
+/// of the day, lasts as long, and goes the other way. People rest then, or work less.
+pub(crate) fn takes_back(pattern: &Pattern, daily: &Pattern) -> bool {
+    let (Form::Box { duty }, Form::Box { duty: known }) = (pattern.form, daily.form) else {
+        return false;
+    };
+    let (
+        Clock::Fixed {
+            period_us,
+            origin_us,
+            ..
+        },
+        Clock::Fixed {
+            period_us: day_us,
+            origin_us: first_us,
+            ..
+        },
+    ) = (&pattern.clock, &daily.clock)
+    else {
+        return false;
+    };
+    let is_of_some = is_of(*period_us, 7 * DAY_US)
+        || is_of(*period_us, DAY_US) && pattern.clock.weekdays() != Weekdays::ALL;
+    let is_less = pattern.size() * daily.size() < 0.0
+        && pattern.size().abs() < daily.size().abs() * ALIKE_MAX;
+    let len = duty * period_us / (known * day_us);
+    let apart = (origin_us - first_us).rem_euclid(*day_us);
+    let width = |pattern: &Pattern| as_f64(pattern.interval_us.1 - pattern.interval_us.0);
+    is_of_some
+        && is_of(*day_us, DAY_US)
+        && is_less
+        && (1.0 / ALIKE_MAX..ALIKE_MAX).contains(&len)
+        && apart.min(day_us - apart) <= width(pattern).max(width(daily))
 }
 
 /// Whether a period is that of a calendar.

@@ -2,6 +2,7 @@
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
     reason = "small numbers, chosen here"
 )]
 use crate::testing::{DAY_US, HOUR_US, cron, made, only};
@@ -88,5 +89,24 @@ fn what_comes_every_day_comes_every_day() {
         });
         let verdict = only(made, &[]);
         assert_eq!(verdict.weekdays, None, "{seed}: {}", verdict.sentence);
+    }
+}
+
+#[test]
+fn less_load_at_weekends_is_no_jobs_doing() {
+    for share in [0.3, 0.6] {
+        let made = made(24 * 49, HOUR_US, 7, |at| {
+            let is_busy = (8..18).contains(&(at % DAY_US / HOUR_US));
+            let load = if at / DAY_US % 7 < 5 { 1.0 } else { share };
+            15.0 + if is_busy { 12.0 * load } else { 0.0 }
+        });
+        let jobs = [
+            cron("weekly", "47 6 * * 7", &made),
+            cron("saturday", "50 6 * * 6", &made),
+        ];
+        let verdict = only(made, &jobs);
+        assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);
+        let is_blamed = verdict.also.iter().any(|other| !other.jobs.is_empty());
+        assert!(!is_blamed, "{}", verdict.sentence);
     }
 }

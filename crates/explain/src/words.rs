@@ -27,8 +27,19 @@ fn may_trim(jobs: &[String]) -> bool {
 const STEP_HOURS: f64 = 5.0;
 /// Beside a wave of load, one of so many.
 const BESIDE_HOURS: f64 = 2.0;
+/// Rest on one day of the week is shorter than so many.
+const REST_HOURS: f64 = 16.0;
 /// Samples that are so far apart show no edge.
 const COARSE_US: i64 = 1_800_000_000;
+
+/// The waves beside a pattern.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    /// Whether there is one of the day.
+    pub is_daily: bool,
+    /// Whether one of the pattern's period is larger than that.
+    pub is_larger: bool,
+}
 
 /// What is looked at while sentences are made.
 pub(crate) struct Scene<'a> {
@@ -190,7 +201,7 @@ impl Scene<'_> {
 
     /// What people's load may do as well as a job: hours of every day, or the weekend. Beside a larger wave of the
     /// day some hours may be a part of that, where samples are too far apart to tell a bend from an edge.
-    pub fn like_load(&self, verdict: &Verdict, beside_load: bool) -> Option<&'static str> {
+    pub fn like_load(&self, verdict: &Verdict, beside: Load) -> Option<&'static str> {
         let hours = verdict.effect?.len_s? / 3_600.0;
         let from = verdict.phase.as_ref()?.from.to_zoned(self.clock.clone());
         match (verdict.shape?, verdict.cycle?) {
@@ -200,8 +211,13 @@ impl Scene<'_> {
             (Shape::Step, Cycle::Day) if hours >= STEP_HOURS => {
                 Some(" Load by day and night looks like that, too.")
             }
-            (_, Cycle::Day) if beside_load && hours >= BESIDE_HOURS && self.gap_us >= COARSE_US => {
+            (_, Cycle::Day)
+                if beside.is_larger && hours >= BESIDE_HOURS && self.gap_us >= COARSE_US =>
+            {
                 Some(" Beside so large a wave of load, it may be a part of that.")
+            }
+            (_, Cycle::Week) if beside.is_daily && (STEP_HOURS..REST_HOURS).contains(&hours) => {
+                Some(" Where people rest on that day load looks like that, too.")
             }
             (Shape::Step, Cycle::Week)
                 if (24.0..=72.0).contains(&hours)
