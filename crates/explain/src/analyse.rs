@@ -11,7 +11,7 @@ use crate::runs::{Class, classes};
 use crate::verdict::{Analysis, Cycle, JobClass, Kind, Role, SeriesVerdict, Verdict};
 use crate::wall::Wall;
 use crate::weekdays::takes_back;
-use crate::words::{Load, Scene, separation};
+use crate::words::{Answer, Load, Scene, separation};
 use crate::{JobRuns, Options};
 use facts::series::{Dating, Series};
 use rayon::prelude::*;
@@ -409,10 +409,19 @@ fn judge(
         is_larger: waves().any(is_larger),
     };
     let like_load = scene.like_load(&verdict, load);
-    // Fewer people make it better for hours, too; no job does for as long as it runs.
+    // Fewer people make it better for hours, too, and at a job's very hour where samples show no more than that.
     let heals = |class: &JobClass| class.role == Role::Heals;
-    let is_rest = like_load.is_some() && verdict.classes.first().is_some_and(heals);
+    let is_less = scene.is_coarse() && found.pattern.size() < 0.0;
+    let is_rest =
+        explained && is_less && like_load.is_some() && verdict.classes.first().is_some_and(heals);
     let explained = explained && !is_rest;
+    let runs_then = |class: &Class| matches(&gaps, class, jobs, samples, 0).is_most();
+    let answer = Answer {
+        explained,
+        is_rest,
+        runs_then: classes.iter().any(runs_then),
+        like_load,
+    };
     verdict.kind = if explained {
         Kind::Periodic
     } else {
@@ -440,7 +449,7 @@ fn judge(
         }
         verdict.also.push(other(found, jobs, scene));
     }
-    verdict.sentence = scene.recurring(&verdict, explained, like_load);
+    verdict.sentence = scene.recurring(&verdict, &answer);
     for also in &verdict.also {
         if is_event(also.shape) {
             verdict.sentence.push(' ');

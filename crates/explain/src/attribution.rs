@@ -13,6 +13,7 @@ use crate::numbers::{as_count, as_f64, as_i64, count_f64};
 use crate::pattern::{Clock, Pattern};
 use crate::runs::{At, Class, Forms, RunsFit, RunsTask, SHIFTS, ages, box_places, prefix_sums};
 use crate::shape::{BOX_BINS, Form, width_of};
+use crate::weekdays::Weekdays;
 use rayon::prelude::*;
 
 /// What is weighed.
@@ -46,6 +47,11 @@ const MISS_NATS: f64 = 3.0;
 
 /// What it costs a log to have lost lines, in nats: one in ten has.
 const LOST_NATS: f64 = 2.3;
+
+/// What it costs a job of every day to do less on some, in nats: one in ten does.
+const LESS_NATS: f64 = 2.3;
+/// It works on so many days of the week at least.
+const WORKDAYS_MIN: usize = 5;
 
 /// A cause with the form that it gives the values.
 struct Model {
@@ -265,8 +271,11 @@ fn models(
         .iter()
         .map(|wall| f64::from(u8::from((pattern.on_us.0..=pattern.on_us.1).contains(wall))))
         .collect();
+    let days = pattern.clock.weekdays();
+    let works_less = days != Weekdays::ALL && days.count() >= WORKDAYS_MIN;
     let of_class = |(number, fit, charge): (usize, RunsFit, f64)| {
-        let cells = form_of_runs(&classes[number], &fit, grid);
+        let class = &classes[number];
+        let cells = form_of_runs(&class.starts_us, class, &fit, grid);
         let charge = charge + 0.5 * count;
         // What it does may have begun or ended, although it goes on running.
         let meanwhile: Vec<f64> = cells.iter().zip(&on).map(|(cell, on)| cell * on).collect();
@@ -275,10 +284,20 @@ fn models(
         let meanwhile = (ends > 0)
             .then(|| new(cause(0.0), vec![meanwhile, on.clone()], charge + bounds))
             .flatten();
-        let fitted = throughout.into_iter().chain(meanwhile).map(|model| Model {
-            cause: cause(model.fit.coefficients[0]),
-            ..model
+        // A job of every day may have less to do at weekends.
+        let on_days = works_less.then(|| {
+            let is_on = |start: &&(i64, i64)| pattern.clock.is_of_days(fit.at.of(**start));
+            let starts: Vec<(i64, i64)> = class.starts_us.iter().filter(is_on).copied().collect();
+            let cells = form_of_runs(&starts, class, &fit, grid);
+            new(cause(0.0), vec![cells], charge + days.charge() + LESS_NATS)
         });
+        let fitted = (throughout.into_iter())
+            .chain(meanwhile)
+            .chain(on_days.flatten())
+            .map(|model| Model {
+                cause: cause(model.fit.coefficients[0]),
+                ..model
+            });
         // What goes the other way where it runs does something else, if anything.
         let jump = pattern.form.jump(pattern.size());
         let is_alike = |model: &Model| fit.form.jump(model.fit.coefficients[0]) * jump > 0.0;
@@ -502,13 +521,9 @@ fn looked_at(
     looked
 }
 
-/// The form that a class's runs give the values of a grid.
-fn form_of_runs(class: &Class, fit: &RunsFit, grid: &Grid) -> Vec<f64> {
-    let starts: Vec<i64> = class
-        .starts_us
-        .iter()
-        .map(|&start| fit.at.of(start))
-        .collect();
+/// The form that these runs of a class give the values of a grid.
+fn form_of_runs(starts: &[(i64, i64)], class: &Class, fit: &RunsFit, grid: &Grid) -> Vec<f64> {
+    let starts: Vec<i64> = starts.iter().map(|&start| fit.at.of(start)).collect();
     let period_us = class.period_of(fit.form);
     let Form::Box { duty } = fit.form else {
         return ages(

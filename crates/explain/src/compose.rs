@@ -25,6 +25,8 @@ const SCORE_TOLD: f64 = 0.001;
 /// A job may take so long until it shows, beside what the samples do not tell: cron knows minutes, and
 /// programs take their time to begin.
 const LAG_US: i64 = 120_000_000;
+/// An interval that ends at midnight is of the day that begins, if it is no longer than this.
+const MIDNIGHT_US: i64 = 900_000_000;
 /// So many runs of a cause, at most, do nothing for one that does: a job of every day may do its work once a week.
 const IDLE_MAX: usize = 8;
 /// Bins of a folded curve, at most.
@@ -78,8 +80,21 @@ pub(crate) fn describe(verdict: &mut Verdict, found: &Found, samples: &Samples) 
 
 /// The days of the week on which a pattern comes; `None` where it comes on all of them.
 pub(crate) fn weekdays(pattern: &Pattern) -> Option<Vec<String>> {
-    let days = pattern.clock.weekdays();
-    (days != Weekdays::ALL).then(|| days.names())
+    let Clock::Fixed {
+        origin_us, days, ..
+    } = pattern.clock
+    else {
+        return None;
+    };
+    // What comes between the last minutes of a day and midnight is what jobs of midnight do.
+    let (from, to) = pattern.interval_us;
+    let day_of = |after: i64| (as_i64(origin_us) + after).div_euclid(DAY_US);
+    let later = if to - from <= MIDNIGHT_US {
+        day_of(to) - day_of(0)
+    } else {
+        0
+    };
+    (days != Weekdays::ALL).then(|| days.names(later))
 }
 
 /// The calendar that a pattern follows.
@@ -324,6 +339,11 @@ pub(crate) struct Matches {
 }
 
 impl Matches {
+    /// Whether most of the occurrences have a run, whatever else runs.
+    pub fn is_most(&self) -> bool {
+        self.matched > self.missed
+    }
+
     /// Whether half of the occurrences have a run, and more than few runs an occurrence. What runs at other times is
     /// no cause, however well it fits.
     pub fn is_half(&self) -> bool {

@@ -83,6 +83,21 @@ impl Clock {
         }
     }
 
+    /// Whether the day's beginning that is nearest to a wall time is one on which it begins anew.
+    pub fn is_of_days(&self, wall_us: i64) -> bool {
+        match self {
+            Self::Fixed {
+                period_us,
+                origin_us,
+                days,
+            } => {
+                let turns = ((as_f64(wall_us) - origin_us) / period_us).round();
+                days.has(as_i64(origin_us + turns * period_us))
+            }
+            Self::Runs { .. } => true,
+        }
+    }
+
     /// Phase of each of ascending wall times; beyond 1 where a run is overdue, or on days without a beginning.
     pub fn phases(&self, wall_us: &[i64]) -> Vec<f64> {
         match self {

@@ -46,9 +46,12 @@ pub(crate) fn every_of(verdict: &Verdict) -> String {
     }
 }
 
-/// Days of the week: `from Monday to Friday`, `on Tuesday and Thursday`.
+/// Days of the week: `from Monday to Friday`, `on Tuesday and Thursday`, `every day but Wednesday`.
 pub(crate) fn on_days(names: &[String]) -> String {
     let has = |day: usize| names.iter().any(|name| name == NAMES[day % 7]);
+    if let (6, Some(missing)) = (names.len(), (0..6).find(|&day| !has(day))) {
+        return format!("every day but {}", NAMES[missing]);
+    }
     let firsts: Vec<usize> = (0..7).filter(|&day| has(day) && !has(day + 6)).collect();
     match (&firsts[..], names) {
         ([first], [_, _, _, ..]) => {
@@ -191,6 +194,8 @@ mod tests {
         assert_eq!(of(&[0, 2, 4]), "on Monday, Wednesday and Friday");
         assert_eq!(of(&[5, 6]), "on Saturday and Sunday");
         assert_eq!(of(&[2]), "on Wednesday");
+        assert_eq!(of(&[0, 1, 3, 4, 5, 6]), "every day but Wednesday");
+        assert_eq!(of(&[0, 1, 2, 3, 4, 5]), "from Monday to Saturday");
     }
 
     #[test]

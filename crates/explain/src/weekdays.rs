@@ -15,6 +15,8 @@ const CHOICE_NATS: f64 = 4.8;
 const GAIN_MIN: f64 = 10.0;
 /// What is less than so many times as long, and as large, may be the same.
 const ALIKE_MAX: f64 = 1.25;
+/// A day has so many bins at least.
+const BINS_MIN: i64 = 6;
 /// Each weekday is seen so often at least.
 const WEEKS_MIN: usize = 2;
 /// Names of the days.
@@ -56,10 +58,10 @@ impl Weekdays {
         self.0.into_iter().filter(|has| *has).count()
     }
 
-    /// Their names, from Monday on.
-    pub fn names(self) -> Vec<String> {
-        let days = NAMES.into_iter().zip(self.0);
-        let days = days.filter(|(_, has)| *has);
+    /// Their names, or those of as many days later, from Monday on.
+    pub fn names(self, later: i64) -> Vec<String> {
+        let has = |day: i64| self.0[number_of(MONDAY_US + (day - later) * DAY_US)];
+        let days = NAMES.into_iter().zip(0..).filter(|&(_, day)| has(day));
         days.map(|(name, _)| name.to_owned()).collect()
     }
 }
@@ -80,7 +82,8 @@ pub(crate) fn on_its_days(pattern: &Pattern, grid: &Grid) -> Option<Pattern> {
     else {
         return None;
     };
-    if !is_of(period_us, DAY_US) || !matches!(pattern.form, Form::Box { .. }) {
+    let is_box = matches!(pattern.form, Form::Box { .. });
+    if !is_of(period_us, DAY_US) || !is_box || grid.width_us * BINS_MIN > DAY_US {
         return None;
     }
     let (mut gains, mut counts) = ([0.0; 7], [0; 7]);

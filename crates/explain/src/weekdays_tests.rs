@@ -110,3 +110,68 @@ fn less_load_at_weekends_is_no_jobs_doing() {
         assert!(!is_blamed, "{}", verdict.sentence);
     }
 }
+
+/// Ten weeks, in which it takes 40 ms longer for half an hour after 02:00, and on Sundays a share of that.
+fn less_on_sundays(share: f64) -> Series {
+    made(288 * 70, HOUR_US / 12, 4, |at| {
+        let of_day = at % DAY_US - 2 * HOUR_US;
+        let size = if at / DAY_US % 7 == 6 { share } else { 1.0 };
+        let is_on = of_day > 0 && of_day <= HOUR_US / 2;
+        20.0 + if is_on { 40.0 * size } else { 0.0 }
+    })
+}
+
+#[test]
+fn a_job_of_every_day_that_does_less_on_sundays_is_named() {
+    for share in [0.0, 0.1, 0.25, 0.6] {
+        let made = less_on_sundays(share);
+        let jobs = [
+            cron("check", "17 * * * *", &made),
+            cron("etl", "0 2 * * *", &made),
+            cron("scrub", "0 2 * * 7", &made),
+        ];
+        let verdict = only(made, &jobs);
+        assert_eq!(
+            verdict.kind,
+            Kind::Periodic,
+            "{share}: {}",
+            verdict.sentence
+        );
+        assert_eq!(
+            verdict.classes[0].jobs,
+            ["etl"],
+            "{share}: {}",
+            verdict.sentence
+        );
+    }
+}
+
+#[test]
+fn what_a_job_of_every_hour_does_once_a_day_is_not_said_to_be_without_one() {
+    let made = less_on_sundays(1.0);
+    let verdict = only(made.clone(), &[cron("sync", "0 * * * *", &made)]);
+    assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);
+    let told = verdict.sentence.contains("No known job explains it.");
+    assert!(told, "{}", verdict.sentence);
+}
+
+#[test]
+fn jobs_of_midnight_run_on_their_own_days() {
+    // Samples are of moments: the one of midnight shows it.
+    let made = made(288 * 56, HOUR_US / 12, 4, |at| {
+        let is_on = at / DAY_US % 7 < 5 && at % DAY_US < HOUR_US / 2;
+        if is_on { 60.0 } else { 20.0 }
+    });
+    let jobs = [
+        cron("check", "17 * * * *", &made),
+        cron("dump", "0 0 * * 1-5", &made),
+    ];
+    let verdict = only(made, &jobs);
+    assert_eq!(
+        verdict.weekdays.as_deref(),
+        Some(&WORKDAYS.map(str::to_owned)[..]),
+        "{}",
+        verdict.sentence
+    );
+    assert_eq!(verdict.classes[0].jobs, ["dump"], "{}", verdict.sentence);
+}

@@ -32,6 +32,19 @@ const REST_HOURS: f64 = 16.0;
 /// Samples that are so far apart show no edge.
 const COARSE_US: i64 = 1_800_000_000;
 
+/// What is said of the cause of a pattern.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Answer {
+    /// Whether jobs explain it.
+    pub explained: bool,
+    /// Whether they would, but a rest of load is likelier.
+    pub is_rest: bool,
+    /// Whether any job runs in half of its gaps.
+    pub runs_then: bool,
+    /// A word of load, where that may do it.
+    pub like_load: Option<&'static str>,
+}
+
 /// The waves beside a pattern.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
@@ -72,7 +85,8 @@ impl Scene<'_> {
     }
 
     /// The sentence of something that recurs; with a word of load, where that may do it.
-    pub fn recurring(&self, verdict: &Verdict, explained: bool, like_load: Option<&str>) -> String {
+    pub fn recurring(&self, verdict: &Verdict, answer: &Answer) -> String {
+        let explained = answer.explained;
         let mut text = self.what_recurs(verdict);
         if let (Some(seen), Some(cycles)) = (verdict.cycles_seen, verdict.cycles) {
             let of = periods(verdict.cycle);
@@ -103,6 +117,14 @@ impl Scene<'_> {
             text.push_str(" So smooth a curve is what load looks like, not a job.");
         } else if self.jobs.is_empty() {
             text.push_str(" There are no jobs to compare it with.");
+        } else if let Some(first) = verdict.classes.first().filter(|_| answer.is_rest) {
+            let _ = write!(
+                text,
+                " In {} of {} of those gaps runs {}; what is better for so long is likelier a rest than its doing.",
+                first.matched,
+                first.matched + first.missed,
+                names(&first.jobs)
+            );
         } else if let Some(first) = verdict.classes.first() {
             let _ = write!(
                 text,
@@ -111,16 +133,17 @@ impl Scene<'_> {
                 first.matched,
                 first.matched + first.missed
             );
-        } else if verdict
-            .candidates
-            .iter()
-            .any(|one| one.name != "nothing" && !one.name.starts_with("an unknown cause"))
+        } else if answer.runs_then
+            || verdict
+                .candidates
+                .iter()
+                .any(|one| one.name != "nothing" && !one.name.starts_with("an unknown cause"))
         {
             text.push_str(" No known job explains it.");
         } else {
             text.push_str(" No known job on this host runs then.");
         }
-        text.push_str(like_load.unwrap_or_default());
+        text.push_str(answer.like_load.unwrap_or_default());
         text
     }
 
@@ -202,21 +225,27 @@ impl Scene<'_> {
     /// What people's load may do as well as a job: hours of every day, or the weekend. Beside a larger wave of the
     /// day some hours may be a part of that, where samples are too far apart to tell a bend from an edge.
     pub fn like_load(&self, verdict: &Verdict, beside: Load) -> Option<&'static str> {
-        let hours = verdict.effect?.len_s? / 3_600.0;
+        let effect = verdict.effect?;
+        let hours = effect.len_s? / 3_600.0;
         let from = verdict.phase.as_ref()?.from.to_zoned(self.clock.clone());
+        let is_down = effect.size < 0.0;
+        let is_morning = (5..12).contains(&from.hour());
+        let is_weekend = matches!(from.weekday(), Weekday::Saturday | Weekday::Sunday);
         match (verdict.shape?, verdict.cycle?) {
-            (Shape::Step, Cycle::Day) if hours >= STEP_HOURS && verdict.weekdays.is_some() => {
-                Some(" Load in working hours looks like that, too.")
-            }
-            (Shape::Step, Cycle::Day) if hours >= STEP_HOURS => {
-                Some(" Load by day and night looks like that, too.")
-            }
-            (_, Cycle::Day)
-                if beside.is_larger && hours >= BESIDE_HOURS && self.gap_us >= COARSE_US =>
-            {
+            (Shape::Step, Cycle::Day) if hours >= STEP_HOURS => Some(match &verdict.weekdays {
+                Some(_) if is_morning && !is_down => " Load in working hours looks like that, too.",
+                Some(_) => " Load of those days looks like that, too.",
+                None => " Load by day and night looks like that, too.",
+            }),
+            (_, Cycle::Day) if beside.is_larger && hours >= BESIDE_HOURS && self.is_coarse() => {
                 Some(" Beside so large a wave of load, it may be a part of that.")
             }
-            (_, Cycle::Week) if beside.is_daily && (STEP_HOURS..REST_HOURS).contains(&hours) => {
+            (_, Cycle::Week)
+                if beside.is_daily
+                    && is_weekend
+                    && is_down
+                    && (STEP_HOURS..REST_HOURS).contains(&hours) =>
+            {
                 Some(" Where people rest on that day load looks like that, too.")
             }
             (Shape::Step, Cycle::Week)
@@ -228,6 +257,11 @@ impl Scene<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Whether samples are too far apart to show an edge.
+    pub fn is_coarse(&self) -> bool {
+        self.gap_us >= COARSE_US
     }
 
     /// How often, and where in each period: `between Sunday 02:59 and Monday 01:07 UTC every week`.
@@ -262,8 +296,13 @@ impl Scene<'_> {
         let several = first.jobs.len() > 1;
         let mut text = match (several, all) {
             _ if first.dated_by_start => format!(
-                " If times mark the start of what each sample stands for, {} within the first one that shows it: ",
-                if several { "these run" } else { "one job runs" }
+                " If times mark the start of what each sample stands for, {} within the first one that shows it{}: ",
+                if several { "these run" } else { "one job runs" },
+                if all {
+                    String::new()
+                } else {
+                    format!(" ({} of {})", first.matched, first.matched + first.missed)
+                }
             ),
             _ if first.lag_s.is_some() => format!(
                 " In {} of {} of those gaps, or up to {} before, run: ",
@@ -432,6 +471,12 @@ impl Scene<'_> {
                 "Schedules of other hosts and of the store itself (snapshots, merges, backups): --jobs and --events."
                     .to_owned(),
             );
+            if matches!(verdict.cycle, Some(Cycle::Day | Cycle::Week)) {
+                lines.push(format!(
+                    "Another zone, if what does it goes by the clock of one: here it is {} (--tz).",
+                    self.zone
+                ));
+            }
         }
         if verdict.period_s.is_some() && seconds(self.gap_us) >= 3_600.0 {
             lines.push(format!(
