@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
-tools=$target/explain-compare
+tools=${TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/trimtab/explain-compare}
 if [ ! -e "$tools/ready" ]; then
     rm -rf "$tools"
     python3 -m venv "$tools"
