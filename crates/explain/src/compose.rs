@@ -10,7 +10,7 @@ use crate::statistics::{median, quantile};
 use crate::verdict::{
     Candidate, Cycle, Effect, Folded, Interval, JobClass, OtherPattern, Phase, Role, Shape, Verdict,
 };
-use crate::wall::{DAY_US, HOUR_US, MONDAY_US};
+use crate::wall::{DAY_US, HOUR_US, MONDAY_US, is_of};
 use crate::weekdays::Weekdays;
 use crate::words::Scene;
 use crate::{JobRuns, phrases};
@@ -102,12 +102,11 @@ pub(crate) fn cycle(pattern: &Pattern) -> Cycle {
     match pattern.clock {
         Clock::Runs { .. } => Cycle::Runs,
         Clock::Fixed { period_us, .. } => {
-            let is = |us: i64| (period_us / as_f64(us) - 1.0).abs() < 1e-9;
-            if is(HOUR_US) {
+            if is_of(period_us, HOUR_US) {
                 Cycle::Hour
-            } else if is(DAY_US) {
+            } else if is_of(period_us, DAY_US) {
                 Cycle::Day
-            } else if is(7 * DAY_US) {
+            } else if is_of(period_us, 7 * DAY_US) {
                 Cycle::Week
             } else {
                 Cycle::Fixed

@@ -13,8 +13,8 @@ use crate::pattern::{Clock, Pattern, fit, grid_to_fit, widest_for};
 use crate::refine::refine;
 use crate::search::{Candidate, Scratch, Task};
 use crate::shape::{Form, SPIKE_BINS_MAX};
-use crate::wall::DAY_US;
-use crate::weekdays::{Weekdays, is_of, on_its_days};
+use crate::wall::{DAY_US, is_of};
+use crate::weekdays::{Weekdays, on_its_days};
 use rayon::prelude::*;
 
 /// Two patterns in place of one have to gain so many nats more than their charge.
@@ -80,7 +80,9 @@ pub(crate) fn of_any_form(grids: &[Grid], pattern: Pattern) -> Pattern {
     all.extend(each_form(grids, period_us, |_| true));
     // Of a week: on more days than the one that shows it best, perhaps.
     let daily = if is_of(period_us, 7 * DAY_US) {
-        exact_forms(grids, as_f64(DAY_US), |form| form != Form::Wave)
+        exact_forms(grids, as_f64(DAY_US), |form| {
+            matches!(form, Form::Box { .. })
+        })
     } else {
         all.clone()
     };

@@ -1,7 +1,7 @@
 //! Names of times, spans and numbers, for sentences.
 
 use crate::verdict::{Cycle, Verdict};
-use crate::weekdays::NAMES;
+use crate::wall::{DAY_US, MONDAY_US};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -46,17 +46,24 @@ pub(crate) fn every_of(verdict: &Verdict) -> String {
     }
 }
 
+/// The name of a day of the week; 0 is Monday.
+pub(crate) fn weekday(number: i64) -> String {
+    let day_us = MONDAY_US + number.rem_euclid(7) * DAY_US;
+    let day = Timestamp::from_microsecond(day_us).unwrap_or(Timestamp::UNIX_EPOCH);
+    day.strftime("%A").to_string()
+}
+
 /// Days of the week: `from Monday to Friday`, `on Tuesday and Thursday`, `every day but Wednesday`.
 pub(crate) fn on_days(names: &[String]) -> String {
-    let has = |day: usize| names.iter().any(|name| name == NAMES[day % 7]);
+    let has = |day: i64| names.contains(&weekday(day));
     if let (6, Some(missing)) = (names.len(), (0..6).find(|&day| !has(day))) {
-        return format!("every day but {}", NAMES[missing]);
+        return format!("every day but {}", weekday(missing));
     }
-    let firsts: Vec<usize> = (0..7).filter(|&day| has(day) && !has(day + 6)).collect();
+    let firsts: Vec<i64> = (0..7).filter(|&day| has(day) && !has(day + 6)).collect();
     match (&firsts[..], names) {
         ([first], [_, _, _, ..]) => {
-            let last = NAMES[(first + names.len() - 1) % 7];
-            format!("from {} to {last}", NAMES[*first])
+            let last = (*first..).take(names.len()).last().unwrap_or(*first);
+            format!("from {} to {}", weekday(*first), weekday(last))
         }
         (_, [before @ .., last]) if !before.is_empty() => {
             format!("on {} and {last}", before.join(", "))
@@ -164,7 +171,7 @@ pub(crate) fn minute(at: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wall::{DAY_US, HOUR_US};
+    use crate::wall::HOUR_US;
 
     #[test]
     fn numbers_have_three_figures() {
@@ -184,10 +191,7 @@ mod tests {
 
     #[test]
     fn days_of_the_week_stand_together() {
-        let of = |days: &[usize]| {
-            let names: Vec<String> = days.iter().map(|&day| NAMES[day].to_owned()).collect();
-            on_days(&names)
-        };
+        let of = |days: &[i64]| on_days(&days.iter().copied().map(weekday).collect::<Vec<_>>());
         assert_eq!(of(&[0, 1, 2, 3, 4]), "from Monday to Friday");
         assert_eq!(of(&[0, 1, 2, 3, 6]), "from Sunday to Thursday");
         assert_eq!(of(&[1, 3]), "on Tuesday and Thursday");

@@ -362,6 +362,18 @@ mod tests {
     }
 
     #[test]
+    fn what_rises_slowly_falls_at_its_reset() {
+        let duty = 0.1;
+        for (form, way) in [(Form::Box { duty }, 1.0), (Form::Sawtooth, -1.0)] {
+            for size in [3.0, -2.0] {
+                let step = size * (form.at(0.0) - form.at(0.999));
+                assert!(step * form.jump(size) > 0.0, "{form:?} {size}");
+                assert!((form.jump(size) - way * f64::signum(size)).abs() < 1e-9);
+            }
+        }
+    }
+
+    #[test]
     fn one_edge_leads_to_the_other() {
         let duty = 11.0 / 24.0;
         let fold = folded(24, 0.9, Form::Box { duty }, 20);

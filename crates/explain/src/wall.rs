@@ -1,5 +1,6 @@
 //! The wall clock: calendars are local, so everything is folded in local time.
 
+use crate::numbers::as_f64;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -9,6 +10,11 @@ pub(crate) const DAY_US: i64 = 86_400_000_000;
 pub(crate) const HOUR_US: i64 = 3_600_000_000;
 /// 1970-01-01 was a Thursday: the first Monday is four days later.
 pub(crate) const MONDAY_US: i64 = 4 * DAY_US;
+
+/// Whether a period is that of a calendar, but for rounding.
+pub(crate) fn is_of(period_us: f64, calendar_us: i64) -> bool {
+    (period_us / as_f64(calendar_us) - 1.0).abs() < 1e-9
+}
 
 /// A zone's offsets over some time, for fast conversion of many moments.
 #[derive(Debug, Clone)]

@@ -6,8 +6,9 @@ use crate::forms::likelihood;
 use crate::grid::Grid;
 use crate::numbers::as_f64;
 use crate::pattern::{Clock, Pattern, fit};
+use crate::phrases::weekday;
 use crate::shape::Form;
-use crate::wall::{DAY_US, MONDAY_US};
+use crate::wall::{DAY_US, MONDAY_US, is_of};
 
 /// What a choice of weekdays is charged: the logarithm of as many as there are, of two to six days.
 const CHOICE_NATS: f64 = 4.8;
@@ -19,16 +20,6 @@ const ALIKE_MAX: f64 = 1.25;
 const BINS_MIN: i64 = 6;
 /// Each weekday is seen so often at least.
 const WEEKS_MIN: usize = 2;
-/// Names of the days.
-pub(crate) const NAMES: [&str; 7] = [
-    "Monday",
-    "Tuesday",
-    "Wednesday",
-    "Thursday",
-    "Friday",
-    "Saturday",
-    "Sunday",
-];
 
 /// Days of the week, Monday first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,9 +51,8 @@ impl Weekdays {
 
     /// Their names, or those of as many days later, from Monday on.
     pub fn names(self, later: i64) -> Vec<String> {
-        let has = |day: i64| self.0[number_of(MONDAY_US + (day - later) * DAY_US)];
-        let days = NAMES.into_iter().zip(0..).filter(|&(_, day)| has(day));
-        days.map(|(name, _)| name.to_owned()).collect()
+        let days = (0..7).filter(|day| self.has(MONDAY_US + (day - later) * DAY_US));
+        days.map(weekday).collect()
     }
 }
 
@@ -140,11 +130,6 @@ pub(crate) fn takes_back(pattern: &Pattern, daily: &Pattern) -> bool {
         && is_less
         && (1.0 / ALIKE_MAX..ALIKE_MAX).contains(&len)
         && apart.min(day_us - apart) <= width(pattern).max(width(daily))
-}
-
-/// Whether a period is that of a calendar.
-pub(crate) fn is_of(period_us: f64, calendar_us: i64) -> bool {
-    (period_us / as_f64(calendar_us) - 1.0).abs() < 1e-9
 }
 
 /// How much more a pattern of some days explains than one of all days, in nats, less the charge; 0 for the latter.

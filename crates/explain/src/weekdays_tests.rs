@@ -1,11 +1,10 @@
-#![allow(
-    clippy::cast_precision_loss,
+#![expect(
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
     clippy::cast_sign_loss,
     reason = "small numbers, chosen here"
 )]
-use crate::testing::{DAY_US, HOUR_US, cron, made, only};
+use crate::testing::{DAY_US, HOUR_US, cron, made, noise, only, series};
 use crate::verdict::{Kind, Shape};
 use facts::series::Series;
 
@@ -174,4 +173,52 @@ fn jobs_of_midnight_run_on_their_own_days() {
         verdict.sentence
     );
     assert_eq!(verdict.classes[0].jobs, ["dump"], "{}", verdict.sentence);
+}
+
+#[test]
+fn a_rest_of_hours_is_no_job_s_doing_where_samples_show_no_edge() {
+    // Nobody between 22:00 and 06:00, in two sorts of samples; it is better then, and a job runs at 22:00.
+    for (gap_us, kind) in [
+        (HOUR_US, Kind::Unattributed),
+        (HOUR_US / 12, Kind::Periodic),
+    ] {
+        let made = made((42 * DAY_US / gap_us) as usize, gap_us, 6, |at| {
+            let of_day = at % DAY_US;
+            let is_rest = of_day > 22 * HOUR_US || of_day <= 3 * HOUR_US;
+            if is_rest { 14.0 } else { 24.0 }
+        });
+        let verdict = only(made.clone(), &[cron("prune", "0 22 * * *", &made)]);
+        assert_eq!(verdict.kind, kind, "{}", verdict.sentence);
+        assert!(verdict.sentence.contains("prune"), "{}", verdict.sentence);
+        let load = verdict
+            .sentence
+            .contains("Load by day and night looks like that");
+        assert!(load, "{}", verdict.sentence);
+    }
+}
+
+#[test]
+fn a_run_well_within_the_gap_needs_no_condition() {
+    // What is sampled is the moment, 5 to 20 seconds after each fifth minute.
+    let late = noise(288 * 30, 8);
+    let late_us = |i: usize| ((12.0 + 4.0 * late[i].clamp(-1.75, 2.0)) * 1e6) as i64;
+    let exact = made(288 * 30, HOUR_US / 12, 4, |at| {
+        if (2 * HOUR_US..2 * HOUR_US + HOUR_US / 3).contains(&(at % DAY_US)) {
+            59.0
+        } else {
+            20.0
+        }
+    });
+    let times = exact.times_us.iter().enumerate();
+    let made = series(
+        times.map(|(i, at)| at + late_us(i)).collect(),
+        exact.values.clone(),
+    );
+    let verdict = only(made.clone(), &[cron("backup", "0 2 * * *", &made)]);
+    assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
+    assert!(!verdict.classes[0].dated_by_start, "{}", verdict.sentence);
+    let plain = verdict
+        .sentence
+        .contains("One job runs in every one of those gaps: backup");
+    assert!(plain, "{}", verdict.sentence);
 }

@@ -2,11 +2,11 @@
 
 use crate::text::file_error;
 use crate::times::TimeReader;
-use crate::{Limits, Reading, SourceError, Times, csv, iostat, jsonl, rally, sadf};
+use crate::{Limits, Reading, SourceError, Times, csv, ftdc, iostat, jsonl, rally, sadf};
 use facts::InputError;
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes at the beginning that decide about the format.
 const HEAD_BYTES: usize = 64 << 10;
@@ -79,6 +79,16 @@ pub fn read_path(path: &Path, options: &FileOptions) -> Result<Reading, SourceEr
     }
     let file = File::open(path).map_err(|error| file_error(&name, error))?;
     read_bytes(&name, file, options)
+}
+
+/// The files that are read of a directory: Rally's races, and MongoDB's diagnostic data. None where it cannot be
+/// looked at: its reader tells why.
+pub fn files_of(directory: &Path) -> Vec<PathBuf> {
+    let (mut files, mut beyond) = (Vec::new(), 0);
+    // What was found before the trouble is read of no directory, but does no harm here.
+    let _ = rally::find(directory, 0, &mut files, &mut beyond);
+    files.extend(ftdc::files(directory).unwrap_or_default());
+    files
 }
 
 /// Reads a history from its bytes; `name` stands for them in errors and as the series' source.

@@ -112,7 +112,7 @@ pub fn read_bytes(
 }
 
 /// The files in the order in which they were written; the interim one is the last.
-fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
+pub(crate) fn files(path: &Path) -> Result<Vec<PathBuf>, SourceError> {
     let trouble = |error| SourceError::File {
         path: path.display().to_string(),
         error,

@@ -22,7 +22,7 @@ mod testing;
 mod text;
 pub mod times;
 
-pub use detect::{FileOptions, Format, read_bytes, read_path};
+pub use detect::{FileOptions, Format, files_of, read_bytes, read_path};
 pub use error::SourceError;
 pub use reading::{Limits, Reading, Times};
 pub use server::{Server, identify};

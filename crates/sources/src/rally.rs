@@ -102,7 +102,7 @@ pub(crate) fn read_directory(
 
 /// Every race.json below, in the order of the paths; in the directory itself, files of any name
 /// that ends in `.json`. Links to directories are not followed: they may lead in circles.
-fn find(
+pub(crate) fn find(
     directory: &Path,
     depth: usize,
     files: &mut Vec<PathBuf>,

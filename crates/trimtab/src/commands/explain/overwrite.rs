@@ -8,11 +8,6 @@ use std::fs::{Metadata, metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Directories below the one that is named, and files in all of them, that are compared: as many as are read
-/// of Rally's races.
-const DEPTH_MAX: usize = 8;
-const FILES_MAX: usize = 200_000;
-
 /// The file of `-o`, known by what it is: the same one may have several names.
 pub struct Output<'a> {
     path: &'a Path,
@@ -73,7 +68,9 @@ impl<'a> Output<'a> {
             let path = Path::new(source);
             self.refuse(path, "the history to be explained")?;
             if path.is_dir() {
-                self.refuse_below(path)?;
+                for path in sources::files_of(path) {
+                    self.refuse(&path, "a file of the history")?;
+                }
             }
         }
         let jobs = arguments.jobs.as_deref().or(config.jobs.as_deref());
@@ -140,45 +137,6 @@ impl<'a> Output<'a> {
             "name another file with -o, or leave it out: the answer then goes to standard output",
         ))
     }
-
-    /// Compares it with what is read of a directory.
-    fn refuse_below(&self, directory: &Path) -> Result<(), CommandError> {
-        if !matches!(self.identity, Identity::File { .. }) {
-            return Ok(());
-        }
-        let mut left = FILES_MAX;
-        let mut open = vec![(directory.to_owned(), 0)];
-        while let Some((directory, depth)) = open.pop() {
-            let Ok(entries) = directory.read_dir() else {
-                // Its reader tells why.
-                continue;
-            };
-            for entry in entries.flatten() {
-                if left == 0 {
-                    return Ok(());
-                }
-                left -= 1;
-                let path = entry.path();
-                match entry.file_type() {
-                    Ok(kind) if kind.is_dir() && depth < DEPTH_MAX => open.push((path, depth + 1)),
-                    Ok(kind) if !kind.is_dir() && is_read(&path, depth) => {
-                        self.refuse(&path, "a file of the history")?;
-                    }
-                    _ => {}
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Whether a file so far below a directory of histories is read: races, and MongoDB's diagnostic data.
-fn is_read(path: &Path, depth: usize) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let is_json = path
-        .extension()
-        .is_some_and(|extension| extension == "json");
-    name == "race.json" || (depth == 0 && (is_json || name.starts_with("metrics.")))
 }
 
 fn shown(path: &Path) -> String {
