@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Who may use whom: the table of ARCHITECTURE.md. Tests may use anything.
 const ARROWS: &[(&str, &[&str])] = &[
+    ("units", &[]),
+    ("page", &["units"]),
     ("facts", &[]),
     ("host", &["facts"]),
     ("schedule", &["facts"]),

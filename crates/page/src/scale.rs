@@ -1,0 +1,1 @@
+//! Ticks of axes: round numbers, and moments of a calendar.

@@ -1,0 +1,147 @@
+//! What is shown in place of characters that would steer a terminal, and how wide text is.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Shows what would steer a terminal or disguise text: control characters, and characters that are
+/// invisible or change the direction of what follows. A line break becomes `\n`, an escape
+/// character `\u{1b}`. Everything else, backslashes included, stays as it is, so that commands and
+/// paths can be copied.
+pub fn escape(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '\n' => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            c if is_unsafe(c) => {
+                let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
+            }
+            c => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// The same for a serialised JSON text: control and direction characters inside strings become
+/// `\uXXXX`, which reads back as the same string. The line breaks and blanks between tokens stay.
+pub fn escape_json(json: &str) -> String {
+    // serde_json escapes what is below U+0020; outside strings JSON has ASCII only.
+    let mut safe = String::with_capacity(json.len());
+    let mut units = [0_u16; 2];
+    for c in json.chars() {
+        if c != '\n' && is_unsafe(c) {
+            for unit in c.encode_utf16(&mut units) {
+                let _ = write!(safe, "\\u{unit:04x}");
+            }
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
+/// Control characters (Cc), line and paragraph separators, and the format characters (Cf) that hide
+/// or reorder text ("Trojan source", CVE-2021-42574).
+fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Columns that a text takes on a terminal. East Asian wide characters and pictographs take two;
+/// combining marks are counted as one, which is at worst too much.
+pub fn display_width(text: &str) -> usize {
+    text.chars().map(char_width).sum()
+}
+
+/// Columns of one character; the wide blocks of Unicode's `EastAsianWidth.txt`, taken whole.
+pub fn char_width(c: char) -> usize {
+    match c {
+        '\u{1100}'..='\u{115f}'
+        | '\u{231a}'..='\u{231b}'
+        | '\u{23e9}'..='\u{23f3}'
+        | '\u{25fd}'..='\u{27bf}'
+        | '\u{2b1b}'..='\u{2b55}'
+        | '\u{2e80}'..='\u{a4cf}'
+        | '\u{a960}'..='\u{a97c}'
+        | '\u{ac00}'..='\u{d7a3}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{fe10}'..='\u{fe6f}'
+        | '\u{ff00}'..='\u{ff60}'
+        | '\u{ffe0}'..='\u{ffe6}'
+        | '\u{16fe0}'..='\u{1b2ff}'
+        | '\u{1f000}'..='\u{1faff}'
+        | '\u{20000}'..='\u{3fffd}' => 2,
+        _ => 1,
+    }
+}
+
+/// Cuts to `columns`, with an ellipsis where something was cut.
+pub fn cut(text: &str, columns: usize) -> Cow<'_, str> {
+    if display_width(text) <= columns {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        used += char_width(c);
+        if used + 3 > columns {
+            break;
+        }
+        shown.push(c);
+    }
+    shown.push_str("...");
+    Cow::Owned(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn terminal_controls_and_overrides_are_shown() {
+        assert_eq!(escape("a\u{1b}[31mb\nc"), "a\\u{1b}[31mb\\nc");
+        assert_eq!(escape("x\u{202e}y\u{9b}"), "x\\u{202e}y\\u{9b}");
+    }
+
+    #[test]
+    fn commands_stay_as_they_are() {
+        let command = r"sed -i 's/^a\tb/ü/' '/mnt/日本 x'";
+        assert!(matches!(escape(command), Cow::Borrowed(same) if same == command));
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        assert_eq!(display_width("ab"), 2);
+        assert_eq!(display_width("日本"), 4);
+        assert_eq!(cut("abcdefgh", 6), "abc...");
+        assert_eq!(cut("abcdef", 6), "abcdef");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_unsafe_is_left(text in "\\PC*|.*|[\\x00-\\x9f\u{200b}-\u{2069}]*") {
+            let shown = escape(&text);
+            prop_assert!(!shown.chars().any(is_unsafe));
+        }
+
+        #[test]
+        fn json_reads_back_the_same(text in ".*|[\\x00-\\x9f\u{200b}-\u{2069}\u{e0000}-\u{e007f}]*") {
+            let json = serde_json::to_string_pretty(&[&text]).unwrap();
+            let safe = escape_json(&json);
+            prop_assert!(!safe.chars().any(|c| c != '\n' && is_unsafe(c)));
+            let back: Vec<String> = serde_json::from_str(&safe).unwrap();
+            prop_assert_eq!(&back[0], &text);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! How a value is written, and how it is read: sizes, durations, rates, shares, counts, dates.
+//!
+//! Every number that a person sees is made here, and every number that a person types is read here,
+//! so that one value has one spelling in all commands, pages and documents:
+//!
+//! | value | written | read |
+//! |---|---|---|
+//! | size | `1 TiB`, `1.8 TiB`, `512 B` | `16MiB`, `500MB`, `1.5G`, `4096B` |
+//! | rate | `500 MiB/s` | `500MiB/s` |
+//! | duration | `56 ms`, `4.2 s`, `1 h 40 min`, `5 days 2 h` | `5ms`, `1h30m`, `90d` |
+//! | share | `7 %`, `62.5 %` | `7%`, `0.07` |
+//! | count | `25,000` | `25000`, `25,000`, `25k`, `1M`, `16Mi` |
+//! | date | `2026-10-25 06:47` | see [`zone`] for the zone |
+//!
+//! What is read may not be a bare number where a unit is needed: `--size 1.9` could mean anything.
+//! Pure: no locale, clock or environment is looked at.
+
+pub mod count;
+pub mod date;
+pub mod duration;
+mod error;
+pub mod escape;
+pub mod list;
+pub mod number;
+pub mod share;
+pub mod size;
+pub mod zone;
+
+pub use count::{count, grouped};
+pub use duration::{duration, seconds};
+pub use error::ValueError;
+pub use escape::{cut, display_width, escape};
+pub use list::list;
+pub use number::number;
+pub use share::percent;
+pub use size::{bytes, bytes_per_s};
