@@ -292,8 +292,12 @@ impl Table {
 
     /// Adds a row of plain cells.
     pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
-        self.rows
-            .push(cells.into_iter().map(|cell| Cell::from(cell.into())).collect());
+        self.rows.push(
+            cells
+                .into_iter()
+                .map(|cell| Cell::from(cell.into()))
+                .collect(),
+        );
     }
 }
 

@@ -20,4 +20,4 @@ pub use block::{
 };
 pub use html::html;
 pub use markdown::markdown;
-pub use terminal::{Terminal, terminal};
+pub use terminal::{Terminal, terminal, terminal_blocks, wrap};

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Shows what would steer a terminal or disguise text: control characters, and characters that are
 /// invisible or change the direction of what follows. A line break becomes `\n`, an escape
@@ -57,32 +58,9 @@ fn is_unsafe(c: char) -> bool {
             | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Columns that a text takes on a terminal. East Asian wide characters and pictographs take two;
-/// combining marks are counted as one, which is at worst too much.
+/// Columns that a text takes on a terminal: two for East Asian wide characters and pictographs.
 pub fn display_width(text: &str) -> usize {
-    text.chars().map(char_width).sum()
-}
-
-/// Columns of one character; the wide blocks of Unicode's `EastAsianWidth.txt`, taken whole.
-pub fn char_width(c: char) -> usize {
-    match c {
-        '\u{1100}'..='\u{115f}'
-        | '\u{231a}'..='\u{231b}'
-        | '\u{23e9}'..='\u{23f3}'
-        | '\u{25fd}'..='\u{27bf}'
-        | '\u{2b1b}'..='\u{2b55}'
-        | '\u{2e80}'..='\u{a4cf}'
-        | '\u{a960}'..='\u{a97c}'
-        | '\u{ac00}'..='\u{d7a3}'
-        | '\u{f900}'..='\u{faff}'
-        | '\u{fe10}'..='\u{fe6f}'
-        | '\u{ff00}'..='\u{ff60}'
-        | '\u{ffe0}'..='\u{ffe6}'
-        | '\u{16fe0}'..='\u{1b2ff}'
-        | '\u{1f000}'..='\u{1faff}'
-        | '\u{20000}'..='\u{3fffd}' => 2,
-        _ => 1,
-    }
+    UnicodeWidthStr::width(text)
 }
 
 /// Cuts to `columns`, with an ellipsis where something was cut.
@@ -93,7 +71,7 @@ pub fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     let mut shown = String::new();
     let mut used = 0;
     for c in text.chars() {
-        used += char_width(c);
+        used += UnicodeWidthChar::width(c).unwrap_or(0);
         if used + 3 > columns {
             break;
         }

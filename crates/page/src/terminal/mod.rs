@@ -1,0 +1,150 @@
+//! A page as it stands on a terminal.
+
+mod finding;
+mod sheet;
+mod table;
+mod tree;
+mod wrap;
+
+use crate::block::{Block, Commands, List, Page, Section, Tone};
+use sheet::Sheet;
+use units::escape::{display_width, escape};
+
+pub use wrap::wrap;
+
+/// What there is to know of the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terminal {
+    /// Columns to fill; less than 40 count as 40. Commands and the paths of evidence are never broken
+    /// and may exceed them.
+    pub width: usize,
+    /// Colours, by ANSI SGR sequences.
+    pub color: bool,
+    /// Box-drawing and block characters; otherwise everything is ASCII.
+    pub unicode: bool,
+}
+
+impl Default for Terminal {
+    fn default() -> Self {
+        Self {
+            width: 80,
+            color: false,
+            unicode: true,
+        }
+    }
+}
+
+/// Renders a page for a terminal.
+pub fn terminal(page: &Page, options: &Terminal) -> String {
+    let mut sheet = Sheet::new(options);
+    sheet.paragraph(0, &page.lead, page.tone);
+    if !page.about.is_empty() {
+        sheet.paragraph(0, &page.about.join("; "), Tone::Dim);
+    }
+    for caution in &page.cautions {
+        sheet.labelled(0, sheet::MIDDLE, "caution", caution, Tone::Strong);
+    }
+    blocks(&mut sheet, &page.blocks);
+    sheet.out
+}
+
+/// Renders blocks without the page around them: what a command adds to its output later.
+pub fn terminal_blocks(list: &[Block], options: &Terminal) -> String {
+    let mut sheet = Sheet::new(options);
+    blocks(&mut sheet, list);
+    sheet.out
+}
+
+fn blocks(sheet: &mut Sheet, list: &[Block]) {
+    let mut before: Option<&Block> = None;
+    for block in list {
+        // Paragraphs and facts that follow each other belong together.
+        let close = before.is_some_and(|before| belong_together(before, block));
+        if !close && !sheet.out.is_empty() && !sheet.is_below_heading {
+            sheet.blank();
+        }
+        sheet.is_below_heading = false;
+        one(sheet, block);
+        before = Some(block);
+    }
+}
+
+/// Whether no blank line stands between two blocks: paragraphs, facts and trees that follow each other.
+fn belong_together(before: &Block, block: &Block) -> bool {
+    match before {
+        Block::Facts(_) => matches!(block, Block::Facts(_) | Block::Tree(_)),
+        Block::Text(_) => matches!(block, Block::Text(_) | Block::Tree(_)),
+        Block::Tree(_) => matches!(block, Block::Text(_) | Block::Facts(_)),
+        _ => false,
+    }
+}
+
+fn one(sheet: &mut Sheet, block: &Block) {
+    match block {
+        Block::Text(text) => sheet.paragraph(0, &text.text, text.tone),
+        Block::List(content) => list(sheet, content),
+        Block::Facts(rows) => facts(sheet, rows),
+        Block::Table(table) => table::table(sheet, table),
+        Block::Lines(_) | Block::Bars(_) | Block::Heat(_) => chart(sheet, block),
+        Block::Tree(tree) => tree::tree(sheet, tree),
+        Block::Finding(finding) => finding::finding(sheet, finding),
+        Block::Commands(commands) => show_commands(sheet, commands),
+        Block::Section(section) => show_section(sheet, section),
+    }
+}
+
+fn chart(sheet: &mut Sheet, block: &Block) {
+    let _ = (sheet, block);
+}
+
+fn list(sheet: &mut Sheet, list: &List) {
+    if !list.title.is_empty() {
+        sheet.paragraph(0, &list.title, Tone::Strong);
+    }
+    for item in &list.items {
+        sheet.hanging("- ", item);
+    }
+}
+
+/// Columns of the longest label that texts are put behind; a longer one stands on a line of its own.
+const LABEL_COLUMNS_MAX: usize = 16;
+
+fn facts(sheet: &mut Sheet, rows: &[(String, String)]) {
+    let widest = rows
+        .iter()
+        .map(|(label, _)| display_width(&escape(label)))
+        .filter(|&columns| columns <= LABEL_COLUMNS_MAX)
+        .max()
+        .unwrap_or(0);
+    // Two facts below each other should not start a column apart.
+    let at = (widest + 2).max(sheet::MIDDLE);
+    for (label, text) in rows {
+        sheet.labelled(0, at, label, text, Tone::Dim);
+    }
+}
+
+fn show_commands(sheet: &mut Sheet, commands: &Commands) {
+    if !commands.title.is_empty() {
+        sheet.paragraph(0, &commands.title, Tone::Plain);
+    }
+    sheet.command(2, &commands.lines);
+}
+
+fn show_section(sheet: &mut Sheet, section: &Section) {
+    if sheet.depth == 0 {
+        sheet.heading(&section.title, &section.aside);
+    } else {
+        sheet.paragraph(0, &section.title, Tone::Strong);
+        if !section.aside.is_empty() {
+            sheet.paragraph(0, &section.aside, Tone::Dim);
+        }
+    }
+    sheet.depth += 1;
+    sheet.is_below_heading = true;
+    blocks(sheet, &section.blocks);
+    sheet.is_below_heading = false;
+    sheet.depth -= 1;
+}
+
+#[cfg(test)]
+mod tests;

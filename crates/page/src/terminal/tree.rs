@@ -1,0 +1,266 @@
+//! What lies below what, drawn with guides.
+
+use super::sheet::Sheet;
+use super::wrap;
+use crate::block::{Level, Node, Tone, Tree};
+use units::escape::{display_width, escape};
+
+/// More rows are summed up in one; rows on the way to a marked node are kept.
+const ROWS_MAX: usize = 40;
+/// Kept rows in any case end here; a hostile bundle may blame every layer.
+const MARKED_ROWS_MAX: usize = 120;
+/// Levels of indentation on a wide page.
+const INDENT_DEPTH_MAX: usize = 8;
+
+pub(super) fn tree(sheet: &mut Sheet, tree: &Tree) {
+    let label = escape(&tree.title).into_owned();
+    let indent = if label.is_empty() {
+        0
+    } else {
+        (display_width(&label) + 2).max(super::sheet::MIDDLE)
+    };
+    let width = sheet.width - indent.min(sheet.width / 2);
+    let glyphs = Glyphs::new(sheet.options.unicode, width);
+    let mut rows = Vec::new();
+    for node in &tree.nodes {
+        flatten(node, &mut rows, "", Place::Top, 0, &glyphs);
+    }
+    for (index, line) in lay_out(&keep_readable(rows), width).into_iter().enumerate() {
+        let label = if index == 0 { label.as_str() } else { "" };
+        let mut drawn = if indent == 0 {
+            String::new()
+        } else {
+            sheet.filled(label, indent, Tone::Dim)
+        };
+        drawn.push_str(&line.body);
+        if !line.mark.is_empty() {
+            let tone = Tone::Level(line.level.unwrap_or(Level::Note));
+            drawn.push_str("  ");
+            drawn.push_str(&sheet.paint(&line.mark, tone));
+        }
+        sheet.line(&drawn);
+    }
+}
+
+/// One line of a drawing: what stands there, and the mark behind it.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Line {
+    body: String,
+    /// `<-- TRIM001`; empty where the node is not marked.
+    mark: String,
+    level: Option<Level>,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    Top,
+    Middle,
+    Last,
+}
+
+struct Glyphs {
+    tee: &'static str,
+    corner: &'static str,
+    pipe: &'static str,
+    /// Deeper nodes are drawn no further to the right.
+    indent_depth_max: usize,
+}
+
+impl Glyphs {
+    fn new(unicode: bool, width: usize) -> Self {
+        let (tee, corner, pipe) = if unicode {
+            ("├─ ", "└─ ", "│  ")
+        } else {
+            ("|- ", "`- ", "|  ")
+        };
+        Self {
+            tee,
+            corner,
+            pipe,
+            // Three columns a level; 20 are left for names.
+            indent_depth_max: (width.saturating_sub(20) / 3).clamp(1, INDENT_DEPTH_MAX),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Row {
+    /// Guides and branch before the name.
+    head: String,
+    /// Guides before what continues on the next line.
+    hang: String,
+    text: String,
+    note: String,
+    mark: String,
+    level: Option<Level>,
+    /// It is marked, or a node below it is.
+    leads_to_mark: bool,
+}
+
+/// Adds the rows of a node and of what lies below it; says whether one of them is marked.
+fn flatten(
+    node: &Node,
+    rows: &mut Vec<Row>,
+    guide: &str,
+    place: Place,
+    depth: usize,
+    glyphs: &Glyphs,
+) -> bool {
+    let (branch, trunk) = match place {
+        Place::Top => ("", ""),
+        Place::Middle => (glyphs.tee, glyphs.pipe),
+        Place::Last => (glyphs.corner, "   "),
+    };
+    let at = rows.len();
+    let mark = escape(&node.mark);
+    rows.push(Row {
+        head: format!("{guide}{branch}"),
+        hang: format!("{guide}{trunk}"),
+        text: escape(&node.text).into_owned(),
+        note: escape(&node.note).into_owned(),
+        mark: if mark.is_empty() {
+            String::new()
+        } else {
+            format!("<-- {mark}")
+        },
+        level: node.level,
+        leads_to_mark: !mark.is_empty(),
+    });
+    let guide = if depth < glyphs.indent_depth_max {
+        format!("{guide}{trunk}")
+    } else {
+        guide.to_owned()
+    };
+    let mut is_marked = rows[at].leads_to_mark;
+    for (index, child) in node.below.iter().enumerate() {
+        let place = if index + 1 == node.below.len() {
+            Place::Last
+        } else {
+            Place::Middle
+        };
+        is_marked |= flatten(child, rows, &guide, place, depth + 1, glyphs);
+    }
+    rows[at].leads_to_mark = is_marked;
+    is_marked
+}
+
+/// Leaves out what makes a tree unreadable, never the way to a marked node.
+fn keep_readable(rows: Vec<Row>) -> Vec<Row> {
+    let all = rows.len();
+    let mut kept: Vec<Row> = Vec::new();
+    for (index, row) in rows.into_iter().enumerate() {
+        if index < ROWS_MAX || (row.leads_to_mark && kept.len() < MARKED_ROWS_MAX) {
+            kept.push(row);
+        }
+    }
+    if kept.len() < all {
+        kept.push(Row {
+            text: format!(
+                "... and {} (--format json shows all)",
+                units::count(all - kept.len(), "more layer")
+            ),
+            ..Row::default()
+        });
+    }
+    kept
+}
+
+/// Puts the rows in two columns where they fit; a row that is too wide continues on a second line.
+fn lay_out(rows: &[Row], width: usize) -> Vec<Line> {
+    let lefts: Vec<String> = rows
+        .iter()
+        .map(|row| format!("{}{}", row.head, row.text))
+        .collect();
+    let sizes: Vec<(usize, usize)> = lefts
+        .iter()
+        .zip(rows)
+        .map(|(left, row)| {
+            let gap = if row.mark.is_empty() { 0 } else { 2 };
+            let right = display_width(&row.note) + gap + display_width(&row.mark);
+            (display_width(left), right)
+        })
+        .collect();
+    let column = column(&sizes, width);
+    let mut lines = Vec::new();
+    for ((row, left), (left_columns, right_columns)) in rows.iter().zip(lefts).zip(sizes) {
+        if left_columns.max(column) + 2 + right_columns <= width {
+            let gap = if row.note.is_empty() {
+                0
+            } else {
+                column.saturating_sub(left_columns) + 2
+            };
+            lines.push(Line {
+                body: format!("{left}{}{}", " ".repeat(gap), row.note),
+                mark: row.mark.clone(),
+                level: row.level,
+            });
+            continue;
+        }
+        if left_columns <= width {
+            lines.push(Line {
+                body: left,
+                ..Line::default()
+            });
+        } else {
+            for body in broken(&row.head, &row.hang, &row.text, width, 2) {
+                lines.push(Line {
+                    body,
+                    ..Line::default()
+                });
+            }
+        }
+        let hang = format!("{}  ", row.hang);
+        if !row.note.is_empty() && display_width(&hang) + right_columns <= width {
+            lines.push(Line {
+                body: format!("{hang}{}", row.note),
+                mark: row.mark.clone(),
+                level: row.level,
+            });
+            continue;
+        }
+        for body in broken(&hang, &hang, &row.note, width, 2) {
+            lines.push(Line {
+                body,
+                ..Line::default()
+            });
+        }
+        // A mark is set off by two more blanks.
+        let room = width.saturating_sub(display_width(&hang) + 4).max(8);
+        for mark in wrap(&row.mark.replace('`', "'"), room) {
+            lines.push(Line {
+                body: hang.clone(),
+                mark,
+                level: row.level,
+            });
+        }
+    }
+    lines
+}
+
+/// Where the second column starts: the furthest right at which all rows to its left still fit. One
+/// very long model must not push every other row onto two lines.
+fn column(sizes: &[(usize, usize)], width: usize) -> usize {
+    let fits = |column: usize| {
+        sizes
+            .iter()
+            .filter(|(left, _)| *left <= column)
+            .all(|(_, right)| column + 2 + right <= width)
+    };
+    let candidates = sizes.iter().map(|(left, _)| *left);
+    candidates.filter(|column| fits(*column)).max().unwrap_or(0)
+}
+
+/// Breaks one part of a row that is too wide.
+fn broken(head: &str, hang: &str, text: &str, width: usize, set_off: usize) -> Vec<String> {
+    let room = width.saturating_sub(display_width(head) + set_off).max(8);
+    // Names are no code: a backtick in one must not keep it from being broken.
+    let pieces = wrap(&text.replace('`', "'"), room);
+    pieces
+        .iter()
+        .enumerate()
+        .map(|(index, piece)| match index {
+            0 => format!("{head}{piece}"),
+            _ => format!("{hang}  {piece}"),
+        })
+        .collect()
+}
