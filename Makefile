@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo test deps lint unit fuzz-smoke guest lab docs bench bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases test-schedules bench-explain
+.PHONY: demo test test-full deps build fuzz-full lint unit fuzz-smoke guest lab docs bench bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases test-schedules bench-explain
 
 demo: release
 	@./lab/demo.sh
@@ -11,28 +11,45 @@ demo: release
 release:
 	@./lab/release.sh
 
-test:
-	@./lab/deps.sh
-	@$(STAGE) lint 180 $(MAKE) --no-print-directory lint
-	@$(STAGE) unit 540 $(MAKE) --no-print-directory unit
-	@$(STAGE) fuzz-smoke 180 $(MAKE) --no-print-directory fuzz-smoke
-	@$(STAGE) guest 300 $(MAKE) --no-print-directory guest
-	@$(STAGE) completeness 120 $(MAKE) --no-print-directory completeness
-	@$(STAGE) crash 180 $(MAKE) --no-print-directory crash
-	@$(STAGE) servers 300 $(MAKE) --no-print-directory servers
-	@./lab/stage.sh --summary
+# Killed passes and servers mostly wait, so they run beside each other. The guests compute all the time, and
+# what they ask has deadlines: they run alone.
+test: deps
+	@$(STAGE) --begin
+	@$(STAGE) lint 120
+	@$(STAGE) unit 480
+	@$(STAGE) fuzz-smoke 150
+	@$(STAGE) guest 300
+	@$(STAGE) --beside crash:200 -- completeness:90 servers:180
+	@$(STAGE) --summary
+
+# What `make test` has no time for, or only for a part of: measurements, and many more of the same. Hours.
+test-full: test fuzz-full lab test-ssd test-schedules test-shards test-crash test-servers
 
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
+# Examples are not linked: clippy has looked at them.
 unit:
-	cargo test --workspace --locked
+	cargo test --workspace --locked --lib --bins --tests
+	cargo test --workspace --locked --doc
 	@$(MAKE) --no-print-directory cases
 
-# A million random and mutated inputs through every parser.
-fuzz-smoke:
-	cargo run --locked -p fuzz-targets -- --inputs 1000000 --seed 1
+# Random and mutated inputs through every parser: a million, but no more than six seconds for each.
+fuzz-smoke: build
+	@$${CARGO_TARGET_DIR:-target}/debug/fuzz-targets --inputs 1000000 --seconds 6 --seed 1
+
+# A million for each of them, however long that takes: minutes. Others: SEED=2.
+fuzz-full: build
+	@$${CARGO_TARGET_DIR:-target}/debug/fuzz-targets --inputs 1000000 --seed $(or $(SEED),1)
+
+# What the tests need beside Rust, installed or named.
+deps:
+	@./lab/deps.sh
+
+# What the lab's tests run.
+build:
+	@./lab/build.sh
 
 # Real dm-crypt, LVM and md in a guest: needs qemu, not root.
 guest:
@@ -54,8 +71,7 @@ test-crash:
 	@COUNT=$(POWER_COUNT) SEED=$(SEED) ./lab/crash/power.sh
 
 # Nothing is left of the free space of small fragmented filesystems: bytes, no times.
-completeness:
-	cargo build --locked -q -p trimtab
+completeness: build
 	@TRIMTAB=$${CARGO_TARGET_DIR:-target}/debug/trimtab ./benches/trim/completeness.sh --check
 
 # The part of it that `make test` has time for.
@@ -87,8 +103,7 @@ servers:
 	@./lab/servers/test-explain.sh prometheus opensearch-2.19.1
 
 # What the articles' curve and log of disks must yield: lab/explain-cases/README.md.
-cases:
-	cargo build --locked -q -p trimtab
+cases: build
 	@./lab/explain-cases/run.sh
 
 # The shard scheduler beside the real allocation service of Elasticsearch 7.4.0, on random clusters: 2,000, or
@@ -102,8 +117,7 @@ fuzz:
 	cd fuzz && cargo +nightly fuzz run --features libfuzzer $(TARGET)
 
 # The rule catalogue and the README's picture, both made by the program itself.
-docs:
-	cargo build --locked -q -p trimtab
+docs: build
 	./lab/docs.sh
 
 bench: release

@@ -1,30 +1,95 @@
 #!/usr/bin/env bash
-# Runs one stage of `make test` and prints how long it took against its budget. A stage over its
+# Runs the stages of `make test` and prints how long each took against its budget. A stage over its
 # budget is said, not failed: machines differ.
 #
-#   lab/stage.sh NAME BUDGET_S COMMAND...
+#   lab/stage.sh --begin
+#   lab/stage.sh NAME BUDGET_S                      runs `make NAME`
+#   lab/stage.sh --beside NAME:BUDGET_S... -- NAME:BUDGET_S...
 #   lab/stage.sh --summary
+#
+# --beside runs two lists of stages beside each other, each in its order, and prints the output of a
+# stage in whole when it has ended. A list ends with its first failure, the other one goes on to its
+# end, and the exit code is that of the failure.
+#
+# CPU seconds are those of a stage's processes and of their children that were waited for: they say
+# more than the time on a machine that has other work. A server that a test leaves to itself until it
+# stops it is not among them.
 set -euo pipefail
 log=${TMPDIR:-/tmp}/trimtab-stages.$(id -u).$(pwd | cksum | cut -d' ' -f1)
-if [ "${1:-}" = --summary ]; then
-    echo
-    echo "stage            time    budget"
-    while read -r name seconds budget; do
-        over=
-        [ "$seconds" -gt "$budget" ] && over="  over budget"
-        printf '%-14s %4d s   %4d s%s\n' "$name" "$seconds" "$budget" "$over"
-    done <"$log"
-    [ ! -s "$log.skips" ] || sed 's/^/SKIPPED: /' "$log.skips"
-    rm -f "$log" "$log.skips"
-    exit 0
-fi
-name=$1 budget=$2
-shift 2
 # A test that cannot be run here adds a line to this file, and the summary repeats it.
 export TRIMTAB_SKIPS=$log.skips
-[ "$name" = lint ] && : >"$log" && : >"$TRIMTAB_SKIPS"
-echo "== $name: $*"
-start=$SECONDS
-"$@"
-echo "$name $((SECONDS - start)) $budget" >>"$log"
-echo "== $name: $((SECONDS - start)) s of $budget s"
+
+run_stage() { # NAME BUDGET_S
+    local status=0 start=$SECONDS user system
+    echo "== $1: begins"
+    # `time` writes to standard error: the stage keeps the one it was given.
+    { TIMEFORMAT='%U %S'; time make --no-print-directory "$1" 2>&3; } 3>&2 2>"$log.$1.times" || status=$?
+    # What make or the shell may say of its own goes before the last line.
+    read -r user system < <(tail -n 1 "$log.$1.times")
+    rm -f "$log.$1.times"
+    if [ "$status" != 0 ]; then
+        echo "== $1: FAILED with $status after $((SECONDS - start)) s"
+        return "$status"
+    fi
+    echo "$1 $((SECONDS - start)) $2 $(awk "BEGIN { printf \"%.0f\", $user + $system }")" >>"$log"
+    echo "== $1: $((SECONDS - start)) s of $2 s"
+}
+
+run_list() { # NAME:BUDGET_S...
+    local stage status=0
+    for stage in "$@"; do
+        echo "== ${stage%%:*}: begins, its output follows when it has ended" >&4
+        run_stage "${stage%%:*}" "${stage#*:}" >"$log.${stage%%:*}.out" 2>&1 || status=$?
+        # Whole outputs, one after the other.
+        {
+            flock 9
+            cat "$log.${stage%%:*}.out"
+        } 9>"$log.lock" >&4
+        rm -f "$log.${stage%%:*}.out"
+        [ "$status" = 0 ] || return "$status"
+    done
+}
+
+case ${1:-} in
+--begin)
+    rm -f "$log" "$log".*
+    date +%s >"$log.begin"
+    ;;
+--beside)
+    shift
+    lists=() first=()
+    while [ "${1:---}" != -- ]; do
+        first+=("$1")
+        shift
+    done
+    shift
+    # Each list in a process group of its own, so that it can be ended with all that it has started;
+    # without that a shell's background would ignore SIGINT, too.
+    set -m
+    exec 4>&1
+    run_list "${first[@]}" </dev/null &
+    lists+=($!)
+    run_list "$@" </dev/null &
+    lists+=($!)
+    trap 'for list in "${lists[@]}"; do kill -TERM -- "-$list" 2>/dev/null || true; done; wait; exit 130' INT TERM HUP
+    status=0
+    for list in "${lists[@]}"; do wait "$list" || status=$?; done
+    exit "$status"
+    ;;
+--summary)
+    echo
+    echo "stage            time    budget     CPU"
+    while read -r name seconds budget cpu; do
+        over=
+        [ "$seconds" -gt "$budget" ] && over="  over budget"
+        printf '%-14s %4d s   %4d s  %4d s%s\n' "$name" "$seconds" "$budget" "$cpu" "$over"
+    done <"$log"
+    printf '%-14s %4d s           %4d s\n' "all" $(($(date +%s) - $(cat "$log.begin"))) \
+        "$(awk '{ sum += $4 } END { print sum + 0 }' "$log")"
+    [ ! -s "$log.skips" ] || sed 's/^/SKIPPED: /' "$log.skips"
+    rm -f "$log" "$log".*
+    ;;
+*)
+    run_stage "$1" "$2"
+    ;;
+esac

@@ -1,52 +1,75 @@
 //! Every parser under random and mutated input, on the stable toolchain: the same functions that
 //! `cargo fuzz` drives with coverage, from the same seeds, with a seeded generator.
 //!
-//! `cargo run -p fuzz-targets -- [--inputs N] [--seed N] [--only NAME]`
+//! `cargo run -p fuzz-targets -- [--inputs N] [--seconds S] [--seed N] [--only NAME]`
+//!
+//! Each target first gets the files of `fuzz/regressions/NAME`, inputs on which it panicked once, then
+//! its seeds, then up to N inputs in all. With `--seconds` it stops early after S seconds, but never
+//! before [`INPUTS_MIN`]: what it ran then is the beginning of what it runs without a limit.
 
 use fuzz_targets::{TARGETS, Target};
+use std::ffi::OsString;
+use std::io;
 use std::num::NonZero;
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
 
 /// Longest input that is made, in bytes.
 const LEN_MAX: usize = 512;
 
+/// Inputs that every target gets, however slow it is.
+const INPUTS_MIN: u64 = 50_000;
+
+/// Inputs between two looks at the clock.
+const INPUTS_PER_LOOK: u64 = 256;
+
+/// What is asked for.
+struct Options {
+    inputs: u64,
+    seed: u64,
+    /// For each target; none: all inputs, however long that takes.
+    limit: Option<Duration>,
+    only: Option<String>,
+}
+
 fn main() -> ExitCode {
-    let mut inputs = 100_000_u64;
-    let mut seed = 1_u64;
-    let mut only = None;
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        let value = arguments.next().unwrap_or_default();
-        match argument.as_str() {
-            "--inputs" => inputs = value.parse().expect("--inputs takes a number"),
-            "--seed" => seed = value.parse().expect("--seed takes a number"),
-            "--only" => only = Some(value),
-            _ => {
-                eprintln!("usage: fuzz-targets [--inputs N] [--seed N] [--only NAME]");
-                return ExitCode::from(2);
-            }
-        }
-    }
+    let Some(options) = read_arguments(std::env::args().skip(1)) else {
+        eprintln!("usage: fuzz-targets [--inputs N] [--seconds S] [--seed N] [--only NAME]");
+        return ExitCode::from(2);
+    };
     // The default hook would print a backtrace for every panic that is caught and counted.
     std::panic::set_hook(Box::new(|_| {}));
+    let regressions = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions");
     let chosen: Vec<&Target> = TARGETS
         .iter()
-        .filter(|target| only.as_deref().is_none_or(|name| name == target.name))
+        .filter(|target| {
+            options
+                .only
+                .as_deref()
+                .is_none_or(|name| name == target.name)
+        })
         .collect();
     let next = AtomicUsize::new(0);
     let failed = AtomicUsize::new(0);
     // Each target by itself has the same inputs, whatever runs beside it.
     let work = || {
         while let Some(target) = chosen.get(next.fetch_add(1, Relaxed)) {
-            match run(target, inputs, seed) {
-                None => println!("{:<14} {inputs} inputs", target.name),
-                Some(input) => {
+            let outcome = read_regressions(&regressions.join(target.name))
+                .map(|first| run(target, &first, &options));
+            match outcome {
+                Ok(Outcome::Passed(count)) => println!("{:<18} {count:>8} inputs", target.name),
+                Ok(Outcome::Panics(input)) => {
                     let input = String::from_utf8_lossy(&input);
-                    println!("{:<14} PANICS on {input:?}", target.name);
+                    println!("{:<18} PANICS on {input:?}", target.name);
+                    failed.fetch_add(1, Relaxed);
+                }
+                Err(error) => {
+                    println!("{:<18} its regressions: {error}", target.name);
                     failed.fetch_add(1, Relaxed);
                 }
             }
@@ -67,24 +90,87 @@ fn main() -> ExitCode {
     }
 }
 
-/// The first input that makes the target panic.
-fn run(target: &Target, inputs: u64, seed: u64) -> Option<Vec<u8>> {
-    let mut random = Random(seed);
-    for index in 0..inputs {
-        let input = if index < target.seeds.len() as u64 {
-            target.seeds[usize::try_from(index).ok()?]
-                .as_bytes()
-                .to_vec()
+/// None where the arguments are not as the usage says.
+fn read_arguments(mut arguments: impl Iterator<Item = String>) -> Option<Options> {
+    let mut options = Options {
+        inputs: 100_000,
+        seed: 1,
+        limit: None,
+        only: None,
+    };
+    while let Some(argument) = arguments.next() {
+        let value = arguments.next()?;
+        match argument.as_str() {
+            "--inputs" => options.inputs = value.parse().ok()?,
+            "--seconds" => options.limit = Some(Duration::from_secs(value.parse().ok()?)),
+            "--seed" => options.seed = value.parse().ok()?,
+            "--only" => options.only = Some(value),
+            _ => return None,
+        }
+    }
+    Some(options)
+}
+
+/// The contents of a directory's files, in the order of their names; none where it is missing.
+///
+/// # Errors
+/// The directory or a file in it cannot be read.
+fn read_regressions(directory: &Path) -> io::Result<Vec<Vec<u8>>> {
+    let entries = match directory.read_dir() {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut names: Vec<OsString> = entries
+        .map(|entry| Ok(entry?.file_name()))
+        .collect::<io::Result<_>>()?;
+    names.sort();
+    names
+        .iter()
+        .map(|name| std::fs::read(directory.join(name)))
+        .collect()
+}
+
+/// What became of a target.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    /// So many inputs, without a panic.
+    Passed(u64),
+    /// The first input that makes it panic.
+    Panics(Vec<u8>),
+}
+
+/// Runs a target on the inputs `first`, then on those that are made.
+fn run(target: &Target, first: &[Vec<u8>], options: &Options) -> Outcome {
+    let panics =
+        |input: &[u8]| std::panic::catch_unwind(AssertUnwindSafe(|| (target.run)(input))).is_err();
+    if let Some(input) = first.iter().find(|input| panics(input)) {
+        return Outcome::Panics(input.clone());
+    }
+    let start = Instant::now();
+    let mut random = Random(options.seed);
+    for index in 0..options.inputs {
+        if index >= INPUTS_MIN
+            && index % INPUTS_PER_LOOK == 0
+            && options.limit.is_some_and(|limit| start.elapsed() >= limit)
+        {
+            return Outcome::Passed(index);
+        }
+        let seed = usize::try_from(index)
+            .ok()
+            .and_then(|index| target.seeds.get(index));
+        let input = if let Some(seed) = seed {
+            seed.as_bytes().to_vec()
         } else if index % 8 == 0 || target.seeds.is_empty() {
             (0..random.below(LEN_MAX)).map(|_| random.byte()).collect()
         } else {
             mutate(target.seeds, &mut random)
         };
-        if std::panic::catch_unwind(AssertUnwindSafe(|| (target.run)(&input))).is_err() {
-            return Some(input);
+        if panics(&input) {
+            return Outcome::Panics(input);
         }
     }
-    None
+    Outcome::Passed(options.inputs)
 }
 
 /// A piece of a seed with some bytes changed, cut, doubled, or taken from another seed.
@@ -165,5 +251,63 @@ impl Random {
 
     fn byte(&mut self) -> u8 {
         self.next().to_le_bytes()[0]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{INPUTS_MIN, INPUTS_PER_LOOK, Options, Outcome, run};
+    use fuzz_targets::Target;
+    use std::time::Duration;
+
+    fn options(inputs: u64, limit: Option<Duration>) -> Options {
+        Options {
+            inputs,
+            seed: 1,
+            limit,
+            only: None,
+        }
+    }
+
+    const FINE: Target = Target {
+        name: "fine",
+        run: |_| {},
+        seeds: &["a"],
+    };
+    const WANTS_NO_Q: Target = Target {
+        name: "wants-no-q",
+        run: |input| assert_ne!(input, b"q"),
+        seeds: &["a"],
+    };
+
+    #[test]
+    fn without_a_limit_all_inputs_are_run() {
+        assert_eq!(
+            run(&FINE, &[], &options(1_000, None)),
+            Outcome::Passed(1_000)
+        );
+    }
+
+    #[test]
+    fn a_limit_leaves_the_least_number_of_inputs() {
+        let none = Some(Duration::ZERO);
+        let Outcome::Passed(count) = run(&FINE, &[], &options(u64::MAX, none)) else {
+            panic!("nothing panics");
+        };
+        assert!((INPUTS_MIN..INPUTS_MIN + INPUTS_PER_LOOK).contains(&count));
+        // Fewer are run where fewer were asked for.
+        assert_eq!(
+            run(&FINE, &[], &options(1_000, none)),
+            Outcome::Passed(1_000)
+        );
+    }
+
+    #[test]
+    fn inputs_that_panicked_once_come_first() {
+        let panicked = [b"ok".to_vec(), b"q".to_vec()];
+        assert_eq!(
+            run(&WANTS_NO_Q, &panicked, &options(0, None)),
+            Outcome::Panics(b"q".to_vec())
+        );
     }
 }

@@ -17,7 +17,7 @@ begin() { # [BINARY]
     if [ $# -gt 0 ]; then
         trimtab=$(realpath "$1")
     else
-        cd "$here/../.." && cargo build --locked -q -p trimtab || exit 2
+        cd "$here/../.." && lab/build.sh || exit 2
         trimtab=$(realpath "${CARGO_TARGET_DIR:-target}/debug/trimtab")
     fi
     top=$(mktemp -d "${TMPDIR:-/var/tmp}/trimtab-$PREFIX.XXXXXX")

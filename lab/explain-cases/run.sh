@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The cases of `trimtab explain`: generates the curve, runs the program, and checks what it must say
-# (README.md). Keeps its files in target/explain-cases.
+# (README.md). Keeps its files in target/explain-cases. lab/build.sh makes what it runs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-target}
@@ -9,8 +9,8 @@ cases=lab/explain-cases
 out=$target/explain-cases
 mkdir -p "$out"
 
-cargo run --locked -q -p explain --example sawtooth_2016 -- curve >"$out/sawtooth.csv"
-cargo run --locked -q -p explain --example sawtooth_2016 -- trims >"$out/trims.csv"
+"$target/debug/examples/sawtooth_2016" curve >"$out/sawtooth.csv"
+"$target/debug/examples/sawtooth_2016" trims >"$out/trims.csv"
 ./$cases/check.py curve "$out/sawtooth.csv"
 
 # explain NAME ARGUMENTS...: NAME.json, and the text for people on the way.

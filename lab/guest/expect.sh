@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 2
 # shellcheck source=lab/needs.sh
 . lab/needs.sh
 need_tools "the guest of $(basename "$0")" "${GUEST_TOOLS[@]}" zstd tar
-cargo build --locked -q -p trimtab
+lab/build.sh
 # shellcheck disable=SC2034
 binary=${CARGO_TARGET_DIR:-target}/debug/trimtab
 if [ -n "${LAB_OUT:-}" ]; then

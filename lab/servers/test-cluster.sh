@@ -56,7 +56,7 @@ done
 [ $# -gt 0 ] || set -- elasticsearch-6.8.23 elasticsearch-7.4.2 elasticsearch-7.17.28 opensearch-2.19.1
 fetch_servers "$@"
 if [ -z "${TRIMTAB:-}" ]; then
-    cargo build --locked -q -p trimtab || exit 2
+    lab/build.sh || exit 2
     TRIMTAB=${CARGO_TARGET_DIR:-target}/debug/trimtab
 fi
 unset TRIMTAB_CONFIG TRIMTAB_USER TRIMTAB_PASSWORD TRIMTAB_API_KEY TRIMTAB_BEARER_TOKEN \

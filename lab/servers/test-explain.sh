@@ -37,8 +37,7 @@ for tool in python3 curl; do
 done
 [ $# -gt 0 ] || set -- prometheus elasticsearch-6.8.23 elasticsearch-7.17.28 opensearch-2.19.1
 fetch_servers "$@"
-cargo build --locked -q -p sources --example read || exit 2
-cargo build --locked -q -p trimtab || exit 2
+lab/build.sh || exit 2
 unset TRIMTAB_USER TRIMTAB_PASSWORD TRIMTAB_API_KEY TRIMTAB_BEARER_TOKEN TRIMTAB_CREDENTIALS_FILE
 
 top=$(mktemp -d "${TMPDIR:-/var/tmp}/trimtab-explain.XXXXXX")

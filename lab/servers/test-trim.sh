@@ -40,7 +40,7 @@ done
 mapfile -t known < <($node list)
 [ $# -gt 0 ] || set -- "${known[@]}"
 fetch_servers "$@"
-cargo build --locked -q -p trimtab || exit 2
+lab/build.sh || exit 2
 unset TRIMTAB_CONFIG TRIMTAB_USER TRIMTAB_PASSWORD TRIMTAB_API_KEY TRIMTAB_CREDENTIALS_FILE TRIMTAB_CA_FILE
 export NO_COLOR=1
 
