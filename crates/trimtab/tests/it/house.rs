@@ -1,37 +1,111 @@
-//! The arrows between crates, and the licences of what is built in.
+//! The arrows between crates and between their files, what may render, and the licences of what is
+//! built in.
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
 
 /// Who may use whom: the table of ARCHITECTURE.md. Tests may use anything.
 const ARROWS: &[(&str, &[&str])] = &[
     ("units", &[]),
+    ("facts", &["units"]),
     ("page", &["units"]),
-    ("facts", &[]),
-    ("host", &["facts"]),
-    ("schedule", &["facts"]),
-    ("rules", &["facts", "schedule", "shards"]),
-    ("report", &["facts", "explain"]),
-    ("http", &["facts"]),
-    ("trim", &["facts"]),
-    ("flash", &[]),
-    ("cluster", &["facts", "http"]),
-    ("shards", &[]),
-    ("explain", &["facts", "schedule"]),
-    ("sources", &["facts", "http"]),
+    (
+        "report",
+        &[
+            "page", "units", "facts", "explain", "flash", "shards", "trim", "rules",
+        ],
+    ),
+    ("host", &["facts", "units"]),
+    ("schedule", &["facts", "units"]),
+    ("rules", &["facts", "schedule", "shards", "units"]),
+    ("http", &["facts", "units"]),
+    ("trim", &["facts", "units"]),
+    ("flash", &["units"]),
+    ("cluster", &["facts", "http", "units"]),
+    ("shards", &["units"]),
+    ("explain", &["facts", "schedule", "units"]),
+    ("sources", &["facts", "http", "units"]),
     (
         "trimtab",
         &[
             "facts", "host", "schedule", "rules", "report", "http", "cluster", "trim", "flash",
-            "shards", "explain", "sources",
+            "shards", "explain", "sources", "page", "units",
         ],
     ),
     (
         "fuzz-targets",
         &[
             "facts", "flash", "host", "schedule", "http", "trim", "shards", "sources", "explain",
+            "page", "units",
         ],
     ),
+    ("house", &[]),
+];
+
+/// What a crate still has of what none should: it may only shrink.
+struct Known {
+    name: &'static str,
+    /// `cargo run -p house -- --circles NAME` shows them.
+    files_in_circles: usize,
+    /// `cargo run -p house -- --rendering NAME` shows them.
+    files_that_render: usize,
+}
+
+/// Crates that are not in order yet. Lower a figure with the change that mends it; a crate without a
+/// line has neither circles nor rendering.
+const KNOWN: &[Known] = &[
+    Known {
+        name: "explain",
+        files_in_circles: 15,
+        files_that_render: 0,
+    },
+    Known {
+        name: "flash",
+        files_in_circles: 18,
+        files_that_render: 0,
+    },
+    Known {
+        name: "host",
+        files_in_circles: 36,
+        files_that_render: 0,
+    },
+    Known {
+        name: "report",
+        files_in_circles: 2,
+        files_that_render: 0,
+    },
+    Known {
+        name: "rules",
+        files_in_circles: 42,
+        files_that_render: 0,
+    },
+    Known {
+        name: "schedule",
+        files_in_circles: 12,
+        files_that_render: 0,
+    },
+    Known {
+        name: "shards",
+        files_in_circles: 36,
+        files_that_render: 0,
+    },
+    Known {
+        name: "sources",
+        files_in_circles: 14,
+        files_that_render: 0,
+    },
+    Known {
+        name: "trim",
+        files_in_circles: 19,
+        files_that_render: 0,
+    },
+    Known {
+        name: "trimtab",
+        files_in_circles: 49,
+        files_that_render: 21,
+    },
 ];
 
 /// Licences that may be linked into an Apache-2.0 binary without further duties than their text.
@@ -94,13 +168,61 @@ fn arrows_point_down_only() {
 }
 
 #[test]
+fn files_of_a_crate_go_one_way_and_only_page_and_report_render() {
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let crates = house::crate_names(&checkout).unwrap();
+    for known in KNOWN {
+        assert!(
+            crates.iter().any(|name| name == known.name),
+            "KNOWN has a line for {}, which is no crate",
+            known.name
+        );
+    }
+    let mut faults = String::new();
+    for name in &crates {
+        let report = house::measure_crate(&checkout, name).unwrap();
+        let known = KNOWN.iter().find(|known| known.name == name);
+        for (what, option, found, known) in [
+            (
+                "files in circles",
+                "--circles",
+                report.files_in_circles(),
+                known.map_or(0, |known| known.files_in_circles),
+            ),
+            (
+                "files that render",
+                "--rendering",
+                report.files_that_render(),
+                known.map_or(0, |known| known.files_that_render),
+            ),
+        ] {
+            if found > known {
+                let _ = writeln!(
+                    faults,
+                    "{name}: {found} {what}, at most {known} allowed: \
+                     `cargo run -p house -- {option} {name}` shows them"
+                );
+            } else if found < known {
+                let _ = writeln!(
+                    faults,
+                    "{name}: {found} {what}, fewer than the {known} in KNOWN: lower the figure there"
+                );
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults}");
+}
+
+#[test]
 fn pure_crates_have_no_way_to_the_outside() {
     // A crate that reads the host, the clock or the network would need one of these.
     let outward = [
         "rustix", "reqwest", "tokio", "libc", "nix", "tempfile", "ureq", "rustls",
     ];
     for package in metadata().workspace_packages() {
-        if ["facts", "schedule", "rules", "report"].contains(&package.name.as_str()) {
+        if ["facts", "schedule", "rules", "report", "page", "units"]
+            .contains(&package.name.as_str())
+        {
             for dependency in &package.dependencies {
                 assert!(
                     dependency.kind != DependencyKind::Normal

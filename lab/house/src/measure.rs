@@ -1,0 +1,121 @@
+//! Measures one crate of a checkout.
+
+use crate::circles::{Circle, circles};
+use crate::lines::count;
+use crate::rendering::{FILE_FORMATS, Place, RENDERING_CRATES, places};
+use crate::source::SourceFile;
+use crate::tree::Tree;
+use anyhow::{Context as _, Result};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What was measured of a crate.
+#[derive(Debug)]
+pub struct CrateReport {
+    /// The crate's name.
+    pub name: String,
+    /// Lines of code that ships, without comments and blank lines.
+    pub code_lines: usize,
+    /// The same of tests, examples and benchmarks.
+    pub test_lines: usize,
+    /// Files that ship.
+    pub files: usize,
+    /// Circles between them.
+    pub circles: Vec<Circle>,
+    /// Places that render although the crate may not.
+    pub rendering: Vec<Place>,
+}
+
+impl CrateReport {
+    /// Number of files in circles.
+    pub fn files_in_circles(&self) -> usize {
+        self.circles.iter().map(|circle| circle.files.len()).sum()
+    }
+
+    /// Number of files that render although they may not.
+    pub fn files_that_render(&self) -> usize {
+        let files: BTreeSet<&Path> = self
+            .rendering
+            .iter()
+            .map(|place| place.path.as_path())
+            .collect();
+        files.len()
+    }
+}
+
+/// The crates of a checkout: the directories below `crates/`, sorted.
+///
+/// # Errors
+/// When `crates/` cannot be read.
+pub fn crate_names(checkout: &Path) -> Result<Vec<String>> {
+    let directory = checkout.join("crates");
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&directory).with_context(|| directory.display().to_string())? {
+        let entry = entry?;
+        if entry.path().join("Cargo.toml").is_file() {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Measures the crate `name` of a checkout.
+///
+/// # Errors
+/// When a file cannot be read or parsed.
+pub fn measure_crate(checkout: &Path, name: &str) -> Result<CrateReport> {
+    let directory = checkout.join("crates").join(name);
+    let tree = Tree::read(&directory, name)?;
+    let (mut code_lines, mut test_lines) = (0, 0);
+    let mut rendering = Vec::new();
+    for file in &tree.files {
+        let lines = count(file);
+        code_lines += lines.code;
+        test_lines += lines.tests;
+        let is_format = FILE_FORMATS
+            .iter()
+            .any(|(in_crate, path)| *in_crate == name && file.path == Path::new(path));
+        if !RENDERING_CRATES.contains(&name) && !is_format {
+            rendering.extend(places(file));
+        }
+    }
+    let shipped: BTreeSet<&Path> = tree.files.iter().map(|file| file.path.as_path()).collect();
+    for path in rust_files(&directory)? {
+        if !shipped.contains(path.as_path()) {
+            let lines = count(&SourceFile::read(&directory, &path)?);
+            test_lines += lines.code + lines.tests;
+        }
+    }
+    Ok(CrateReport {
+        name: name.to_owned(),
+        code_lines,
+        test_lines,
+        files: tree.files.len(),
+        circles: circles(&tree),
+        rendering,
+    })
+}
+
+/// All Rust files below a crate's directory, relative to it, sorted.
+fn rust_files(crate_directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut directories = vec![PathBuf::new()];
+    while let Some(below) = directories.pop() {
+        for entry in fs::read_dir(crate_directory.join(&below))? {
+            let entry = entry?;
+            let path = below.join(entry.file_name());
+            if entry.file_type()?.is_dir() {
+                // A build directory may lie in a crate that is built by itself.
+                if entry.file_name() != "target" {
+                    directories.push(path);
+                }
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
