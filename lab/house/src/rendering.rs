@@ -8,7 +8,7 @@
 //!   the precision of one are no columns;
 //! - **bar**: a string of marks or blanks repeated (`"#".repeat(n)`);
 //! - **layout**: a call of a function that wraps lines or escapes HTML (`wrap`, `wrapped`, `escape_html`),
-//!   or a path into `textwrap`, `comfy_table`, `unicode_width` or `anstyle`;
+//!   or a path into `textwrap`, `comfy_table` or `anstyle`;
 //! - **envelope**: a struct of its own with the fields `schema` and `result`, as the JSON document of an
 //!   answer has them.
 //!
@@ -99,7 +99,7 @@ const SEARCHES: &[&str] = &[
 const LAYOUT_FUNCTIONS: &[&str] = &["escape_html", "wrap", "wrapped"];
 
 /// Crates that lay text out.
-const LAYOUT_CRATES: &[&str] = &["anstyle", "comfy_table", "textwrap", "unicode_width"];
+const LAYOUT_CRATES: &[&str] = &["anstyle", "comfy_table", "textwrap"];
 
 struct Visitor<'file> {
     file: &'file SourceFile,

@@ -72,6 +72,11 @@ const KNOWN: &[Known] = &[
         files_that_render: 0,
     },
     Known {
+        name: "page",
+        files_in_circles: 5,
+        files_that_render: 0,
+    },
+    Known {
         name: "report",
         files_in_circles: 2,
         files_that_render: 0,
@@ -105,6 +110,11 @@ const KNOWN: &[Known] = &[
         name: "trimtab",
         files_in_circles: 49,
         files_that_render: 21,
+    },
+    Known {
+        name: "units",
+        files_in_circles: 2,
+        files_that_render: 0,
     },
 ];
 
