@@ -19,7 +19,7 @@ test: deps
 	@$(STAGE) unit 480
 	@$(STAGE) fuzz-smoke 150
 	@$(STAGE) guest 300
-	@$(STAGE) --beside crash:200 -- completeness:90 servers:180
+	@$(STAGE) --beside crash:240 -- completeness:90 servers:180
 	@$(STAGE) --summary
 
 # What `make test` has no time for, or only for a part of: measurements, and many more of the same. Hours.
