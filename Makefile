@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 STAGE := ./lab/stage.sh
 
-.PHONY: demo test test-full deps build fuzz-full lint unit fuzz-smoke guest lab docs bench bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases test-schedules bench-explain
+.PHONY: demo test test-full deps build fuzz-full lint unit fuzz-smoke guest lab docs bench bench-trim bench-ssd release deny fuzz clean test-ssd test-crash crash completeness test-servers servers test-shards cases test-schedules bench-explain compare compare-speed house
 
 demo: release
 	@./lab/demo.sh
@@ -137,6 +137,19 @@ bench-ssd:
 # SIZES="1000 10000" LIMIT_S=20 is quick.
 bench-explain:
 	@./benches/explain/compare.sh
+
+# The crates in figures: lines, files, circles between files, files that render. BEFORE=path of another
+# checkout prints both.
+house:
+	@cargo run --locked -q -p house -- $(if $(BEFORE),"$(BEFORE)" .)
+
+# Two builds beside each other, on recorded and made-up inputs: do they answer the same, and as fast?
+#   make compare OLD=/somewhere/trimtab NEW=target/release/trimtab
+compare:
+	@./lab/compare/run.sh "$(OLD)" "$(NEW)"
+
+compare-speed:
+	@./lab/compare/speed.sh "$(OLD)" "$(NEW)"
 
 # Licences, sources and advisories (cargo install cargo-deny).
 deny:

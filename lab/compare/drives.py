@@ -1,0 +1,56 @@
+"""Forty calls of `ssd` on small drives."""
+
+SAMPLES = [
+    ("alibaba.csv", []),
+    ("blkparse.txt", []),
+    ("blkparse.txt", ["--trace-format", "blkparse-q"]),
+    ("cloudphysics.csv", []),
+    ("fio-v2.log", []),
+    ("fio-v3.log", []),
+    ("mqsim.trace", []),
+    ("msr.csv", ["--devices", "all"]),
+    ("tencent.csv", []),
+]
+
+
+def calls(samples):
+    """Names and arguments; `samples` is the directory with the traces."""
+    bare = ["ssd", "run", "--logical-pages"]
+    host = ["ssd", "run", "--simulated-pages", "16K", "--days", "7", "--alone", "--capacity"]
+    found = {}
+    for policy in ("greedy", "fifo", "d-choices:3", "d-choices:10"):
+        found[f"bare, {policy}"] = [*bare, "32768", "--policy", policy, "--passes", "2"]
+    for workload in ("uniform", "hot-cold:20/80", "zipf:0.99", "sequential"):
+        found[f"bare, {workload}"] = [*bare, "40000", "--workload", workload, "--op", "15%", "--seed", "3"]
+    found["bare, trims"] = [*bare, "32768", "--trim-share", "0.2", "--power-on", "empty"]
+    found["bare, aged"] = [*bare, "32768", "--power-on", "aged:1", "--warm-up", "1", "--passes", "1"]
+    for trim in ("weekly", "daily", "online", "never", "swallowed", "Sun 06:47"):
+        found[f"host, trim {trim}"] = [*host, "400GB", "--writes-per-day", "400GB", "--trim", trim]
+    for workload in ("mongodb", "lsm", "lucene@80,circular-log@20/5"):
+        found[f"host, {workload}"] = [*host, "300GB", "--writes-per-day", "300GB", "--workload", workload]
+        found[f"host, {workload}"] += ["--page-bytes", "4KiB"]
+    found["host, raid 0"] = [*host, "1TB", "--writes-per-day", "3TB", "--drives", "3", "--fill", "80%"]
+    found["host, rhythm"] = [*host, "1TB", "--writes-per-day", "900GB", "--rhythm", "daily:14/20%"]
+    found["host, measured"] = [
+        *host, "1TB", "--writes-per-day", "1TB", "--host-written", "100TB", "--media-written", "250TB",
+    ]  # fmt: skip
+    found["host, used, slc cache"] = [
+        *host, "500GB", "--writes-per-day", "300GB", "--history", "used:1", "--preset", "tlc-slc-cache",
+    ]  # fmt: skip
+    found["sweep, bare"] = [
+        "ssd", "sweep", "--logical-pages", "16384", "--op", "7%,15%,28%", "--policy", "greedy,fifo",
+    ]  # fmt: skip
+    found["sweep, host"] = [
+        "ssd", "sweep", "--capacity", "400GB", "--writes-per-day", "400GB", "--days", "7",
+        "--simulated-pages", "16K", "--fill", "50%,80%", "--trim", "weekly,never",
+    ]  # fmt: skip
+    for sample, more in SAMPLES:
+        found[f"replay {sample} {' '.join(more)}".strip()] = ["ssd", "replay", str(samples / sample), *more]
+    found["replay, rounds"] = ["ssd", "replay", str(samples / "msr.csv"), "--rounds", "50", "--queue-depth", "4"]
+    found["replay, capacity"] = [
+        "ssd", "replay", str(samples / "alibaba.csv"), "--capacity", "1GB", "--beyond", "wrap", "--op", "28%",
+    ]  # fmt: skip
+    for example in ("five-pages", "ten-runs", "schedules"):
+        found[f"example {example}"] = ["ssd", "example", example]
+    found["refused: a full drive"] = [*host, "400GB", "--writes-per-day", "1TB", "--fill", "120%"]
+    return found
