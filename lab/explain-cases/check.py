@@ -110,7 +110,7 @@ def events(path):
     first = verdict["classes"][0] if verdict["classes"] else {"jobs": [], "role": None}
     expect("fstrim heals", first["jobs"] == ["fstrim"] and first["role"] == "heals", first)
     ends = [change["beside"] or "" for change in verdict["changes"] if change["what"] == "pattern_ends"]
-    rescheduled = re.compile(r"fstrim runs every (day|24 h) instead of every 7 days")
+    rescheduled = re.compile(r"fstrim starts running every (day|24 h) instead of every 7 days")
     expect("the end lies beside the change of its schedule", len(ends) == 1 and rescheduled.search(ends[0]), ends)
     sentence = verdict["sentence"]
     expect("and the sentence says so", rescheduled.search(sentence) and "strong evidence" in sentence, sentence)

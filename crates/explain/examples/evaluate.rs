@@ -5,9 +5,9 @@
 //! Parts: sawtooth, blind, spikes, nulls, large, weekday; without any, all of them. `export DIR`
 //! writes the sawteeth as CSV for other programs.
 
-use explain::simulate::{
-    Noise, Null, RIGHT_CLASS, Sawtooth, Simulated, SpikeTrain, fifty_jobs, four_jobs, zone,
-};
+#[path = "../tests/simulate/mod.rs"]
+mod simulate;
+
 use explain::verdict::{Kind, Shape, Verdict};
 use explain::{JobRuns, Options, explain};
 use facts::series::Series;
@@ -15,6 +15,9 @@ use jiff::Timestamp;
 use jiff::civil::date;
 use jiff::tz::TimeZone;
 use rayon::prelude::*;
+use simulate::{
+    Noise, Null, RIGHT_CLASS, Sawtooth, Simulated, SpikeTrain, fifty_jobs, four_jobs, zone,
+};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;

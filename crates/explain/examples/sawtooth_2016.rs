@@ -4,8 +4,11 @@
 //!
 //! `curve` prints `time,throughput`; `trims` the moments at which fstrim ran, `time,what`.
 
-use explain::simulate::Sawtooth;
+#[path = "../tests/simulate/mod.rs"]
+mod simulate;
+
 use jiff::{Timestamp, ToSpan};
+use simulate::Sawtooth;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 

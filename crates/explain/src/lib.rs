@@ -1,75 +1,31 @@
-//! What makes a curve drop again and again: recurring patterns, changes that stay, and the jobs
-//! behind them.
+//! Finds recurring patterns and lasting changes in time series, and the scheduled jobs behind them.
 //!
-//! [`explain`] takes [series](facts::series::Series), the runs of jobs, and [`Options`]; it reads no
+//! [`explain`] takes [series](facts::series::Series), the runs of jobs, and [`Options`]. It reads no
 //! file, clock or network, and the same input gives the same answer.
+//!
+//! Data flows one way, through layers that only use the ones before them:
+//!
+//! - `calendar`: local time, days of the week;
+//! - `model`: samples, grids, noise, the shape of a pattern;
+//! - `search`: which periods, or which jobs' runs, explain a series better than noise does;
+//! - `fit`: exact patterns, fitted next to each other: [samples](Series) become findings;
+//! - `causes`: which jobs may be behind a pattern: findings become attributions;
+//! - `verdict`: attributions become decisions, decisions become sentences and the public result.
+//!
+//! [`change`] and [`disk_log`] stand beside them: change points, and logs too short for a pattern.
+//!
+//! [Series]: facts::series::Series
 
-mod analyse;
-mod attribution;
-mod bootstrap;
+mod calendar;
+mod causes;
 pub mod change;
-mod compose;
 pub mod disk_log;
-mod evidence;
-mod find;
-mod forms;
-mod found;
-mod grid;
-mod lasting;
-mod noise;
+mod fit;
+mod model;
 mod numbers;
-mod pattern;
-mod phrases;
-mod refine;
-mod runs;
 mod search;
-mod shape;
-pub mod simulate;
 mod statistics;
-#[cfg(test)]
-mod testing;
 pub mod verdict;
-mod wall;
-mod weekdays;
-mod words;
 
-pub use analyse::explain;
-
-use facts::series::Better;
-use jiff::tz::TimeZone;
-use schedule::Run;
-
-/// A job and its runs, as far as they are known for the time of the series.
-#[derive(Debug, Clone, PartialEq)]
-pub struct JobRuns {
-    /// Its name: `cron.weekly/fstrim`.
-    pub name: String,
-    /// Runs, in the order of their earliest start.
-    pub runs: Vec<Run>,
-    /// What is not known of them, in plain words.
-    pub unknown: Vec<String>,
-}
-
-/// What an analysis goes by.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Options {
-    /// The zone of calendars and phases.
-    pub zone: TimeZone,
-    /// Which way series are better that do not say so themselves.
-    pub better: Option<Better>,
-    /// Seed of the bootstrap.
-    pub seed: u64,
-    /// A pattern is told at this probability of chance at most.
-    pub alpha: f64,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            zone: TimeZone::UTC,
-            better: None,
-            seed: 1,
-            alpha: 0.01,
-        }
-    }
-}
+pub use model::input::{JobRuns, Options};
+pub use verdict::analyse::explain;

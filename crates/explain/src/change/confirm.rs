@@ -1,23 +1,23 @@
-//! Changes that hold when noise is not what the model takes it for.
+//! Changes that hold up when the noise differs from the model.
 
 use super::decide::{self, Charges, Cut, Stretch};
 use super::grid::Grid;
 use super::robust;
 
-/// An innovation counts as at most so many standard deviations.
+/// Cap on innovations, in standard deviations.
 const CAP_SIGMAS: f64 = 3.0;
 
-/// How much longer blocks are from one scale to the next.
+/// Ratio of block lengths from one scale to the next.
 const COARSER: usize = 2;
 
-/// Blocks that the coarsest scale has at least.
+/// Fewest blocks of the coarsest scale.
 const COARSE_BLOCKS_MIN: usize = 24;
 
-/// And for each stretch, on average: were each stretch one block, nothing would tell levels from noise.
+/// The same for each stretch, on average: if each stretch were one block, levels would look like noise.
 const COARSE_BLOCKS_PER_STRETCH: usize = 8;
 
-/// Keeps what two more models do not explain better, and tells how much each change that is kept is
-/// worth by all of them, in nats, less its cost.
+/// Keeps the changes that two more models do not explain better, and returns what each of them is worth under all
+/// models, in nats, less its cost.
 ///
 /// 1. Noise with rare large innovations. A random walk that jumps once has the same gain from a change
 ///    there as a level that moved has, but all of it from a single innovation. So innovations are
@@ -33,7 +33,7 @@ pub(super) fn confirm(
     floor_variance: f64,
 ) -> (Cut, Vec<f64>) {
     let charges = Charges::new(grid, floor_variance);
-    // Each round but the last takes a change away at least.
+    // Each round but the last removes at least one change.
     'rounds: loop {
         let mut gains;
         (cut, gains) = eliminate(grid, cut, charges);
@@ -63,7 +63,7 @@ pub(super) fn confirm(
     }
 }
 
-/// Starts of blocks of about `longer` that keep to the stretches, and which of them begin a stretch.
+/// Starts of blocks of about `longer` within the stretches, and which of them begin a stretch.
 fn blocks_within(stretches: &[Stretch], longer: usize) -> (Vec<usize>, Vec<usize>) {
     let (mut starts, mut places) = (Vec::new(), Vec::new());
     for stretch in stretches {
@@ -76,8 +76,8 @@ fn blocks_within(stretches: &[Stretch], longer: usize) -> (Vec<usize>, Vec<usize
     (starts, places)
 }
 
-/// Takes changes away that do not pay once innovations are capped, the least worth first; all of them
-/// where none at all is the better explanation. Tells what each of the others is worth.
+/// Removes changes that do not pay once innovations are capped, the least valuable first; all of them if no change at
+/// all explains more. Returns what each of the others is worth.
 fn eliminate(grid: &Grid, mut cut: Cut, charges: Charges) -> (Cut, Vec<f64>) {
     let capped = Capped::new(grid, &cut, charges);
     let mut now = capped.criterion(&cut.stretches);

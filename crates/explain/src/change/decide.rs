@@ -1,4 +1,4 @@
-//! Which of the proposed places are changes: exact dynamic programming under noise that remembers.
+//! Which of the proposed places are changes: exact dynamic programming in noise with memory.
 
 use super::grid::{Grid, Line};
 
@@ -10,13 +10,13 @@ const CHANGE_NATS: f64 = 1.0;
 /// What a slope costs beyond half of ln n, likewise.
 const SLOPE_NATS: f64 = 3.0;
 
-/// Coefficients of AR(1) that the search begins at.
+/// Coefficients of AR(1) at which the search starts.
 const PHI_STARTS: [f64; 9] = [0.0, 0.25, 0.5, 0.7, 0.82, 0.9, 0.95, 0.98, 1.0];
 
-/// Variances that it begins at for each, between that of no change and that of all places.
+/// Variances at which it starts for each, between that of no change and that of all places.
 const VARIANCE_STARTS: usize = 4;
 
-/// Steps of a descent at most; each lowers the criterion, so that it ends by itself.
+/// Most steps of a descent; each lowers the criterion, so it ends by itself.
 const DESCENT_MAX: usize = 8;
 
 /// A stretch without changes.
@@ -30,7 +30,7 @@ pub(super) struct Stretch {
     pub sloped: bool,
 }
 
-/// A whole series cut in stretches, with noise.
+/// A whole series cut into stretches, with its noise.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Cut {
     /// One after the other.
@@ -41,7 +41,7 @@ pub(super) struct Cut {
     pub criterion: f64,
 }
 
-/// What a model of a grid costs.
+/// Costs of the parts of a model.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Charges {
     blocks: f64,
@@ -165,7 +165,7 @@ pub(super) fn best_phi(grid: &Grid, stretches: &[Stretch]) -> (f64, f64) {
     minimise(|phi| rss_of(grid, stretches, phi))
 }
 
-/// Least value of a function on 0 to 1: a coarse look, then golden section.
+/// Minimum of a function on 0 to 1: a coarse scan, then golden section.
 fn minimise(f: impl Fn(f64) -> f64) -> (f64, f64) {
     const GOLDEN: f64 = 0.618_033_988_749_894_9;
     const LOOKS: u32 = 12;
@@ -261,7 +261,7 @@ pub(super) fn cut(grid: &Grid, places: &[usize], shortest: usize, charges: Charg
             offer(weigh(grid, stretches, charges));
         }
     }
-    // At the coefficient found, once more.
+    // Once more at the coefficient found.
     for _ in 0..DESCENT_MAX {
         let fits = Fits::new(grid, &ends, shortest, best.phi);
         let rss = rss_of(grid, &best.stretches, best.phi);
@@ -275,8 +275,8 @@ pub(super) fn cut(grid: &Grid, places: &[usize], shortest: usize, charges: Charg
     best
 }
 
-/// Moves changes to where they fit best between their neighbours: places come from intervals that
-/// may hold two changes.
+/// Moves changes to where they fit best between their neighbours: places come from intervals that may contain two
+/// changes.
 pub(super) fn settle(grid: &Grid, mut cut: Cut, shortest: usize, charges: Charges) -> Cut {
     for _ in 0..DESCENT_MAX {
         let next = weigh(grid, moved(grid, &cut, shortest), charges);
@@ -295,7 +295,7 @@ fn rss_of(grid: &Grid, stretches: &[Stretch], phi: f64) -> f64 {
         .sum()
 }
 
-/// Each change where it leaves least, its neighbours held.
+/// Each change where the residual is smallest, with its neighbours fixed.
 fn moved(grid: &Grid, cut: &Cut, shortest: usize) -> Vec<Stretch> {
     let mut stretches = cut.stretches.clone();
     for change in 1..stretches.len() {
@@ -317,7 +317,7 @@ fn moved(grid: &Grid, cut: &Cut, shortest: usize) -> Vec<Stretch> {
     stretches
 }
 
-/// Stretches with the coefficient that suits them.
+/// Stretches with their best coefficient.
 pub(super) fn weigh(grid: &Grid, stretches: Vec<Stretch>, charges: Charges) -> Cut {
     let (phi, rss) = best_phi(grid, &stretches);
     Cut {

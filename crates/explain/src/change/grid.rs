@@ -1,6 +1,6 @@
-//! A curve as blocks of samples, with sums from which any stretch of it is fitted in no time.
+//! A curve as blocks of samples, with prefix sums from which any stretch is fitted in constant time.
 
-/// Blocks in one series at most: beyond, neighbouring samples are averaged.
+/// Most blocks of a series: in longer ones neighbouring samples are averaged.
 pub(super) const BLOCKS_MAX: usize = 1 << 14;
 
 /// Below this share of the sum that they were taken from, differences count as rounding errors.
@@ -25,7 +25,7 @@ struct Sums {
     yy_lag: f64,
 }
 
-/// Blocks of equally many samples, the last one excepted.
+/// Blocks of equally many samples, except the last one.
 #[derive(Debug)]
 pub(super) struct Grid {
     /// Mean time of each block, scaled so that the series reaches from -1 to 1.
@@ -45,7 +45,7 @@ struct Moments {
     y_y: f64,
 }
 
-/// A line over a stretch, and what it leaves.
+/// A line over a stretch, and its residual.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Line {
     /// Value at x = 0.

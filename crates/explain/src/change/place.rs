@@ -1,9 +1,12 @@
-//! From blocks back to samples, and from stretches to what changed between them.
+//! From blocks back to samples: where exactly a change lies, and what changed.
 
 use super::decide::{self, Stretch};
 use super::grid::{Grid, Line};
-use super::{SHORTEST, Scaled};
-use crate::verdict::ChangeKind;
+use super::point::BreakKind;
+use super::scaled::Scaled;
+
+/// Samples, or blocks, of the shortest stretch between two changes.
+pub(super) const SHORTEST: usize = 6;
 
 /// Stretches of samples.
 pub(super) struct Placed {
@@ -12,19 +15,19 @@ pub(super) struct Placed {
     /// Line of each, by ordinary least squares.
     pub lines: Vec<Line>,
     /// What changed between each and the next.
-    pub kinds: Vec<ChangeKind>,
+    pub kinds: Vec<BreakKind>,
     /// Blocks within which each change may lie as well; 1 for what can only be a jump.
     pub widths: Vec<usize>,
 }
 
-/// What is worse by this much, in nats, is as good: places of a bend, or a bend instead of a jump.
+/// A fit worse by less than this, in nats, is as good: places of a bend, or a bend instead of a jump.
 const AS_GOOD_NATS: f64 = 3.0;
 
-/// Puts each change where the samples have it.
+/// Places each change among the samples.
 ///
-/// It is a bend if one line that bends somewhere in both stretches leaves no more than two lines of
-/// one slope with a jump between them; then it lies where that line bends best. Else it is a jump, and
-/// lies where the samples around it go best with the lines on their sides.
+/// It is a bend if one line that bends somewhere in both stretches fits as well as two lines of one slope with a jump
+/// between them; then it lies where that line bends best. Otherwise it is a jump, and lies where the samples around
+/// it best fit the lines on their sides.
 pub(super) fn place(
     grid: &Grid,
     stretches: &[Stretch],
@@ -40,16 +43,16 @@ pub(super) fn place(
         let jump = grid.jump(before.from, after.from, after.to);
         let mut width = 1;
         if bend.rss <= as_good(jump, after.to - before.from, phi) {
-            // Which of the two it is is not settled either.
+            // Which of the two it is, is not settled either.
             width = bend.width.max(bend.at.abs_diff(after.from));
         }
         widths.push(width);
         kinds.push(if (before.sloped || after.sloped) && bend.rss <= jump {
             stretches[change - 1].to = bend.at;
             stretches[change].from = bend.at;
-            ChangeKind::Slope
+            BreakKind::Slope
         } else {
-            ChangeKind::Level
+            BreakKind::Level
         });
     }
     let lines: Vec<Line> = stretches
@@ -60,7 +63,7 @@ pub(super) fn place(
     for (change, kind) in kinds.iter().enumerate() {
         let found = stretches[change + 1].from * per_block;
         from.push(match kind {
-            ChangeKind::Level => {
+            BreakKind::Level => {
                 // Two changes cannot pass each other: stretches have six blocks.
                 let reach = 2 * per_block;
                 let low = found - reach;
@@ -80,7 +83,7 @@ pub(super) fn place(
 
 /// The sum of squares that is as good as the best one of so many blocks.
 fn as_good(rss: f64, blocks: usize, phi: f64) -> f64 {
-    // What remembers tells less: the variance of its sums is larger by this factor.
+    // Noise with memory tells less: the variance of its sums is larger by this factor.
     let memory = (1.0 + phi) / (1.0 - phi).max(1e-3);
     rss + 2.0 * AS_GOOD_NATS * memory * rss / blocks as f64
 }
@@ -109,7 +112,7 @@ fn best_bend(grid: &Grid, from: usize, to: usize, phi: f64) -> Bend {
     Bend { at, rss, width }
 }
 
-/// The first sample that goes with the line after rather than the one before.
+/// The first sample that fits the line after rather than the one before.
 fn jump(scaled: &Scaled, low: usize, high: usize, before: &Line, after: &Line) -> usize {
     let mut best = (low, 0.0);
     let mut cost = 0.0;

@@ -1,11 +1,11 @@
-//! Where a change may be: seeded binary segmentation.
+//! Where changes may be: seeded binary segmentation.
 
 use super::grid::Grid;
 
 /// Length of the shortest interval.
 const SHORTEST: usize = 12;
 
-/// Places that each of the two searches brings at most.
+/// Most places proposed by each of the two searches.
 const PLACES_MAX: usize = 90;
 
 /// The best split of an interval.

@@ -1,10 +1,13 @@
-use super::*;
+use super::point::{BreakKind, ChangeOptions, ChangePoint};
+use super::segments::{change_points, segments};
 use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 const HOUR_US: i64 = 3_600_000_000;
 const NIGHT_US: i64 = 24 * HOUR_US;
+/// Microseconds of a day.
+const DAY_US: f64 = 86_400e6;
 
 struct Draw(Xoshiro256PlusPlus);
 
@@ -139,7 +142,7 @@ fn a_step_is_found_where_it_is() {
             let changes = found(&values);
             if let [change] = changes[..] {
                 hits += usize::from(change.index.abs_diff(at) <= near);
-                assert_eq!(change.kind, ChangeKind::Level);
+                assert_eq!(change.kind, BreakKind::Level);
                 assert!((change.level_after - change.level_before - step).abs() < 1.2);
             }
         }
@@ -233,7 +236,7 @@ fn a_decline_that_begins_is_a_slope() {
             .collect();
         let changes = found(&values);
         if let [change] = changes[..]
-            && change.kind == ChangeKind::Slope
+            && change.kind == BreakKind::Slope
             && change.index.abs_diff(180) <= 25
         {
             slopes += 1;
@@ -351,11 +354,7 @@ fn one_more_sample_leaves_firm_changes_alone() {
                 let now = found(&values[..len]);
                 for firm in before.iter().filter(|change| !change.provisional) {
                     pairs += 1;
-                    let tolerance = if firm.kind == ChangeKind::Level {
-                        4
-                    } else {
-                        20
-                    };
+                    let tolerance = if firm.kind == BreakKind::Level { 4 } else { 20 };
                     if !now
                         .iter()
                         .any(|change| change.index.abs_diff(firm.index) <= tolerance)

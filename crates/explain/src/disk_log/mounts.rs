@@ -1,6 +1,6 @@
 //! How filesystems are mounted, and what is wrong with it.
 
-use crate::JobRuns;
+use crate::model::input::JobRuns;
 use facts::InputError;
 use facts::host::Mount;
 use schemars::JsonSchema;
@@ -108,7 +108,7 @@ fn unescape(word: &str) -> String {
     text
 }
 
-/// Trimmed twice, and without barriers.
+/// Warns of filesystems that are trimmed twice or mounted without barriers.
 pub(super) fn remarks(mounts: &[MountedWith], jobs: &[JobRuns]) -> Vec<String> {
     let trims: Vec<&str> = jobs
         .iter()
@@ -124,7 +124,7 @@ pub(super) fn remarks(mounts: &[MountedWith], jobs: &[JobRuns]) -> Vec<String> {
         if mount.has("discard") {
             remarks.push(if trims.is_empty() {
                 format!(
-                    "{place} is mounted with `discard`: deleting sends discards at once. Where fstrim runs \
+                    "{place} is mounted with `discard`: deletions send discards immediately. Where fstrim runs \
                      too, it is trimmed twice."
                 )
             } else {
@@ -138,8 +138,8 @@ pub(super) fn remarks(mounts: &[MountedWith], jobs: &[JobRuns]) -> Vec<String> {
         let without_barriers = mount.has("nobarrier") || mount.has("barrier=0");
         if without_barriers {
             remarks.push(format!(
-                "{place} is mounted with `nobarrier`: when power fails, what was written last may be \
-                 lost or torn, unless the drives keep their caches. XFS has not known it since Linux \
+                "{place} is mounted with `nobarrier`: a power failure may lose or tear the last \
+                 writes, unless the drives' caches survive it. XFS dropped this option in Linux \
                  4.19."
             ));
         }

@@ -1,15 +1,14 @@
-//! Which drives a stacked device consists of, told by their sums.
+//! Which drives a stacked device consists of, by their sums.
 
 use super::table::{Metric, Table};
 
-/// What is written to and read from a device and its members, as far as they may differ: requests
-/// are counted when they are submitted above and when they are done below.
+/// Tolerance between a device and its members: requests are counted when submitted above and when completed below.
 const AGREES_WITHIN: f64 = 0.01;
 
-/// More drives than these are only tried all together, and by families.
+/// With more drives, only all together and by families.
 const SUBSETS_DRIVES_MAX: usize = 12;
 
-/// Whether a device is made of others, by its name: md, device-mapper, bcache, DRBD.
+/// Whether a device consists of others, by its name: md, device-mapper, bcache, DRBD.
 pub(super) fn is_stacked(device: &str) -> bool {
     ["md", "dm-", "bcache", "drbd"].iter().any(|prefix| {
         device
@@ -18,9 +17,9 @@ pub(super) fn is_stacked(device: &str) -> bool {
     })
 }
 
-/// The drives whose reads and writes add up to a device's in every sample before the jump, as RAID 0
-/// and linear volumes have it; empty where no set of them does. After the jump nothing adds up: a
-/// discard is counted above at once, and below when it is done.
+/// The drives whose reads and writes add up to a device's in every sample before the jump, as in RAID 0 and linear
+/// volumes; empty if no set does. After the jump nothing adds up: a discard is counted above at once, and below when
+/// it completes.
 pub(super) fn members(
     table: &Table<'_>,
     device: &str,

@@ -14,8 +14,7 @@ pub(super) enum Metric {
     Requests,
 }
 
-/// iostat's columns with and without `-x`, of all versions, and by what they are multiplied. Blocks
-/// and sectors have 512 bytes.
+/// iostat's columns with and without `-x`, of all versions, with their factors. Blocks and sectors have 512 bytes.
 const COLUMNS: [(&str, Metric, f64); 15] = [
     ("kB_read/s", Metric::Read, 1.0),
     ("MB_read/s", Metric::Read, 1024.0),
@@ -80,7 +79,7 @@ impl<'a> Table<'a> {
         let place = |one: &Series, factor: f64, row: &mut [Option<f64>]| {
             for (at, value) in one.times_us.iter().zip(&one.values) {
                 if let Ok(sample) = times_us.binary_search(at) {
-                    // Reads and writes add up to requests where they are counted apart.
+                    // Reads and writes add up to requests if they are counted separately.
                     row[sample] = Some(row[sample].unwrap_or(0.0) + value * factor);
                 }
             }

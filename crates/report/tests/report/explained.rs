@@ -121,7 +121,26 @@ pub fn bare(kind: Kind, sentence: &str) -> Verdict {
             score: 1.0,
             gain_nats: 0.0,
         }],
-        ..Verdict::new(kind)
+        kind,
+        period_s: None,
+        cycle: None,
+        weekdays: None,
+        phase: None,
+        shape: None,
+        p: None,
+        q: None,
+        since: None,
+        until: None,
+        cycles: None,
+        cycles_seen: None,
+        effect: None,
+        events: Vec::new(),
+        classes: Vec::new(),
+        also: Vec::new(),
+        changes: Vec::new(),
+        trend_per_day: None,
+        would_change: Vec::new(),
+        folded: None,
     }
 }
 

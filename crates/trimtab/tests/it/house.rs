@@ -57,11 +57,6 @@ struct Known {
 /// line has neither circles nor rendering.
 const KNOWN: &[Known] = &[
     Known {
-        name: "explain",
-        files_in_circles: 15,
-        files_that_render: 0,
-    },
-    Known {
         name: "flash",
         files_in_circles: 18,
         files_that_render: 0,

@@ -2,7 +2,7 @@
 
 use super::jobs::Found;
 use explain::JobRuns;
-use explain::disk_log::{Beside, DiskLog, MountedWith, read_disk_log};
+use explain::disk_log::{DiskLog, LogContext, MountedWith, read_disk_log};
 use facts::series::{Dating, Series};
 use jiff::tz::TimeZone;
 
@@ -38,7 +38,7 @@ pub fn logs(series: &[Series], found: &Found, jobs: &[JobRuns], zone: &TimeZone)
         .iter()
         .filter_map(|group| {
             let host = group[0].labels.get("host");
-            let beside = Beside {
+            let beside = LogContext {
                 mounts: mounts_for(found, host.map(String::as_str)),
                 jobs: &known,
                 zone,

@@ -1,0 +1,89 @@
+//! What may be behind each pattern, and which pattern is worth telling first.
+
+use super::likelihood::{Cause, Weighed, weigh};
+use super::matches::{gaps, matches};
+use crate::fit::found::{Findings, Found, is_wave};
+use crate::model::grid::grid;
+use crate::model::input::JobRuns;
+use crate::model::samples::Samples;
+use crate::search::runs::Class;
+use std::cmp::Ordering;
+
+/// Jobs are blamed from this probability on.
+const SCORE_MIN: f64 = 0.5;
+
+/// A pattern that passed an exact fit, and what may be behind it.
+#[derive(Debug, Clone)]
+pub(crate) struct Attribution<'a> {
+    /// The pattern.
+    pub found: &'a Found,
+    /// Where each of its occurrences lies: no earlier and no later than these microseconds.
+    pub gaps: Vec<(i64, i64)>,
+    /// All explanations, the likeliest first.
+    pub weighed: Vec<Weighed>,
+    /// Whether jobs are the likeliest explanation, all classes together.
+    pub is_explained: bool,
+}
+
+/// The patterns that pass an exact fit, with their causes, in the order of telling: first what jobs explain, then what
+/// is sudden and not small compared with a wave, then the others as they were found.
+pub(crate) fn attribute<'a>(
+    samples: &Samples,
+    findings: &'a Findings,
+    classes: &[Class],
+    jobs: &[JobRuns],
+) -> Vec<Attribution<'a>> {
+    let mut attributions: Vec<Attribution> = Vec::new();
+    for found in &findings.patterns {
+        let own = found.values(&samples.wall_us);
+        let values: Vec<f64> = findings.rest.iter().zip(own).map(|(a, b)| a + b).collect();
+        let grid = grid(
+            &samples.wall_us,
+            &values,
+            samples.gap_us,
+            found.pattern.grid,
+        );
+        let gaps = gaps(found, samples);
+        let in_gaps = |class: usize, shift| matches(&gaps, &classes[class], jobs, samples, shift);
+        let weighed = weigh(found, &grid, classes, &in_gaps);
+        let known = |other: &Found| found.pattern.undoes(&other.pattern);
+        let p_jobs: f64 = if findings.patterns.iter().any(known) {
+            0.0
+        } else {
+            let of_class = |one: &&Weighed| matches!(one.cause, Cause::Class(..));
+            weighed.iter().filter(of_class).map(|one| one.score).sum()
+        };
+        // What looked like more than noise may not pass an exact fit.
+        let is_nothing = weighed
+            .first()
+            .is_none_or(|one| one.cause == Cause::Nothing);
+        if !is_nothing && found.is_seen(samples) {
+            attributions.push(Attribution {
+                found,
+                gaps,
+                weighed,
+                is_explained: p_jobs >= SCORE_MIN,
+            });
+        }
+    }
+    let size = |one: &Attribution| one.found.pattern.size().abs();
+    let wave = attributions
+        .iter()
+        .filter(|one| is_wave(one.found))
+        .map(size)
+        .fold(0.0, f64::max);
+    // Stable: of equals, those that were found first.
+    attributions.sort_by(|a, b| {
+        let worth = |one: &Attribution| {
+            // What no job explains may be what load looks like next to a wave.
+            let is_sudden = !is_wave(one.found) && (one.is_explained || size(one) * 2.0 > wave);
+            (one.is_explained, is_sudden)
+        };
+        let larger = match worth(a) {
+            (false, false) => size(b).total_cmp(&size(a)),
+            _ => Ordering::Equal,
+        };
+        worth(b).cmp(&worth(a)).then(larger)
+    });
+    attributions
+}

@@ -1,0 +1,161 @@
+//! How the runs of jobs coincide with the occurrences of a pattern.
+
+use crate::fit::found::Found;
+use crate::model::input::JobRuns;
+use crate::model::pattern::Pattern;
+use crate::model::samples::Samples;
+use crate::numbers::seconds;
+use crate::search::runs::Class;
+use schedule::Run;
+
+/// How long after its start a job may show, besides what the samples cannot resolve: cron knows minutes, and
+/// programs take time to start.
+const LAG_US: i64 = 120_000_000;
+/// The most runs without effect for each run with one: a daily job may do its work once a week.
+const IDLE_MAX: usize = 8;
+
+/// How a job's runs coincide with the occurrences of a pattern.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Matches {
+    /// Occurrences with a run in their gap, or right before it.
+    pub matched: usize,
+    /// Occurrences without one.
+    pub missed: usize,
+    /// Runs among the samples without an occurrence.
+    pub idle: usize,
+    /// Those of them between the first and the last occurrence.
+    pub idle_meanwhile: usize,
+    /// The longest time from a run to the gap after it, if one came before its gap.
+    pub lag_s: Option<f64>,
+    /// Whether the occurrences without a run recur, as weekends do.
+    pub misses_recur: bool,
+}
+
+impl Matches {
+    /// Whether most of the occurrences have a run, whatever else runs.
+    pub fn is_most(&self) -> bool {
+        self.matched > self.missed
+    }
+
+    /// Whether half of the occurrences have a run, and there are not too many other runs. What also runs at other
+    /// times is no cause, however well it fits.
+    pub fn is_half(&self) -> bool {
+        self.matched >= self.missed && self.idle_meanwhile <= self.matched * IDLE_MAX
+    }
+}
+
+/// The gap in which each occurrence of a pattern lies: between the samples around it, or wider if the samples tell
+/// less.
+pub(crate) fn gaps(found: &Found, samples: &Samples) -> Vec<(i64, i64)> {
+    let (first, last) = found.pattern.interval_us;
+    let on = found.active_onsets(samples);
+    on.iter()
+        .zip(events_of(&found.pattern, &on, samples))
+        .filter_map(|((at, _), gap)| {
+            let (from, to) = gap?;
+            let first = samples.offsets.utc_us(at + first);
+            let last = samples.offsets.utc_us(at + last);
+            Some((from.min(first), to.max(last)))
+        })
+        .collect()
+}
+
+/// Counts how often a class runs in these gaps, or right before them; if its runs show a sample later or earlier
+/// ([`RunsFit::shift`](crate::search::runs::RunsFit)), that much before or after them.
+pub(crate) fn matches(
+    gaps: &[(i64, i64)],
+    class: &Class,
+    jobs: &[JobRuns],
+    samples: &Samples,
+    shift: i64,
+) -> Matches {
+    let early_us = LAG_US + shift.max(0) * samples.gap_us;
+    let late_us = -shift.min(0) * samples.gap_us;
+    let runs: Vec<(i64, i64)> = jobs[class.members[0]]
+        .runs
+        .iter()
+        .map(|run| (run.earliest.as_microsecond(), run.latest.as_microsecond()))
+        .collect();
+    let (mut taken, mut lag_us) = (0, 0);
+    let mut has_run = Vec::with_capacity(gaps.len());
+    for &(from, to) in gaps {
+        let within = |early: i64| -> Vec<(i64, i64)> {
+            runs[runs.partition_point(|run| run.1 < from - early)..]
+                .iter()
+                .copied()
+                .take_while(|run| run.0 <= to + late_us)
+                .collect()
+        };
+        let mut here = within(0);
+        if here.is_empty() {
+            here = within(early_us);
+            // The last one before.
+            if let Some(run) = here.pop() {
+                lag_us = lag_us.max(from - run.1);
+                here = vec![run];
+            }
+        }
+        has_run.push(!here.is_empty());
+        taken += here.len();
+    }
+    let (Some(&first), Some(&last)) = (samples.times_us.first(), samples.times_us.last()) else {
+        return Matches {
+            matched: 0,
+            missed: gaps.len(),
+            idle: 0,
+            idle_meanwhile: 0,
+            lag_s: None,
+            misses_recur: false,
+        };
+    };
+    let matched = has_run.iter().filter(|has_run| **has_run).count();
+    let between = |from: i64, to: i64| runs.iter().filter(move |run| run.0 >= from && run.1 <= to);
+    let (from, to) = (gaps.first(), gaps.last());
+    let meanwhile = from
+        .zip(to)
+        .map_or(0, |(from, to)| between(from.0, to.1).count());
+    Matches {
+        matched,
+        missed: gaps.len() - matched,
+        idle: between(first, last).count().saturating_sub(taken),
+        idle_meanwhile: meanwhile.saturating_sub(taken),
+        lag_s: (lag_us > 0).then(|| seconds(lag_us)),
+        misses_recur: misses_recur(&has_run),
+    }
+}
+
+/// Number of gaps with a run strictly inside.
+pub(crate) fn inside(gaps: &[(i64, i64)], runs: &[Run]) -> usize {
+    let has_run = |(from, to): &&(i64, i64)| {
+        let next = runs.partition_point(|run| run.earliest.as_microsecond() <= *from);
+        runs.get(next)
+            .is_some_and(|run| run.latest.as_microsecond() < *to)
+    };
+    gaps.iter().filter(has_run).count()
+}
+
+/// Whether most misses follow another one at the same number of occurrences, up to seven.
+fn misses_recur(has_run: &[bool]) -> bool {
+    (1..=7).any(|later| {
+        let misses = || (later..has_run.len()).filter(|&i| !has_run[i]);
+        let again = misses().filter(|&i| !has_run[i - later]).count();
+        again >= 2 && again * 3 >= misses().count() * 2
+    })
+}
+
+/// The times of the samples around each onset; none at the very ends.
+pub(crate) fn events_of(
+    pattern: &Pattern,
+    on: &[(i64, f64)],
+    samples: &Samples,
+) -> Vec<Option<(i64, i64)>> {
+    let middle = pattern.middle_us();
+    let times = &samples.times_us;
+    on.iter()
+        .map(|&(at, _)| {
+            let at = samples.offsets.utc_us(at + middle);
+            let after = times.partition_point(|&time| time <= at);
+            Some((times[after.checked_sub(1)?], *times.get(after)?))
+        })
+        .collect()
+}

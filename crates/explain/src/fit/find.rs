@@ -1,0 +1,572 @@
+//! Finds the patterns of a series one after the other: the best is tested and removed, then the rest is searched
+//! again.
+
+use super::extent::{bounded, is_supported, onsets_of};
+use super::forms::{each_form, of_any_form};
+use super::found::{Findings, Found};
+use super::likelihood::likeliest;
+use super::refine::refine;
+use super::size::{HARMONICS_MAX, fit, grid_to_fit};
+use super::together::fit_together;
+use super::weekdays::gain_of_days;
+use crate::model::form::Form;
+use crate::model::grid::{Grid, Variant, grids};
+use crate::model::noise::{Fit, Null, whiten};
+use crate::model::pattern::{Clock, Pattern};
+use crate::model::samples::Samples;
+use crate::numbers::{as_count, as_f64, count_f64};
+use crate::search::bootstrap::probability;
+use crate::search::periods::{CALENDARS_US, CYCLES_MIN, Candidate, Scratch, Task, limit_of, tasks};
+use crate::search::runs::{At, Class, Forms, RunsFit, RunsTask, prefix_sums};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+
+/// Most patterns of one series.
+const PATTERNS_MAX: usize = 3;
+/// A statistic below this, in nats, is noise without a test.
+const STATISTIC_MIN: f64 = 1.0;
+/// A job's runs must explain this much more than a period of their own, in nats, or a fifth more.
+const RUNS_BONUS: f64 = 30.0;
+/// A multiple of a period must gain this many nats more.
+const MULTIPLE_MIN: f64 = 10.0;
+/// A size below this fraction of the values' range is rounding.
+const ROUNDING: f64 = 1e-6;
+/// Fewer occurrences of a box may be bursts without a period.
+const FEW: usize = 12;
+/// Fewest bins of a fraction of a period.
+const PART_BINS_MIN: f64 = 6.0;
+/// Candidates within this fraction of the best statistic are compared with it.
+const RIVAL_MIN: f64 = 0.2;
+/// Most candidates that are fitted exactly until one is supported.
+const TRIES: usize = 4;
+/// Most changes of a box's length.
+const WIDTH_TURNS: usize = 64;
+/// Fewest cycles that are worth mentioning.
+const CYCLES_FEW: f64 = 2.0;
+
+/// Finds the patterns of a series.
+pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) -> Findings {
+    let mut findings = Findings {
+        rest: samples.values.clone(),
+        p_none: 1.0,
+        ..Findings::default()
+    };
+    let (mut residual, mut unseen): (Vec<Found>, Vec<Found>) = (Vec::new(), Vec::new());
+    let lowest = samples.values.iter().copied().fold(f64::MAX, f64::min);
+    let range = samples.values.iter().copied().fold(f64::MIN, f64::max) - lowest;
+    for number in 0..PATTERNS_MAX {
+        let search = Search::new(samples, &findings.rest, classes, CYCLES_MIN..f64::INFINITY);
+        let Some(found) = search.best(samples, classes, seed.wrapping_add(number as u64)) else {
+            break;
+        };
+        if found.p > alpha {
+            findings.p_none = found.p;
+            break;
+        }
+        if found.pattern.size().abs() < range * ROUNDING {
+            break;
+        }
+        let values = found.values(&samples.wall_us);
+        for (rest, value) in findings.rest.iter_mut().zip(values) {
+            *rest -= value;
+        }
+        // A form made of lines leaves residuals of a real curve, which recur with it.
+        let is_residual = findings
+            .patterns
+            .iter()
+            .any(|known| is_residual_of(&found.pattern, known));
+        if !found.is_seen(samples) {
+            unseen.push(found);
+        } else if is_residual {
+            residual.push(found);
+        } else {
+            findings.patterns.push(found);
+        }
+    }
+    if findings.patterns.len() > 1 {
+        // Sizes are fitted again: what the first ones left belongs to them.
+        unseen.append(&mut residual);
+    }
+    for found in unseen {
+        let values = found.values(&samples.wall_us);
+        for (rest, value) in findings.rest.iter_mut().zip(values) {
+            *rest += value;
+        }
+    }
+    fit_together(samples, &mut findings);
+    if findings.patterns.is_empty() {
+        let search = Search::new(samples, &findings.rest, &[], CYCLES_FEW..CYCLES_MIN);
+        findings.too_few_cycles = search
+            .best(samples, classes, seed)
+            .filter(|found| found.p <= alpha)
+            // Two large values are no recurring spike, whatever lies between them.
+            .filter(|found| found.pattern.form.duty() > 0.2);
+    }
+    findings
+}
+
+/// The noise of one variant of a grid's values, and the innovations with their prefix sums.
+struct Whitened {
+    null: Null,
+    white: Vec<f64>,
+    prefix: Vec<f64>,
+}
+
+impl Whitened {
+    fn new(grid: &Grid, variant: Variant) -> Option<Self> {
+        let mut white = Vec::new();
+        let null = grid.null(variant)?;
+        let centred: Vec<f64> = grid.values(variant).iter().map(|v| v - null.mean).collect();
+        whiten(&grid.index, &centred, null.phi, &mut white);
+        let limit = limit_of(variant);
+        for value in &mut white {
+            *value = (*value / null.sigma).clamp(-limit, limit);
+        }
+        let mut prefix = Vec::new();
+        prefix_sums(&white, &mut prefix);
+        Some(Self {
+            null,
+            white,
+            prefix,
+        })
+    }
+}
+
+/// Whether a pattern is the residual of one found before, because no form fits exactly. What the runs of other jobs
+/// explain never is.
+fn is_residual_of(pattern: &Pattern, known: &Found) -> bool {
+    let of = |other: &Pattern| {
+        if pattern.class.is_some() && pattern.class != other.class {
+            return false;
+        }
+        let is_smaller = |part: f64| pattern.size().abs() < other.size().abs() * part;
+        let duty = pattern.form.duty();
+        let period_us = pattern.clock.period_us();
+        let ratio = other.clock.period_us() / period_us;
+        if pattern.is_of_period(other) || pattern.class.is_some() {
+            // Half a turn of the last harmonic is the narrowest that a wave can show.
+            let narrowest = 0.5 / count_f64(HARMONICS_MAX);
+            return match other.form {
+                _ if pattern.is_part_of(other) => true,
+                Form::Wave => duty > narrowest && is_smaller(1.0),
+                // A short box leaves no residuals elsewhere.
+                _ if other.form.duty() <= 0.2 && pattern.class.is_none() => false,
+                _ => is_smaller(0.5),
+            };
+        }
+        let is_part = (1.5..=24.5).contains(&ratio) && (ratio - ratio.round()).abs() < 0.02;
+        let is_calendars = CALENDARS_US
+            .iter()
+            .any(|&calendar| (period_us / as_f64(calendar) - 1.0).abs() < 0.01);
+        // A short box leaves no residuals.
+        let is_rough = other.form.duty() > 0.2;
+        is_part && is_rough && is_smaller(0.5) && (!is_calendars || duty > 0.2)
+    };
+    of(&known.pattern) || known.across_schedule_change.as_ref().is_some_and(of)
+}
+
+struct Search<'a> {
+    values: &'a [f64],
+    grids: Vec<Grid>,
+    whitened: BTreeMap<(usize, Variant), Option<Whitened>>,
+    tasks: Vec<Task>,
+    runs: Vec<RunsTask>,
+    scratch: Scratch,
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        samples: &Samples,
+        values: &'a [f64],
+        classes: &[Class],
+        cycles: std::ops::Range<f64>,
+    ) -> Self {
+        let grids = grids(&samples.wall_us, values, samples.gap_us);
+        let tasks = tasks(&grids, cycles);
+        let wanted: Vec<(usize, (usize, Variant))> = (classes.iter().enumerate())
+            .flat_map(|(number, class)| {
+                let of_class = RunsTask::grids_of(class, &grids).into_iter();
+                of_class.map(move |task| (number, task))
+            })
+            .collect();
+        let mut whitened = BTreeMap::new();
+        for &(_, (grid, variant)) in &wanted {
+            whitened
+                .entry((grid, variant))
+                .or_insert_with(|| Whitened::new(&grids[grid], variant));
+        }
+        let prepared = |&(number, key): &(usize, (usize, Variant))| {
+            let phi = whitened.get(&key)?.as_ref()?.null.phi;
+            let (class, grid, forms) = (&classes[number], &grids[key.0], Forms::Of(key.1));
+            Some(RunsTask::new(number, class, key.0, grid, forms, phi))
+        };
+        let mut runs: Vec<RunsTask> = wanted.par_iter().filter_map(prepared).collect();
+        // More classes mean more trials.
+        let more = count_f64(classes.len().max(1)).ln();
+        for task in &mut runs {
+            task.charge += more;
+        }
+        Self {
+            values,
+            grids,
+            whitened,
+            tasks,
+            runs,
+            scratch: Scratch::default(),
+        }
+    }
+
+    fn best(mut self, samples: &Samples, classes: &[Class], seed: u64) -> Option<Found> {
+        let (least, by_period) = match self.best_period() {
+            Some((statistic, pattern)) => (statistic, Some(pattern)),
+            None => (STATISTIC_MIN, None),
+        };
+        // The search treats all days alike.
+        let of_days = by_period
+            .as_ref()
+            .map_or(0.0, |some| gain_of_days(some, &self.grids[some.grid]));
+        // A calendar says more to people than "after each run": runs have to explain clearly more.
+        let enough = least + of_days + least.max(RUNS_BONUS) * 0.2;
+        let (statistic, by_runs) = match self.best_runs(classes, enough) {
+            Some((statistic, pattern)) => (statistic, Some(pattern)),
+            None => (least, None),
+        };
+        let (pattern, rival) = match (by_runs, by_period) {
+            // The schedule has changed: report what recurred before the change, and compare the runs with it.
+            (Some(by_runs), Some(by_period)) if is_irregular(classes, &by_runs) => {
+                (by_period, Some(by_runs))
+            }
+            (Some(by_runs), by_period) => {
+                match self.of_regular(classes, &by_runs, by_period.as_ref()) {
+                    Some(regular) => (regular, None),
+                    None => (by_runs, by_period),
+                }
+            }
+            (None, Some(by_period)) => (by_period, None),
+            (None, None) => return None,
+        };
+        let mut found = bounded(pattern, &self.grids);
+        match rival {
+            Some(rival) if rival.class.is_some() => found.across_schedule_change = Some(rival),
+            other => found.best_without_jobs = other,
+        }
+        if found.across_schedule_change.is_none() {
+            self.fit_where_on(samples, classes, &mut found);
+        }
+        let rest: Vec<f64> = self
+            .values
+            .iter()
+            .zip(found.values(&samples.wall_us))
+            .map(|(value, pattern)| value - pattern)
+            .collect();
+        let rest = grids(&samples.wall_us, &rest, samples.gap_us);
+        let mut chance = probability(&rest, &self.tasks, &self.runs, statistic, seed);
+        let is_box = matches!(found.pattern.form, Form::Box { .. });
+        if is_box && found.onsets.len() < FEW {
+            // Bursts at random times: a few may share a phase by chance, and are missing in the rest.
+            let all = probability(&self.grids, &self.tasks, &self.runs, statistic, seed);
+            (chance.p, chance.p_extrapolated) = (
+                chance.p.max(all.p),
+                chance.p_extrapolated.max(all.p_extrapolated),
+            );
+        }
+        (found.p, found.p_extrapolated) = (chance.p, chance.p_extrapolated);
+        Some(found)
+    }
+
+    /// Periodic runs say no more than their period does: returns the best of the same form by the period, any form of
+    /// the period, and the other pattern found.
+    fn of_regular(
+        &mut self,
+        classes: &[Class],
+        by_runs: &Pattern,
+        by_period: Option<&Pattern>,
+    ) -> Option<Pattern> {
+        let class = &classes[by_runs.class?];
+        if !class.is_regular {
+            return None;
+        }
+        let period_us = as_f64(class.period_us);
+        let grid = &self.grids[by_runs.grid];
+        let bins = period_us / as_f64(grid.width_us);
+        let task = Task::of_period(by_runs.grid, grid, by_runs.variant, bins);
+        let first = by_runs.clock.onsets(i64::MIN / 2, i64::MAX / 2);
+        let same = Candidate {
+            statistic: 0.0,
+            period_bins: bins,
+            phase_bins: as_f64(first.first()? - grid.start_us) / as_f64(grid.width_us)
+                - as_f64(grid.index[0]),
+            form: by_runs.form,
+        };
+        let same = refine(&self.grids, &task, &same, &mut self.scratch);
+        let mut all: Vec<Pattern> = same.into_iter().collect();
+        all.retain(|pattern| is_supported(pattern, &self.grids));
+        all.extend(each_form(&self.grids, period_us, |_| true));
+        all.extend(by_period.cloned());
+        likeliest(&self.grids, all)
+    }
+
+    /// A pattern that began late or ended early was fitted to the whole time: fits its form again where it is active.
+    fn fit_where_on(&self, samples: &Samples, classes: &[Class], found: &mut Found) {
+        let active_us = found.pattern.active_us;
+        if active_us == (i64::MIN, i64::MAX) {
+            return;
+        }
+        let within = |(_, wall): &(usize, &i64)| (active_us.0..=active_us.1).contains(*wall);
+        let on: Vec<usize> = (samples.wall_us.iter().enumerate())
+            .filter(within)
+            .map(|(i, _)| i)
+            .collect();
+        let wall_us: Vec<i64> = on.iter().map(|&i| samples.wall_us[i]).collect();
+        let values: Vec<f64> = on.iter().map(|&i| self.values[i]).collect();
+        let again = match found.pattern.class {
+            None => {
+                let mut pattern = found.pattern.clone();
+                pattern.active_us = (i64::MIN, i64::MAX);
+                let grids = grids(&wall_us, &values, samples.gap_us);
+                Some(of_any_form(&grids, pattern))
+            }
+            Some(class) => {
+                let part = Samples {
+                    wall_us,
+                    times_us: on.iter().map(|&i| samples.times_us[i]).collect(),
+                    values: values.clone(),
+                    gap_us: samples.gap_us,
+                    offsets: samples.offsets.clone(),
+                };
+                let one = [classes[class].clone()];
+                let search = Search::new(&part, &values, &one, CYCLES_MIN..f64::INFINITY);
+                let best = search.best_runs(&one, f64::MIN);
+                best.map(|(_, pattern)| Pattern {
+                    class: Some(class),
+                    ..pattern
+                })
+            }
+        };
+        let Some(mut again) = again else {
+            return;
+        };
+        again.active_us = active_us;
+        let both = |again| likeliest(&self.grids, vec![found.pattern.clone(), again]);
+        let grid = &self.grids[again.grid];
+        if fit(&mut again, grid).is_some()
+            && let Some(pattern) = both(again)
+        {
+            (found.onsets, found.active) = onsets_of(&pattern, &self.grids[pattern.grid]);
+            found.pattern = pattern;
+        }
+    }
+
+    /// The best period that passes an exact fit, with its statistic.
+    fn best_period(&mut self) -> Option<(f64, Pattern)> {
+        let grids = &self.grids;
+        let look = |scratch: &mut Scratch, task: &Task| task.look_at(&grids[task.grid], scratch);
+        let looked: Vec<Option<Candidate>> = self
+            .tasks
+            .par_iter()
+            .map_init(Scratch::default, look)
+            .collect();
+        let mut found: Vec<(&Task, Candidate)> = self
+            .tasks
+            .iter()
+            .zip(looked)
+            .filter_map(|(task, found)| Some((task, found?)))
+            .collect();
+        found.retain(|(_, found)| found.statistic >= STATISTIC_MIN);
+        found.sort_by(|a, b| b.1.statistic.total_cmp(&a.1.statistic));
+        // Statistics of different grids are not quite comparable: close competitors are compared with the best on one
+        // grid.
+        let best = found.first().map_or(0.0, |(_, found)| found.statistic);
+        let mut refined: Vec<(f64, Pattern)> = Vec::new();
+        let mut tries = 0;
+        for (task, found) in found {
+            let period_us = found.period_bins * as_f64(self.grids[task.grid].width_us);
+            let is_known = refined
+                .iter()
+                .any(|(_, known)| (known.clock.period_us() / period_us - 1.0).abs() < 0.01);
+            if tries == TRIES
+                || (is_known || found.statistic < best * RIVAL_MIN) && !refined.is_empty()
+            {
+                continue;
+            }
+            tries += 1;
+            refined.extend(
+                refine(&self.grids, task, &found, &mut self.scratch)
+                    .filter(|pattern| is_supported(pattern, &self.grids))
+                    .map(|pattern| (found.statistic, pattern)),
+            );
+        }
+        // The best statistic was tested, whichever pattern is reported.
+        let statistic = refined.first()?.0;
+        let refined = refined.into_iter().map(|(_, pattern)| pattern).collect();
+        let pattern = likeliest(&self.grids, refined)?;
+        let multiple = self.multiple(&pattern);
+        let mut patterns = vec![of_any_form(&self.grids, pattern)];
+        patterns.extend(multiple.map(|multiple| of_any_form(&self.grids, multiple)));
+        Some((statistic, likeliest(&self.grids, patterns)?))
+    }
+
+    /// A reset every three days looks like something smaller when folded by one and a half, and a reset every 20
+    /// minutes when folded by the hour: the multiple or fraction of a period that explains clearly more, if there is
+    /// one.
+    fn multiple(&mut self, pattern: &Pattern) -> Option<Pattern> {
+        let grid = &self.grids[pattern.grid];
+        let bins = pattern.clock.period_us() / as_f64(grid.width_us);
+        let mut best: Option<(f64, Task, Candidate)> = None;
+        let parts = (2..=6).map(|part| 1.0 / f64::from(part));
+        for factor in [1.0].into_iter().chain(parts).chain([2.0, 3.0, 4.0, 7.0]) {
+            let is_short = factor < 1.0 && bins * factor < PART_BINS_MIN;
+            let is_long = factor > 1.0 && bins * factor * CYCLES_MIN > as_f64(grid.span_bins());
+            if is_short || is_long {
+                continue;
+            }
+            let task = Task::of_period(pattern.grid, grid, pattern.variant, bins * factor);
+            let found = task.look_at(grid, &mut self.scratch)?;
+            // The first is the period itself, which the others must surpass.
+            let least = best.as_ref().map_or(f64::MIN, |(least, ..)| *least);
+            if best.is_none() || found.statistic > least + MULTIPLE_MIN {
+                best = Some((found.statistic, task, found));
+            }
+        }
+        let (_, task, found) = best?;
+        if (0.75..1.5).contains(&(found.period_bins / bins)) {
+            return None;
+        }
+        refine(&self.grids, &task, &found, &mut self.scratch)
+            .filter(|pattern| is_supported(pattern, &self.grids))
+    }
+
+    /// The best runs that pass an exact fit, if better than `enough`.
+    fn best_runs(&self, classes: &[Class], enough: f64) -> Option<(f64, Pattern)> {
+        let mut found: Vec<(f64, &RunsTask, RunsFit)> = self
+            .runs
+            .iter()
+            .filter_map(|task| {
+                let noise = self.whitened.get(&(task.grid, task.variant))?.as_ref()?;
+                let fit = task.search(&noise.white, noise.null.phi, &noise.prefix)?;
+                Some((fit.gain - task.charge, task, fit))
+            })
+            .filter(|(statistic, ..)| *statistic > enough)
+            .collect();
+        found.sort_by(|a, b| b.0.total_cmp(&a.0));
+        found
+            .into_iter()
+            .take(TRIES)
+            .find_map(|(statistic, task, fit)| {
+                self.of_runs(&classes[task.class], task, fit)
+                    .filter(|pattern| is_supported(pattern, &self.grids))
+                    .map(|pattern| (statistic, pattern))
+            })
+    }
+
+    /// A pattern whose clock is a class of jobs; a box found on wide bins gets its length from narrow ones.
+    fn of_runs(&self, class: &Class, task: &RunsTask, fit: RunsFit) -> Option<Pattern> {
+        let narrow = grid_to_fit(&self.grids, as_f64(class.period_us));
+        let Form::Box { .. } = fit.form else {
+            return of_runs(class, task, fit, &self.grids[task.grid]);
+        };
+        let mut patterns: Vec<Pattern> = self.box_of_runs(class, task, fit).into_iter().collect();
+        // A reset has an edge at the run, just as a box has: on the same bins the sawtooth may be better.
+        let grid = &self.grids[narrow];
+        if let Some(noise) = Whitened::new(grid, Variant::Slow) {
+            let forms = Forms::Of(Variant::Slow);
+            let slow = RunsTask::new(task.class, class, narrow, grid, forms, noise.null.phi);
+            let fits = slow.search_each(&noise.white, noise.null.phi, &noise.prefix, |_| true);
+            let sawtooth = fits.into_iter().find(|fit| fit.form == Form::Sawtooth);
+            patterns.extend(sawtooth.and_then(|fit| of_runs(class, &slow, fit, grid)));
+        }
+        likeliest(&self.grids, patterns)
+    }
+
+    /// A box at the runs of a class, on bins that show its length.
+    fn box_of_runs(&self, class: &Class, task: &RunsTask, fit: RunsFit) -> Option<Pattern> {
+        let narrow = grid_to_fit(&self.grids, as_f64(class.period_us));
+        let Form::Box { duty } = fit.form else {
+            return None;
+        };
+        if narrow >= task.grid {
+            return of_runs(class, task, fit, &self.grids[task.grid]);
+        }
+        let grid = &self.grids[narrow];
+        let noise = Whitened::new(grid, task.variant)?;
+        let mut width = width_in(duty, class.period_us, grid);
+        let mut widths = [width / 4, width / 2, width * 3 / 4, width, width * 5 / 4];
+        let mut best: Option<(RunsTask, RunsFit)> = None;
+        for _ in 0..WIDTH_TURNS {
+            let forms = Forms::Boxes(task.variant, widths);
+            let again = RunsTask::new(task.class, class, narrow, grid, forms, noise.null.phi);
+            let Some(fit) = again.search(&noise.white, noise.null.phi, &noise.prefix) else {
+                break;
+            };
+            if best.as_ref().is_some_and(|(_, best)| best.gain >= fit.gain) {
+                break;
+            }
+            if let Form::Box { duty } = fit.form {
+                width = width_in(duty, class.period_us, grid);
+            }
+            best = Some((again, fit));
+            widths = [
+                width.saturating_sub(2),
+                width.saturating_sub(1),
+                width + 1,
+                width + 2,
+                0,
+            ];
+        }
+        let (task, fit) = best?;
+        of_runs(class, &task, fit, grid)
+    }
+}
+
+/// Width of a box in bins.
+fn width_in(duty: f64, period_us: i64, grid: &Grid) -> usize {
+    as_count(duty * as_f64(period_us) / as_f64(grid.width_us)).max(1)
+}
+
+/// Whether the schedule of a pattern's class has changed.
+fn is_irregular(classes: &[Class], pattern: &Pattern) -> bool {
+    pattern
+        .class
+        .map(|class| &classes[class])
+        .is_some_and(|class| class.is_rescheduled)
+}
+
+/// A pattern whose clock is a class of jobs.
+fn of_runs(class: &Class, task: &RunsTask, found: RunsFit, grid: &Grid) -> Option<Pattern> {
+    let starts_us = class
+        .starts_us
+        .iter()
+        .map(|&start| found.at.of(start) + found.shift * grid.gap_us)
+        .collect();
+    let spread = class
+        .starts_us
+        .iter()
+        .map(|start| start.1 - start.0)
+        .max()
+        .unwrap_or(0);
+    let interval_us = match found.at {
+        At::Earliest => (0, spread),
+        At::Middle => (-spread / 2, spread / 2),
+        At::Latest => (-spread, 0),
+    };
+    // The clock starts where the form does; the event is the run itself.
+    let shift_us = found.shift * grid.gap_us;
+    let interval_us = (interval_us.0 - shift_us, interval_us.1 - shift_us);
+    let mut pattern = Pattern {
+        clock: Clock::Runs {
+            starts_us,
+            period_us: class.period_of(found.form),
+        },
+        class: Some(task.class),
+        grid: task.grid,
+        variant: task.variant,
+        form: found.form,
+        coefficients: Vec::new(),
+        interval_us,
+        active_us: (i64::MIN, i64::MAX),
+        fit: Fit::empty(),
+        gain: 0.0,
+    };
+    fit(&mut pattern, grid)?;
+    Some(pattern)
+}

@@ -1,0 +1,84 @@
+//! The form of a pattern.
+//!
+//! The search starts on wide bins, where a sawtooth may look like a box, and a wave has one harmonic. Here each form
+//! of a period gets an exact fit.
+
+use super::extent::is_supported;
+use super::likelihood::likeliest;
+use super::refine::refine;
+use super::size::widest_for;
+use super::weekdays::on_its_days;
+use crate::calendar::periods::{DAY_US, is_of};
+use crate::model::form::Form;
+use crate::model::grid::{Grid, Variant};
+use crate::model::pattern::Pattern;
+use crate::numbers::{as_f64, count_f64};
+use crate::search::fold::SPIKE_BINS_MAX;
+use crate::search::periods::{Candidate, Scratch, Task};
+use rayon::prelude::*;
+
+/// The same period with the form that fits best, on the days of the week that show it.
+pub(crate) fn of_any_form(grids: &[Grid], pattern: Pattern) -> Pattern {
+    let period_us = pattern.clock.period_us();
+    let mut all = vec![pattern.clone()];
+    all.extend(each_form(grids, period_us, |_| true));
+    // A weekly pattern may occur on more days than the one that shows it best.
+    let daily = if is_of(period_us, 7 * DAY_US) {
+        exact_forms(grids, as_f64(DAY_US), |form| {
+            matches!(form, Form::Box { .. })
+        })
+    } else {
+        all.clone()
+    };
+    let on_days = |daily: &Pattern| {
+        let some = on_its_days(daily, &grids[daily.grid])?;
+        is_supported(&some, grids).then_some(some)
+    };
+    let some: Vec<Pattern> = daily.par_iter().filter_map(on_days).collect();
+    all.extend(some);
+    likeliest(grids, all).unwrap_or(pattern)
+}
+
+/// The best of each wanted form with a period, if supported.
+pub(crate) fn each_form(
+    grids: &[Grid],
+    period_us: f64,
+    is_wanted: impl Fn(Form) -> bool,
+) -> Vec<Pattern> {
+    let mut all = exact_forms(grids, period_us, is_wanted);
+    all.retain(|pattern| is_supported(pattern, grids));
+    all
+}
+
+/// The best of each wanted form with a period.
+fn exact_forms(grids: &[Grid], period_us: f64, is_wanted: impl Fn(Form) -> bool) -> Vec<Pattern> {
+    let bins = |grid: &Grid| period_us / as_f64(grid.width_us);
+    let number = widest_for(grids, period_us);
+    let grid = &grids[number];
+    let period_bins = bins(grid);
+    // A short box is not part of slow values: its size would be wrong.
+    let is_short = |form: Form| match form {
+        Form::Box { duty } => duty * period_bins <= count_f64(SPIKE_BINS_MAX),
+        _ => false,
+    };
+    let mut forms: Vec<(Task, Candidate)> = Vec::new();
+    let mut scratch = Scratch::default();
+    for variant in [Variant::Slow, Variant::Sharp] {
+        let values = grid.values(variant);
+        if let Some(null) = grid.null(variant) {
+            let task = Task::of_period(number, grid, variant, period_bins);
+            let found = task.each_form(&grid.index, values, &null, &mut scratch);
+            forms.extend(found.into_iter().map(|found| (task.clone(), found)));
+        }
+    }
+    forms.retain(|(_, found)| is_wanted(found.form));
+    let exact = |scratch: &mut Scratch, (task, found): &(Task, Candidate)| {
+        refine(grids, task, found, scratch).filter(|pattern| {
+            let is_slow = pattern.variant == Variant::Slow;
+            !(is_slow && is_short(pattern.form))
+        })
+    };
+    let refined: Vec<Option<Pattern>> =
+        forms.par_iter().map_init(Scratch::default, exact).collect();
+    refined.into_iter().flatten().collect()
+}

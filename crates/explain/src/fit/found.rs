@@ -1,0 +1,77 @@
+//! Patterns that were found, and how sure they are.
+
+use crate::model::form::Form;
+use crate::model::pattern::Pattern;
+use crate::model::samples::Samples;
+use crate::numbers::count_f64;
+use crate::search::periods::CYCLES_MIN;
+
+/// With fewer occurrences of a box, each must show it.
+const BURSTS: usize = 6;
+
+/// A pattern that was found.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    /// The pattern.
+    pub pattern: Pattern,
+    /// Probability of one as clear by chance, by bootstrap.
+    pub p: f64,
+    /// The same, extrapolated below the smallest p that the bootstrap can show.
+    pub p_extrapolated: f64,
+    /// If jobs' runs are its clock: the best pattern without them.
+    pub best_without_jobs: Option<Pattern>,
+    /// If a job's schedule changed, and the pattern with it: everything that its runs do, before and
+    /// after the change.
+    pub across_schedule_change: Option<Pattern>,
+    /// Its onsets that have samples around them, and the evidence of each for the pattern, in nats.
+    pub onsets: Vec<(i64, f64)>,
+    /// The range of onsets while it is active.
+    pub active: std::ops::Range<usize>,
+}
+
+impl Found {
+    /// What is removed from the series along with it.
+    pub fn values(&self, wall_us: &[i64]) -> Vec<f64> {
+        self.across_schedule_change
+            .as_ref()
+            .unwrap_or(&self.pattern)
+            .values(wall_us)
+    }
+
+    /// The onsets that have samples before and after them, while it is active.
+    pub fn active_onsets(&self, samples: &Samples) -> Vec<(i64, f64)> {
+        let middle = self.pattern.middle_us();
+        let (Some(&first), Some(&last)) = (samples.wall_us.first(), samples.wall_us.last()) else {
+            return Vec::new();
+        };
+        let is_among = |(at, _): &(i64, f64)| (first..last).contains(&(at + middle));
+        let on = self.onsets[self.active.clone()].iter().copied();
+        on.filter(is_among).collect()
+    }
+
+    /// Whether enough occurrences support it: three, and all of a few bursts.
+    pub fn is_seen(&self, samples: &Samples) -> bool {
+        let on = self.active_onsets(samples);
+        let shown = on.iter().filter(|(_, gain)| *gain > 0.0).count();
+        let is_box = matches!(self.pattern.form, Form::Box { .. });
+        count_f64(shown) >= CYCLES_MIN && !(is_box && on.len() < BURSTS && shown < on.len())
+    }
+}
+
+/// The result of a search.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Findings {
+    /// The patterns, in the order in which they were found.
+    pub patterns: Vec<Found>,
+    /// If there is none: one with too few cycles to tell.
+    pub too_few_cycles: Option<Found>,
+    /// The smallest probability by chance among searches that found nothing.
+    pub p_none: f64,
+    /// The series without the patterns.
+    pub rest: Vec<f64>,
+}
+
+/// Whether it is smooth, as load is.
+pub(crate) fn is_wave(found: &Found) -> bool {
+    found.pattern.form == Form::Wave
+}

@@ -1,0 +1,12 @@
+//! Exact patterns, one after the other and next to each other.
+
+pub(crate) mod extent;
+pub(crate) mod find;
+pub(crate) mod forms;
+pub(crate) mod found;
+pub(crate) mod likelihood;
+pub(crate) mod refine;
+pub(crate) mod segmentation;
+pub(crate) mod size;
+pub(crate) mod together;
+pub(crate) mod weekdays;

@@ -1,0 +1,135 @@
+//! The size of a pattern: an exact fit of its size and noise to the values of a grid.
+
+use crate::model::form::Form;
+use crate::model::grid::Grid;
+use crate::model::noise::{Fit, regress};
+use crate::model::pattern::Pattern;
+use crate::numbers::{as_f64, count_f64};
+use crate::search::periods::PERIOD_BINS;
+use crate::statistics::median;
+
+/// Most harmonics of a wave.
+pub(crate) const HARMONICS_MAX: usize = 6;
+/// With more filled bins a wider grid is used for exact fits.
+const FIT_BINS_MAX: usize = 40_000;
+/// Fewest wide bins of a box that can spare its edges.
+const WIDE_BOX_MIN: usize = 3;
+
+/// The finest grid that has few enough bins for exact fits, but none whose bins are too wide for the period.
+pub(crate) fn grid_to_fit(grids: &[Grid], period_us: f64) -> usize {
+    let few = grids
+        .iter()
+        .position(|grid| grid.len() <= FIT_BINS_MAX)
+        .unwrap_or(grids.len().saturating_sub(1));
+    few.min(widest_for(grids, period_us))
+}
+
+/// The widest grid whose bins show the form of a period.
+pub(crate) fn widest_for(grids: &[Grid], period_us: f64) -> usize {
+    let bins = |grid: &Grid| period_us / as_f64(grid.width_us);
+    grids
+        .iter()
+        .rposition(|grid| bins(grid) >= PERIOD_BINS.0)
+        .unwrap_or(0)
+}
+
+/// Fits size and noise of a pattern on its grid, where it is active.
+pub(crate) fn fit(pattern: &mut Pattern, grid: &Grid) -> Option<()> {
+    let on: Vec<usize> = (0..grid.len())
+        .filter(|&i| (pattern.active_us.0..=pattern.active_us.1).contains(&grid.wall_us[i]))
+        .collect();
+    let index: Vec<i64> = on.iter().map(|&i| grid.index[i]).collect();
+    let values: Vec<f64> = on
+        .iter()
+        .map(|&i| grid.values(pattern.variant)[i])
+        .collect();
+    let wall_us: Vec<i64> = on.iter().map(|&i| grid.wall_us[i]).collect();
+    let phases = pattern.clock.phases(&wall_us);
+    let alone = regress(&index, &values, &[])?;
+    if pattern.form == Form::Wave {
+        let mut best: Option<(f64, Fit)> = None;
+        let mut columns: Vec<Vec<f64>> = Vec::new();
+        for harmonic in 1..=HARMONICS_MAX {
+            let turn = std::f64::consts::TAU * count_f64(harmonic);
+            columns.push(phases.iter().map(|phase| (turn * phase).cos()).collect());
+            columns.push(phases.iter().map(|phase| (turn * phase).sin()).collect());
+            if count_f64(harmonic) * 4.0 * as_f64(grid.width_us) > pattern.clock.period_us() {
+                break;
+            }
+            let regressors: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+            let Some(fit) = regress(&index, &values, &regressors) else {
+                break;
+            };
+            // Schwarz's criterion: half the logarithm of the count for each coefficient.
+            let worth = fit.log_likelihood - count_f64(harmonic) * count_f64(values.len()).ln();
+            if best.as_ref().is_none_or(|(least, _)| worth > *least) {
+                best = Some((worth, fit));
+            }
+        }
+        pattern.fit = best?.1;
+        let count = pattern.fit.coefficients.len() - 1;
+        pattern.coefficients = pattern.fit.coefficients[..count].to_vec();
+    } else {
+        let column: Vec<f64> = phases
+            .iter()
+            .map(|&p| pattern.form.at(p.min(1.0)))
+            .collect();
+        pattern.fit = regress(&index, &values, &[&column])?;
+        let raw: Vec<f64> = on.iter().map(|&i| grid.means[i]).collect();
+        let size = match pattern.form {
+            Form::Box { duty } => box_size(&raw, &phases, duty, Baseline::Before, grid.is_wide),
+            _ => None,
+        };
+        // Peaks were capped for the search; their true size is that of the samples.
+        pattern.coefficients = vec![size.unwrap_or(pattern.fit.coefficients[0])];
+    }
+    pattern.gain = pattern.fit.log_likelihood - alone.log_likelihood;
+    Some(())
+}
+
+/// What the occurrences of a box are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Baseline {
+    /// The bins before.
+    Before,
+    /// The bins before and after: a wave underneath cancels out.
+    BothSides,
+}
+
+/// How far a box stands out: the median over its occurrences of its mean less the mean of as many neighbouring bins.
+/// Wide bins may contain an edge, and then belong to neither side.
+pub(crate) fn box_size(
+    values: &[f64],
+    phases: &[f64],
+    duty: f64,
+    baseline: Baseline,
+    is_wide: bool,
+) -> Option<f64> {
+    let mut sizes = Vec::new();
+    let mut i = 0;
+    while i < values.len() {
+        if phases[i] >= duty {
+            i += 1;
+            continue;
+        }
+        let end = (i..values.len())
+            .find(|&k| phases[k] >= duty)
+            .unwrap_or(values.len());
+        let wide = (end - i).max(2);
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / count_f64(part.len());
+        let edge = usize::from(is_wide && end - i >= WIDE_BOX_MIN);
+        let before = mean(&values[i.saturating_sub(wide + edge)..i.saturating_sub(edge)]);
+        let after = values.len().min(end + edge)..values.len().min(end + edge + wide);
+        let after = mean(&values[after]);
+        let level = match baseline {
+            Baseline::Before => before,
+            Baseline::BothSides => f64::midpoint(before, after),
+        };
+        // Not at the ends of the series.
+        if level.is_finite() {
+            sizes.push(mean(&values[i + edge..end - edge]) - level);
+        }
+        i = end;
+    }
+    (!sizes.is_empty()).then(|| median(sizes))
+}

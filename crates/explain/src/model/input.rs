@@ -1,0 +1,40 @@
+//! What an analysis is given besides the series.
+
+use facts::series::Better;
+use jiff::tz::TimeZone;
+use schedule::Run;
+
+/// A job and its runs, as far as they are known for the time of the series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobRuns {
+    /// Its name: `cron.weekly/fstrim`.
+    pub name: String,
+    /// Runs, in the order of their earliest start.
+    pub runs: Vec<Run>,
+    /// What is not known about them, in plain words.
+    pub unknown: Vec<String>,
+}
+
+/// Settings of an analysis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Time zone of calendars and phases.
+    pub zone: TimeZone,
+    /// Which way is better, for series that do not say so themselves.
+    pub better: Option<Better>,
+    /// Seed of the bootstrap.
+    pub seed: u64,
+    /// A pattern is reported if its probability by chance is at most this.
+    pub alpha: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            zone: TimeZone::UTC,
+            better: None,
+            seed: 1,
+            alpha: 0.01,
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Series, noise and patterns, as values.
+
+pub(crate) mod form;
+pub(crate) mod grid;
+pub(crate) mod input;
+pub(crate) mod noise;
+pub(crate) mod pattern;
+pub(crate) mod samples;

@@ -1,0 +1,363 @@
+//! Red noise: a first-order autoregressive model, fitted, removed and simulated.
+//!
+//! x(i) = phi^g x(i-g) + e, where g is the distance to the previous bin, in bins. Regression in this noise follows
+//! Cochrane and Orcutt (1949). Its bootstrap resamples blocks of innovations (Künsch 1989), which keeps heavy tails
+//! and any remaining dependence.
+
+use crate::numbers::count_f64;
+use crate::statistics::robust_scale;
+use rand_core::{Rng as _, SeedableRng as _};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Largest correlation of neighbours that is accepted; 1 is a random walk.
+const PHI_MAX: f64 = 1.0;
+const PHI_MIN: f64 = -0.5;
+/// Rounds of the regression; phi hardly moves after the second.
+const ROUNDS: usize = 4;
+/// Shortest block of innovations that are resampled together.
+const BLOCK_MIN: usize = 12;
+
+/// A regression in red noise.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Fit {
+    /// One for each regressor, the constant last.
+    pub coefficients: Vec<f64>,
+    /// Correlation of neighbouring bins' noise.
+    pub phi: f64,
+    /// Variance of the innovations over one bin.
+    pub variance: f64,
+    /// Logarithm of the likelihood, without constants.
+    pub log_likelihood: f64,
+}
+
+/// The noise of some values, as if nothing recurred.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Null {
+    /// Correlation of neighbours, corrected for its bias.
+    pub phi: f64,
+    /// Mean of the values.
+    pub mean: f64,
+    /// Standard deviation of an innovation.
+    pub sigma: f64,
+}
+
+impl Fit {
+    /// No fit yet.
+    pub fn empty() -> Self {
+        Self {
+            coefficients: Vec::new(),
+            phi: 0.0,
+            variance: 1.0,
+            log_likelihood: 0.0,
+        }
+    }
+}
+
+impl Null {
+    /// Fits it. `None` if the values do not vary or are too few.
+    pub fn fit(index: &[i64], values: &[f64], scratch: &mut Vec<f64>) -> Option<Self> {
+        if values.len() < 8 {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / count_f64(values.len());
+        let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
+        let phi = phi_of(index, &centred, true);
+        whiten(index, &centred, phi, scratch);
+        let robust = robust_scale(&scratch[1..]);
+        // Residuals of a pattern must not look like heavy tails, nor a few giants like noise.
+        let limit = 6.0 * robust;
+        let squares: f64 = scratch[1..]
+            .iter()
+            .map(|e| e.clamp(-limit, limit).powi(2))
+            .sum();
+        let sigma = (squares / count_f64(values.len() - 1)).sqrt();
+        (sigma > 0.0 && sigma.is_finite()).then_some(Self { phi, mean, sigma })
+    }
+}
+
+/// What remains of the noise after `gap` bins, and the standard deviation of the innovation relative to that of one
+/// bin.
+pub(crate) fn step(phi: f64, gap: i64) -> (f64, f64) {
+    if gap == 1 {
+        return (phi, 1.0);
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "beyond 2^31 bins nothing is left"
+    )]
+    let gap = gap.min(1 << 30) as i32;
+    let kept = phi.powi(gap);
+    let variance = if (1.0 - phi * phi).abs() < 1e-9 {
+        f64::from(gap)
+    } else {
+        (1.0 - kept * kept) / (1.0 - phi * phi)
+    };
+    (kept, variance.sqrt())
+}
+
+/// The values with the noise's memory removed, each divided by its expected size. The first, which has no
+/// predecessor, is 0.
+pub(crate) fn whiten(index: &[i64], values: &[f64], phi: f64, out: &mut Vec<f64>) {
+    out.clear();
+    out.push(0.0);
+    out.extend((1..values.len()).map(|i| {
+        let (kept, size) = step(phi, index[i] - index[i - 1]);
+        (values[i] - kept * values[i - 1]) / size
+    }));
+    out.truncate(values.len());
+}
+
+/// Correlation of neighbours in adjacent filled bins; bias-corrected (Marriott and Pope 1954) if `corrected`.
+pub(crate) fn phi_of(index: &[i64], residuals: &[f64], corrected: bool) -> f64 {
+    let (mut products, mut before, mut after, mut pairs) = (0.0, 0.0, 0.0, 0usize);
+    for i in 1..residuals.len() {
+        if index[i] - index[i - 1] == 1 {
+            products += residuals[i] * residuals[i - 1];
+            before += residuals[i - 1] * residuals[i - 1];
+            after += residuals[i] * residuals[i];
+            pairs += 1;
+        }
+    }
+    if pairs < 8 || before <= 0.0 || after <= 0.0 {
+        return 0.0;
+    }
+    let phi = products / (before * after).sqrt();
+    #[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
+    let bias = if corrected {
+        (1.0 + 3.0 * phi) / pairs as f64
+    } else {
+        0.0
+    };
+    (phi + bias).clamp(PHI_MIN, PHI_MAX)
+}
+
+/// Fits a constant and the regressors, each as long as `values`. `None` if there are too few values, or they do not
+/// vary.
+pub(crate) fn regress(index: &[i64], values: &[f64], regressors: &[&[f64]]) -> Option<Fit> {
+    let count = regressors.len() + 1;
+    if values.len() < count + 4 {
+        return None;
+    }
+    let mut residuals: Vec<f64> = Vec::with_capacity(values.len());
+    let mut coefficients = solve(index, values, regressors, 0.0)?;
+    let mut phi = 0.0;
+    for _ in 0..ROUNDS {
+        residuals.clear();
+        residuals.extend((0..values.len()).map(|i| residual(i, values, regressors, &coefficients)));
+        let next = phi_of(index, &residuals, false);
+        let settled = (next - phi).abs() < 1e-4;
+        phi = next;
+        if settled {
+            break;
+        }
+        coefficients = solve(index, values, regressors, phi)?;
+    }
+    residuals.clear();
+    residuals.extend((0..values.len()).map(|i| residual(i, values, regressors, &coefficients)));
+    let (mut squares, mut sizes) = (0.0, 0.0);
+    for i in 1..values.len() {
+        let (kept, size) = step(phi, index[i] - index[i - 1]);
+        let innovation = (residuals[i] - kept * residuals[i - 1]) / size;
+        squares += innovation * innovation;
+        sizes += size.ln();
+    }
+    #[expect(clippy::cast_precision_loss, reason = "counts are below 2^52")]
+    let n = (values.len() - 1) as f64;
+    let variance = squares / n;
+    (variance > 0.0 && variance.is_finite()).then(|| Fit {
+        coefficients,
+        phi,
+        variance,
+        log_likelihood: -0.5 * n * variance.ln() - sizes,
+    })
+}
+
+fn residual(i: usize, values: &[f64], regressors: &[&[f64]], coefficients: &[f64]) -> f64 {
+    let mut left = values[i] - coefficients[regressors.len()];
+    for (regressor, coefficient) in regressors.iter().zip(coefficients) {
+        left -= coefficient * regressor[i];
+    }
+    left
+}
+
+/// Least squares on whitened columns.
+fn solve(index: &[i64], values: &[f64], regressors: &[&[f64]], phi: f64) -> Option<Vec<f64>> {
+    let count = regressors.len() + 1;
+    let mut matrix = vec![0.0; count * (count + 1)];
+    let mut row = vec![0.0; count + 1];
+    for i in 1..values.len() {
+        let (kept, size) = step(phi, index[i] - index[i - 1]);
+        for (cell, regressor) in row.iter_mut().zip(regressors) {
+            *cell = (regressor[i] - kept * regressor[i - 1]) / size;
+        }
+        // A random walk has no level: its starting value takes that place.
+        row[count - 1] = (1.0 - kept) / size;
+        row[count] = (values[i] - kept * values[i - 1]) / size;
+        for a in 0..count {
+            for b in a..=count {
+                matrix[a * (count + 1) + b] += row[a] * row[b];
+            }
+        }
+    }
+    eliminate(&mut matrix, count)
+}
+
+/// Solves symmetric equations whose upper half is filled; columns that add nothing get 0.
+fn eliminate(matrix: &mut [f64], count: usize) -> Option<Vec<f64>> {
+    let wide = count + 1;
+    for a in 0..count {
+        for b in 0..a {
+            matrix[a * wide + b] = matrix[b * wide + a];
+        }
+    }
+    let sizes: Vec<f64> = (0..count).map(|a| matrix[a * wide + a]).collect();
+    let mut empty = vec![false; count];
+    for a in 0..count {
+        if matrix[a * wide + a] <= 1e-10 * sizes[a] || matrix[a * wide + a] <= f64::MIN_POSITIVE {
+            empty[a] = true;
+            continue;
+        }
+        for b in 0..count {
+            if b == a {
+                continue;
+            }
+            let factor = matrix[b * wide + a] / matrix[a * wide + a];
+            for c in a..wide {
+                matrix[b * wide + c] -= factor * matrix[a * wide + c];
+            }
+        }
+    }
+    let solution: Vec<f64> = (0..count)
+        .map(|a| {
+            if empty[a] {
+                0.0
+            } else {
+                matrix[a * wide + count] / matrix[a * wide + a]
+            }
+        })
+        .collect();
+    solution.iter().all(|x| x.is_finite()).then_some(solution)
+}
+
+/// Random numbers that depend only on a seed and a number.
+pub(crate) fn stream(seed: u64, number: u64) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
+/// Resamples observed innovations in blocks.
+pub(crate) fn resample(innovations: &[f64], random: &mut Xoshiro256PlusPlus, out: &mut Vec<f64>) {
+    out.clear();
+    let n = innovations.len();
+    if n == 0 {
+        return;
+    }
+    // Blocks grow with the cube root of the length (Hall, Horowitz, Jing 1995).
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a root of a length"
+    )]
+    let block = ((n as f64).cbrt() as usize).max(BLOCK_MIN);
+    while out.len() < n {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "a multiply-shift stays below n (Lemire 2019)"
+        )]
+        let from = ((u128::from(random.next_u64()) * n as u128) >> 64) as usize;
+        let len = block.min(n - out.len());
+        let first = len.min(n - from);
+        out.extend_from_slice(&innovations[from..from + first]);
+        out.extend_from_slice(&innovations[..len - first]);
+    }
+}
+
+/// Simulates red noise from innovations.
+pub(crate) fn redden(index: &[i64], innovations: &[f64], phi: f64, out: &mut Vec<f64>) {
+    out.clear();
+    let mut last = innovations.first().copied().unwrap_or(0.0);
+    // A series that has been running for long starts anywhere within its spread.
+    if phi < 0.995 {
+        last /= (1.0 - phi * phi).sqrt();
+    }
+    out.push(last);
+    for i in 1..innovations.len() {
+        let (kept, size) = step(phi, index[i] - index[i - 1]);
+        last = kept * last + size * innovations[i];
+        out.push(last);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_possible_wrap,
+        reason = "small numbers, chosen here"
+    )]
+
+    use super::*;
+
+    fn noise(n: usize, phi: f64, seed: u64) -> (Vec<i64>, Vec<f64>) {
+        let mut random = stream(seed, 0);
+        let innovations: Vec<f64> = (0..n)
+            .map(|_| {
+                // Twelve uniform numbers add up to nearly a normal one.
+                (0..12)
+                    .map(|_| (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64)
+                    .sum::<f64>()
+                    - 6.0
+            })
+            .collect();
+        let index: Vec<i64> = (0..n as i64).map(|i| i + i / 50).collect();
+        let mut values = Vec::new();
+        redden(&index, &innovations, phi, &mut values);
+        (index, values)
+    }
+
+    #[test]
+    fn finds_coefficients_and_memory() {
+        for phi in [0.0, 0.5, 0.9] {
+            let (index, mut values) = noise(4000, phi, 3);
+            let saw: Vec<f64> = index.iter().map(|&i| (i % 40) as f64 / 40.0).collect();
+            for (value, saw) in values.iter_mut().zip(&saw) {
+                *value += 3.0 * saw + 10.0;
+            }
+            let fit = regress(&index, &values, &[&saw]).expect("enough");
+            assert!((fit.phi - phi).abs() < 0.05, "{phi} {fit:?}");
+            assert!((fit.coefficients[0] - 3.0).abs() < 0.6, "{fit:?}");
+            assert!((fit.variance - 1.0).abs() < 0.1, "{fit:?}");
+        }
+    }
+
+    #[test]
+    fn a_walk_is_recognised_and_constants_are_refused() {
+        let (index, values) = noise(1000, 1.0, 5);
+        let fit = regress(&index, &values, &[]).expect("enough");
+        assert!(fit.phi > 0.97);
+        assert!(regress(&index, &vec![1.0; 1000], &[]).is_none());
+        assert!(regress(&index[..3], &values[..3], &[]).is_none());
+    }
+
+    #[test]
+    fn useless_regressors_do_no_harm() {
+        let (index, values) = noise(300, 0.3, 7);
+        let flat = vec![2.0; 300];
+        let plain = regress(&index, &values, &[]).expect("enough");
+        let fit = regress(&index, &values, &[&flat, &flat]).expect("enough");
+        assert!((fit.log_likelihood - plain.log_likelihood).abs() < 1e-6);
+    }
+
+    #[test]
+    fn resampling_keeps_length_and_repeats() {
+        let seen: Vec<f64> = (0..100).map(f64::from).collect();
+        let (mut one, mut two) = (Vec::new(), Vec::new());
+        resample(&seen, &mut stream(1, 2), &mut one);
+        resample(&seen, &mut stream(1, 2), &mut two);
+        assert_eq!(one, two);
+        assert_eq!(one.len(), 100);
+        resample(&seen, &mut stream(1, 3), &mut two);
+        assert_ne!(one, two);
+    }
+}

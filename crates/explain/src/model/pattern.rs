@@ -1,0 +1,312 @@
+//! A pattern: its clock, its form and its size.
+
+use crate::calendar::periods::{DAY_US, is_of};
+use crate::calendar::weekdays::Weekdays;
+use crate::model::form::Form;
+use crate::model::grid::Variant;
+use crate::model::noise::Fit;
+use crate::numbers::{as_f64, as_i64};
+
+/// A patch for the end of a box is at most this many times as large as the box.
+const PATCH_MAX: f64 = 1.3;
+/// A difference of lengths or sizes by less than this factor may be none.
+const ALIKE_MAX: f64 = 1.25;
+/// A run counts as the latest one for this many periods.
+const AGE_MAX: f64 = 2.0;
+
+/// The onsets of a pattern.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Clock {
+    /// Periodic in local time.
+    Fixed {
+        /// Period in microseconds.
+        period_us: f64,
+        /// Local time of one onset.
+        origin_us: f64,
+        /// The days of the week with an onset.
+        days: Weekdays,
+    },
+    /// The runs of a job.
+    Runs {
+        /// Local times, ascending.
+        starts_us: Vec<i64>,
+        /// Their usual distance.
+        period_us: i64,
+    },
+}
+
+/// A pattern.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Pattern {
+    /// Its onsets.
+    pub clock: Clock,
+    /// The class of jobs whose runs are the clock.
+    pub class: Option<usize>,
+    /// Grid that it was found on.
+    pub grid: usize,
+    /// Variant of the values that it was found in.
+    pub variant: Variant,
+    /// Its form; phase 0 is the reset or the onset.
+    pub form: Form,
+    /// Factor of the form; of a wave, of each harmonic's cosine and sine.
+    pub coefficients: Vec<f64>,
+    /// Where each occurrence lies relative to its onset: earliest and latest, in microseconds.
+    pub interval_us: (i64, i64),
+    /// Local times between which it is active.
+    pub active_us: (i64, i64),
+    /// Its fit on its grid.
+    pub fit: Fit,
+    /// Log-likelihood gain, in nats.
+    pub gain: f64,
+}
+
+impl Clock {
+    /// Distance between onsets in microseconds.
+    pub fn period_us(&self) -> f64 {
+        match self {
+            Self::Fixed { period_us, .. } => *period_us,
+            Self::Runs { period_us, .. } => as_f64(*period_us),
+        }
+    }
+
+    /// The days of the week with an onset.
+    pub fn weekdays(&self) -> Weekdays {
+        match self {
+            Self::Fixed { days, .. } => *days,
+            Self::Runs { .. } => Weekdays::ALL,
+        }
+    }
+
+    /// Whether the daily onset nearest to a local time is on one of its days.
+    pub fn is_of_days(&self, wall_us: i64) -> bool {
+        match self {
+            Self::Fixed {
+                period_us,
+                origin_us,
+                days,
+            } => {
+                let turns = ((as_f64(wall_us) - origin_us) / period_us).round();
+                days.has(as_i64(origin_us + turns * period_us))
+            }
+            Self::Runs { .. } => true,
+        }
+    }
+
+    /// Phase of each of ascending local times; beyond 1 if a run is overdue, or on days without an onset.
+    pub fn phases(&self, wall_us: &[i64]) -> Vec<f64> {
+        match self {
+            Self::Fixed {
+                period_us,
+                origin_us,
+                days,
+            } => wall_us
+                .iter()
+                .map(|&wall| {
+                    // Some times as fast as a remainder.
+                    let turns = (as_f64(wall) - origin_us) / period_us;
+                    let whole = turns.floor();
+                    let phase = turns - whole;
+                    if *days == Weekdays::ALL || days.has(as_i64(origin_us + whole * period_us)) {
+                        phase
+                    } else {
+                        1.0 + phase
+                    }
+                })
+                .collect(),
+            Self::Runs {
+                starts_us,
+                period_us,
+            } => ages(starts_us, *period_us, wall_us),
+        }
+    }
+
+    /// The onsets between two local times.
+    pub fn onsets(&self, from_us: i64, until_us: i64) -> Vec<i64> {
+        match self {
+            Self::Fixed {
+                period_us,
+                origin_us,
+                days,
+            } => {
+                let first = ((as_f64(from_us) - origin_us) / period_us).ceil();
+                let count = (as_f64(until_us - from_us) / period_us)
+                    .floor()
+                    .clamp(0.0, 1e7)
+                    + 2.0;
+                let mut number = 0.0;
+                std::iter::from_fn(|| {
+                    let at = origin_us + (first + number) * period_us;
+                    number += 1.0;
+                    (number <= count).then_some(at.round())
+                })
+                .map(as_i64)
+                .filter(|&at| (from_us..=until_us).contains(&at) && days.has(at))
+                .collect()
+            }
+            Self::Runs { starts_us, .. } => starts_us
+                .iter()
+                .copied()
+                .filter(|at| (from_us..=until_us).contains(at))
+                .collect(),
+        }
+    }
+}
+
+impl Pattern {
+    /// Its contribution at each of ascending local times.
+    pub fn values(&self, wall_us: &[i64]) -> Vec<f64> {
+        let phases = self.clock.phases(wall_us);
+        wall_us
+            .iter()
+            .zip(phases)
+            .map(|(&wall, phase)| {
+                if wall < self.active_us.0 || wall > self.active_us.1 {
+                    0.0
+                } else {
+                    contribution(self.form, &self.coefficients, phase)
+                }
+            })
+            .collect()
+    }
+
+    /// Whether it has become part of another one with the same period: a smaller one with the same onset, or a box
+    /// within that one with the other sign, which corrects its length.
+    pub fn is_part_of(&self, other: &Self) -> bool {
+        let ratio = self.size().abs() / other.size().abs();
+        let is_patch = match (self.form, other.form) {
+            (Form::Box { .. }, Form::Box { duty }) => {
+                self.after(other)
+                    .is_some_and(|after| after <= duty * other.clock.period_us())
+                    && self.size() * other.size() < 0.0
+            }
+            _ => false,
+        };
+        self.is_of_period(other)
+            && (self.is_at(other) && ratio < 1.0 || is_patch && ratio < PATCH_MAX)
+    }
+
+    /// Whether it shares its period, and some days of the week, with another one.
+    pub fn is_of_period(&self, other: &Self) -> bool {
+        let (days, known) = (self.clock.weekdays(), other.clock.weekdays());
+        days.shares(known) && (self.clock.period_us() / other.clock.period_us() - 1.0).abs() < 0.01
+    }
+
+    /// Whether its onset may be that of another one with the same period, within their intervals.
+    pub fn is_at(&self, other: &Self) -> bool {
+        let width = |pattern: &Self| as_f64(pattern.interval_us.1 - pattern.interval_us.0);
+        self.after(other).is_some_and(|after| {
+            after.min(self.clock.period_us() - after) <= width(self).max(width(other))
+        })
+    }
+
+    /// Whether it reverses, on some days of the week, what a daily pattern does: it starts at the same time of day, lasts
+    /// as long, and has the other sign. People rest then, or work less.
+    pub fn undoes(&self, daily: &Self) -> bool {
+        let (Form::Box { duty }, Form::Box { duty: known }) = (self.form, daily.form) else {
+            return false;
+        };
+        let (
+            Clock::Fixed {
+                period_us,
+                origin_us,
+                ..
+            },
+            Clock::Fixed {
+                period_us: day_us,
+                origin_us: first_us,
+                ..
+            },
+        ) = (&self.clock, &daily.clock)
+        else {
+            return false;
+        };
+        let is_of_some = is_of(*period_us, 7 * DAY_US)
+            || is_of(*period_us, DAY_US) && self.clock.weekdays() != Weekdays::ALL;
+        let is_less =
+            self.size() * daily.size() < 0.0 && self.size().abs() < daily.size().abs() * ALIKE_MAX;
+        let len = duty * period_us / (known * day_us);
+        let apart = (origin_us - first_us).rem_euclid(*day_us);
+        let width = |pattern: &Self| as_f64(pattern.interval_us.1 - pattern.interval_us.0);
+        is_of_some
+            && is_of(*day_us, DAY_US)
+            && is_less
+            && (1.0 / ALIKE_MAX..ALIKE_MAX).contains(&len)
+            && apart.min(day_us - apart) <= width(self).max(width(daily))
+    }
+
+    /// How long after another one it begins, modulo its own period, in microseconds; `None` if jobs are the clock of
+    /// either.
+    fn after(&self, other: &Self) -> Option<f64> {
+        let Clock::Fixed {
+            period_us,
+            origin_us,
+            ..
+        } = self.clock
+        else {
+            return None;
+        };
+        match other.clock {
+            Clock::Fixed {
+                origin_us: first, ..
+            } => Some((origin_us - first).rem_euclid(period_us)),
+            Clock::Runs { .. } => None,
+        }
+    }
+
+    /// The middle of the interval of an occurrence, relative to its onset.
+    pub fn middle_us(&self) -> i64 {
+        let (from, to) = self.interval_us;
+        from + (to - from) / 2
+    }
+
+    /// From its lowest to its highest value, with the sign of its form.
+    pub fn size(&self) -> f64 {
+        match self.form {
+            Form::Wave => {
+                let values: Vec<f64> = (0..64)
+                    .map(|i| contribution(self.form, &self.coefficients, f64::from(i) / 64.0))
+                    .collect();
+                let top = values.iter().copied().fold(f64::MIN, f64::max);
+                top - values.iter().copied().fold(f64::MAX, f64::min)
+            }
+            _ => self.coefficients[0],
+        }
+    }
+}
+
+fn contribution(form: Form, coefficients: &[f64], phase: f64) -> f64 {
+    match form {
+        Form::Wave => coefficients
+            .chunks(2)
+            .zip(1u32..)
+            .map(|(pair, harmonic)| {
+                let (sin, cos) = (std::f64::consts::TAU * f64::from(harmonic) * phase).sin_cos();
+                pair[0] * cos + pair.get(1).copied().unwrap_or(0.0) * sin
+            })
+            .sum(),
+        _ => coefficients[0] * form.at(phase.min(1.0)),
+    }
+}
+
+/// Periods since the latest of the ascending `starts`, for each of the ascending times. A sample at the same moment covers
+/// the time before it, so a start counts from a microsecond later.
+pub(crate) fn ages(starts: &[i64], period_us: i64, wall_us: &[i64]) -> Vec<f64> {
+    let mut next = 0;
+    wall_us
+        .iter()
+        .map(|&wall| {
+            while next < starts.len() && starts[next] < wall {
+                next += 1;
+            }
+            let begun = match next {
+                // Before the first that is known, as if the one before was due as usual.
+                0 => {
+                    let ahead = starts.first().map_or(0, |&first| first + 1 - wall);
+                    wall - (period_us - ahead.rem_euclid(period_us)).rem_euclid(period_us)
+                }
+                _ => starts[next - 1] + 1,
+            };
+            (as_f64(wall - begun) / as_f64(period_us)).min(AGE_MAX)
+        })
+        .collect()
+}

@@ -1,0 +1,189 @@
+//! A series, checked and ready to be searched.
+
+use crate::calendar::offsets::UtcOffsets;
+use facts::series::{Dating, Series};
+use jiff::tz::TimeZone;
+
+/// Fewer samples tell nothing.
+pub(crate) const SAMPLES_MIN: usize = 16;
+/// Larger values are no measurements, and their squares no numbers.
+const VALUE_MAX: f64 = 1e150;
+/// Samples beyond a gap so many times as long as all the rest have nothing to do with them.
+const FAR: i64 = 100;
+/// Distances of samples that are taken to be meant, in seconds.
+const USUAL_GAPS_S: [i64; 22] = [
+    1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 14_400,
+    21_600, 43_200, 86_400, 604_800,
+];
+
+/// A series, ready to be searched.
+#[derive(Debug, Clone)]
+pub(crate) struct Samples {
+    /// When they were taken, ascending.
+    pub times_us: Vec<i64>,
+    /// The same in local time.
+    pub wall_us: Vec<i64>,
+    /// What they are, finite.
+    pub values: Vec<f64>,
+    /// Usual distance.
+    pub gap_us: i64,
+    /// UTC offsets at that time.
+    pub offsets: UtcOffsets,
+}
+
+/// A series, as far as it can be used.
+#[derive(Debug, Clone)]
+pub(crate) struct Prepared {
+    /// Usual distance of the samples; `None` if there is only one or none.
+    pub gap_us: Option<i64>,
+    /// What was left out, one sentence each.
+    pub notes: Vec<String>,
+    /// The samples, or why they say nothing.
+    pub samples: Result<Samples, Unusable>,
+}
+
+/// Why a series cannot be searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unusable {
+    /// Its times are no moments.
+    NotDated(Dating),
+    /// It has too few samples: so many.
+    TooFew(usize),
+    /// It only rises, as a counter does.
+    Counter,
+}
+
+/// Checks a series and prepares it for a search.
+pub(crate) fn prepare(series: &Series, zone: &TimeZone) -> Prepared {
+    let mut notes = Vec::new();
+    let (times_us, values) = valid(series, &mut notes);
+    let gap_us = usual_gap(&times_us);
+    let is_spaced = times_us.len() > 1;
+    let samples = if series.dating != Dating::Absolute {
+        Err(Unusable::NotDated(series.dating))
+    } else if times_us.len() < SAMPLES_MIN {
+        Err(Unusable::TooFew(times_us.len()))
+    } else if only_rises(&values) {
+        Err(Unusable::Counter)
+    } else {
+        let offsets = UtcOffsets::new(zone, times_us[0], times_us[times_us.len() - 1]);
+        Ok(Samples {
+            wall_us: times_us.iter().map(|&us| offsets.wall_us(us)).collect(),
+            times_us,
+            values,
+            gap_us,
+            offsets,
+        })
+    };
+    Prepared {
+        gap_us: is_spaced.then_some(gap_us),
+        notes,
+        samples,
+    }
+}
+
+/// The usual distance of samples, in microseconds; what is nearly a round one is taken for it.
+fn usual_gap(times_us: &[i64]) -> i64 {
+    let mut gaps: Vec<i64> = times_us.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    if gaps.is_empty() {
+        return 1;
+    }
+    let middle = gaps.len() / 2;
+    let gap = (*gaps.select_nth_unstable(middle).1).max(1);
+    USUAL_GAPS_S
+        .iter()
+        .map(|gap_s| gap_s * 1_000_000)
+        .find(|usual| (gap - usual).abs() * 20 <= *usual)
+        .unwrap_or(gap)
+}
+
+/// Whether the values are those of a counter: they rise, many times by as much as in one step, and
+/// fall in one of 200 steps at most.
+fn only_rises(values: &[f64]) -> bool {
+    let steps: Vec<f64> = values.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let falls = steps.iter().filter(|step| **step < 0.0).count();
+    let rises = steps.iter().filter(|step| **step > 0.0).count();
+    let is_whole = values
+        .iter()
+        .all(|value| value.fract() == 0.0 && *value >= 0.0);
+    is_whole && falls * 200 <= steps.len() && rises * 2 > steps.len() && steps.len() >= 50
+}
+
+/// Times that ascend and values that are numbers, whatever was handed in, without samples that are far
+/// away from the others; what is left out is noted.
+fn valid(series: &Series, notes: &mut Vec<String>) -> (Vec<i64>, Vec<f64>) {
+    let mut times_us = Vec::with_capacity(series.times_us.len());
+    let mut values = Vec::with_capacity(series.values.len());
+    for (&time, &value) in series.times_us.iter().zip(&series.values) {
+        let ascends = times_us.last().is_none_or(|&last| time > last);
+        if ascends && value.is_finite() && value.abs() < VALUE_MAX {
+            times_us.push(time);
+            values.push(value);
+        }
+    }
+    let left_out = series.values.len().min(series.times_us.len()) - times_us.len();
+    if left_out > 0 {
+        notes.push(format!(
+            "{} skipped: no number below 1e150, or not later than the sample before",
+            samples_were(left_out)
+        ));
+    }
+    let main = main_part(&times_us);
+    let far = times_us.len() - main.len();
+    if far > 0 {
+        notes.push(format!(
+            "{} skipped: too far from the others (more than {FAR} times the time that these span)",
+            samples_were(far)
+        ));
+    }
+    (times_us[main.clone()].to_vec(), values[main].to_vec())
+}
+
+/// `1 sample was`, `7 samples were`.
+fn samples_were(count: usize) -> String {
+    match count {
+        1 => "1 sample was".to_owned(),
+        _ => format!("{count} samples were"),
+    }
+}
+
+/// The samples without those beyond a gap that is much longer than all the rest.
+fn main_part(times_us: &[i64]) -> std::ops::Range<usize> {
+    let mut part = 0..times_us.len();
+    while part.len() > 2 {
+        let times = &times_us[part.clone()];
+        let span = times[times.len() - 1].saturating_sub(times[0]);
+        let Some((after, gap)) = times
+            .windows(2)
+            .map(|pair| pair[1].saturating_sub(pair[0]))
+            .zip(1..)
+            .map(|(gap, after)| (after, gap))
+            .max_by_key(|(_, gap)| *gap)
+        else {
+            break;
+        };
+        if gap / FAR <= span - gap {
+            break;
+        }
+        part = if after * 2 > times.len() {
+            part.start..part.start + after
+        } else {
+            part.start + after..part.end
+        };
+    }
+    part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calendar::periods::{DAY_US, HOUR_US};
+
+    #[test]
+    fn a_month_between_two_days_of_samples_is_no_gap_to_cut_at() {
+        let two: Vec<i64> = (0..20)
+            .map(|i| i * HOUR_US + i / 10 * 30 * DAY_US)
+            .collect();
+        assert_eq!(main_part(&two), 0..20);
+    }
+}

@@ -1,0 +1,214 @@
+//! How often noise alone looks as good: the search's maximum over series simulated from the noise that remains
+//! without the pattern.
+//!
+//! p = (1 + b) / (1 + B) (Phipson, Smyth 2010), where b of B simulated series are at least as good. Series that
+//! clearly are noise need few of them (Besag, Clifford 1991).
+
+use super::periods::{Scratch, Stretch, Task, limit_of};
+use super::runs::{RunsTask, prefix_sums};
+use crate::model::grid::{Grid, Variant};
+use crate::model::noise::{Null, redden, resample, stream, whiten};
+use crate::numbers::count_f64;
+use rayon::prelude::*;
+
+/// Simulated series, at most.
+const COUNT: usize = 99;
+/// Stop once so many are as good.
+const ENOUGH: usize = 10;
+/// Series simulated at once before counting how many were as good.
+const BATCH: usize = 10;
+
+/// The noise of one variant of one grid's values.
+struct Source {
+    grid: usize,
+    variant: Variant,
+    null: Null,
+    /// In units of the standard deviation that the search assumes, and capped as there: heavy tails make them larger
+    /// than 1 on average, in the search and here.
+    innovations: Vec<f64>,
+}
+
+/// The probability that noise like that in `rest` makes a search as good as `statistic`.
+pub(crate) fn probability(
+    rest: &[Grid],
+    tasks: &[Task],
+    runs: &[RunsTask],
+    statistic: f64,
+    seed: u64,
+) -> Chance {
+    let mut sources: Vec<Source> = Vec::new();
+    for (grid, variant) in tasks
+        .iter()
+        .map(|task| (task.grid, task.variant))
+        .chain(runs.iter().map(|task| (task.grid, task.variant)))
+    {
+        let known = sources
+            .iter()
+            .any(|source| (source.grid, source.variant) == (grid, variant));
+        if !known {
+            sources.extend(Source::new(rest, grid, variant));
+        }
+    }
+    let stretches: Vec<Vec<Stretch>> = tasks
+        .iter()
+        .map(|task| {
+            if task.is_exact() {
+                Vec::new()
+            } else {
+                task.stretches(&rest[task.grid].index[task.window.clone()])
+            }
+        })
+        .collect();
+    let noise = Noise {
+        rest,
+        sources: &sources,
+        tasks,
+        stretches: &stretches,
+        runs,
+        seed,
+    };
+    let mut best: Vec<f64> = Vec::with_capacity(COUNT);
+    let as_good = |best: &[f64]| best.iter().filter(|&&found| found >= statistic).count();
+    while best.len() < COUNT && as_good(&best) < ENOUGH {
+        let until = (best.len() + BATCH).min(COUNT);
+        best.par_extend(
+            (best.len()..until)
+                .into_par_iter()
+                .map_init(Room::default, |room, number| noise.best(number, room)),
+        );
+    }
+    let p = count_f64(1 + as_good(&best)) / count_f64(1 + best.len());
+    Chance {
+        p,
+        p_extrapolated: if as_good(&best) == 0 {
+            tail(&best, statistic).min(p)
+        } else {
+            p
+        },
+    }
+}
+
+/// Probability of a statistic in noise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Chance {
+    /// (1 + b) / (1 + B).
+    pub p: f64,
+    /// The same, extrapolated below 1 / (1 + B) by the tail of a Gumbel distribution fitted to the simulated maxima:
+    /// to compare many series, where that floor would hide all differences.
+    pub p_extrapolated: f64,
+}
+
+/// The tail of the Gumbel distribution with the maxima's mean and standard deviation.
+fn tail(best: &[f64], statistic: f64) -> f64 {
+    const EULER: f64 = 0.577_215_664_901_532_9;
+    let best: Vec<f64> = best
+        .iter()
+        .copied()
+        .filter(|value| *value > f64::MIN)
+        .collect();
+    let mean = best.iter().sum::<f64>() / count_f64(best.len());
+    let squares: f64 = best.iter().map(|value| (value - mean).powi(2)).sum();
+    // The log-likelihood ratio falls off no slower than exp(-x) if the model holds.
+    let scale =
+        ((squares / count_f64(best.len())).sqrt() * 6.0_f64.sqrt() / std::f64::consts::PI).max(1.0);
+    let place = mean - EULER * scale;
+    -(-(-(statistic - place) / scale).exp()).exp_m1()
+}
+
+impl Source {
+    fn new(rest: &[Grid], grid: usize, variant: Variant) -> Option<Self> {
+        let values = rest[grid].values(variant);
+        let index = &rest[grid].index;
+        let mut innovations = Vec::new();
+        let null = rest[grid].null(variant)?;
+        let centred: Vec<f64> = values.iter().map(|value| value - null.mean).collect();
+        whiten(index, &centred, null.phi, &mut innovations);
+        let limit = limit_of(variant);
+        for value in &mut innovations {
+            *value = (*value / null.sigma).clamp(-limit, limit);
+        }
+        innovations.remove(0);
+        let mean = innovations.iter().sum::<f64>() / count_f64(innovations.len());
+        let mut varies = false;
+        for value in &mut innovations {
+            *value -= mean;
+            varies |= *value != 0.0;
+        }
+        varies.then_some(Self {
+            grid,
+            variant,
+            null,
+            innovations,
+        })
+    }
+}
+
+/// Buffers for one simulated series after the other.
+#[derive(Default)]
+struct Room {
+    scratch: Scratch,
+    white: Vec<f64>,
+    red: Vec<f64>,
+    prefix: Vec<f64>,
+}
+
+/// What series are simulated from.
+struct Noise<'a> {
+    rest: &'a [Grid],
+    sources: &'a [Source],
+    tasks: &'a [Task],
+    stretches: &'a [Vec<Stretch>],
+    runs: &'a [RunsTask],
+    seed: u64,
+}
+
+impl Noise<'_> {
+    /// The best statistic of all tasks on one simulated series.
+    fn best(&self, number: usize, room: &mut Room) -> f64 {
+        let Room {
+            scratch,
+            white,
+            red,
+            prefix,
+        } = room;
+        let mut best = f64::MIN;
+        for (order, source) in self.sources.iter().enumerate() {
+            let index = &self.rest[source.grid].index;
+            let phi = source.null.phi;
+            let mut random = stream(self.seed, (number * 64 + order) as u64 + 1);
+            resample(&source.innovations, &mut random, white);
+            // The first bin has no innovation of its own.
+            white.push(white.first().copied().unwrap_or(0.0));
+            for (task, stretches) in self.tasks.iter().zip(self.stretches) {
+                if (task.grid, task.variant) != (source.grid, source.variant) {
+                    continue;
+                }
+                let white = &white[task.window.clone()];
+                let found = if task.is_exact() {
+                    let index = &index[task.window.clone()];
+                    redden(index, white, phi, red);
+                    Null::fit(index, red, prefix)
+                        .and_then(|null| task.search(index, red, &null, scratch))
+                } else {
+                    task.search_white(stretches, white, phi, scratch)
+                };
+                best = found.map_or(best, |found| best.max(found.statistic));
+            }
+            let mut summed = false;
+            for task in self
+                .runs
+                .iter()
+                .filter(|task| (task.grid, task.variant) == (source.grid, source.variant))
+            {
+                if !summed {
+                    prefix_sums(white, prefix);
+                    summed = true;
+                }
+                if let Some(fit) = task.search(white, phi, prefix) {
+                    best = best.max(fit.gain - task.charge);
+                }
+            }
+        }
+        best
+    }
+}

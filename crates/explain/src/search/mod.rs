@@ -1,0 +1,6 @@
+//! Which periods, or which jobs' runs, explain a series better than noise does.
+
+pub(crate) mod bootstrap;
+pub(crate) mod fold;
+pub(crate) mod periods;
+pub(crate) mod runs;

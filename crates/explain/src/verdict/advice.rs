@@ -1,0 +1,80 @@
+//! What would change a verdict.
+
+use super::decision::{CauseFound, Decision, Outcome, Recurs};
+use super::phrases::{names, span};
+use super::result::Cycle;
+use super::sentence::SentenceContext;
+use crate::numbers::seconds;
+use crate::search::runs::RUNS_MIN;
+
+/// Samples further apart than this, in seconds, say little about when something happens.
+const RARE_S: f64 = 3_600.0;
+
+/// What would change a verdict, one sentence each.
+pub(crate) fn would_change(decision: &Decision, context: &SentenceContext) -> Vec<String> {
+    let mut lines = match &decision.outcome {
+        Outcome::Unusable(_) | Outcome::TooFewCycles { .. } => return Vec::new(),
+        Outcome::Nothing { .. } => Vec::new(),
+        Outcome::Recurs(recurs) => about_pattern(recurs, context),
+    };
+    if decision.jobs_left_out > 0 {
+        let (were, they) = match decision.jobs_left_out {
+            1 => ("was", "it"),
+            _ => ("were", "they"),
+        };
+        lines.push(format!(
+            "{} of {} jobs {were} not considered: {they} ran fewer than {RUNS_MIN} times in this period, or between almost every pair of samples.",
+            decision.jobs_left_out, context.jobs
+        ));
+    }
+    if context.better.is_none() {
+        lines.push("Pass --better to say whether higher or lower is better.".to_owned());
+    }
+    lines
+}
+
+fn about_pattern(recurs: &Recurs, context: &SentenceContext) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(jobs) = &recurs.depends_on_dating {
+        lines.push(format!(
+            "Check whether your timestamps mark the start of each interval: {} {} at that time only if they do.",
+            names(jobs),
+            if jobs.len() > 1 { "run" } else { "runs" }
+        ));
+    }
+    let explained = recurs
+        .classes
+        .first()
+        .filter(|_| recurs.cause == CauseFound::Jobs);
+    if let Some(first) = explained {
+        lines.push(format!(
+            "Run {} at another time once: if the pattern does not move with it, the cause is something else.",
+            names(&first.jobs)
+        ));
+        if first.idle_runs > 0 {
+            lines.push(format!(
+                "{} runs of {} had no visible effect: check whether they had any work to do.",
+                first.idle_runs,
+                names(&first.jobs)
+            ));
+        }
+    } else {
+        lines.push(
+            "Add schedules of other hosts and of the store itself (snapshots, merges, backups) with --jobs and --events."
+                .to_owned(),
+        );
+        if matches!(recurs.recurrence.rhythm.cycle, Cycle::Day | Cycle::Week) {
+            lines.push(format!(
+                "Try another time zone with --tz, in case the cause follows one (used here: {}).",
+                context.zone
+            ));
+        }
+    }
+    if seconds(context.gap_us) >= RARE_S {
+        lines.push(format!(
+            "Sample more often than every {} to narrow down when it happens.",
+            span(seconds(context.gap_us))
+        ));
+    }
+    lines
+}

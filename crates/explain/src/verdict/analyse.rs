@@ -1,0 +1,240 @@
+//! One series after the other, and all of them together.
+
+use super::advice::would_change;
+use super::decision::{Decision, Evidence, ExplainedBy, JobMatch, Recurs, decide};
+use super::lasting::{Lasting, LastingChange};
+use super::phrases::{how_often, names};
+use super::result::{
+    Analysis, Candidate, Change, JobClass, Kind, OtherPattern, Phase, SeriesVerdict, Verdict,
+};
+use super::sentence::{SentenceContext, coincidence, secondary, sentence};
+use super::separation::Experiment;
+use super::significance::{Significance, control_false_discoveries};
+use crate::calendar::offsets::moment;
+use crate::causes::attribution::attribute;
+use crate::fit::segmentation::find_patterns_and_changes;
+use crate::model::input::{JobRuns, Options};
+use crate::model::samples::{Prepared, Samples, prepare};
+use crate::numbers::seconds;
+use crate::search::runs::classes;
+use facts::series::{Better, Series};
+use rayon::prelude::*;
+
+/// Explains series: which recur, with what period, since when and until when, which jobs may be
+/// behind it, and what changed for good.
+///
+/// Series without times of day, and those with fewer than 16 samples, are undecided.
+/// Everything depends on the arguments alone.
+pub fn explain(series: &[Series], jobs: &[JobRuns], options: &Options) -> Analysis {
+    let zone = zone_name(options);
+    let decided: Vec<(Prepared, Decision)> = series
+        .par_iter()
+        .map(|series| {
+            let prepared = prepare(series, &options.zone);
+            let decision = match &prepared.samples {
+                Ok(samples) => decision(samples, series.better.or(options.better), jobs, options),
+                Err(why) => Decision::unusable(*why),
+            };
+            (prepared, decision)
+        })
+        .collect();
+    let significances = control_false_discoveries(decided.iter().map(|(_, decision)| decision));
+    let mut verdicts: Vec<SeriesVerdict> = series
+        .iter()
+        .zip(&decided)
+        .zip(&significances)
+        .map(|((series, (prepared, decision)), significance)| {
+            let better = series.better.or(options.better);
+            let first = prepared.samples.as_ref().ok();
+            let context = SentenceContext {
+                name: &series.name,
+                unit: series.unit.as_deref(),
+                better,
+                zone: &zone,
+                gap_us: prepared.gap_us.unwrap_or(1),
+                first: first.map(|samples| moment(samples.times_us[0])),
+                jobs: jobs.len(),
+            };
+            SeriesVerdict {
+                name: series.name.clone(),
+                source: series.source.clone(),
+                unit: series.unit.clone(),
+                better,
+                dating: series.dating,
+                samples: series.values.len(),
+                from: series.times_us.first().map(|&us| moment(us)),
+                until: series.times_us.last().map(|&us| moment(us)),
+                gap_s: prepared.gap_us.map(seconds),
+                notes: [&series.notes[..], &prepared.notes[..]].concat(),
+                verdict: verdict(decision, significance, &context, jobs, options),
+            }
+        })
+        .collect();
+    verdicts.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
+    Analysis {
+        series: verdicts,
+        zone,
+    }
+}
+
+fn zone_name(options: &Options) -> String {
+    match options.zone.iana_name() {
+        None | Some("Etc/UTC" | "Etc/UCT" | "UCT" | "Zulu" | "Etc/Zulu") => "UTC".to_owned(),
+        Some(name) => name.to_owned(),
+    }
+}
+
+/// Larger is more worth reading: what has a cause, then what recurs, then what changed.
+fn rank(one: &SeriesVerdict) -> f64 {
+    let verdict = &one.verdict;
+    let class = match verdict.kind {
+        Kind::Periodic => 4.0,
+        Kind::Unattributed => 3.0,
+        Kind::Change => 2.0,
+        Kind::Undecided => 1.0,
+        Kind::None => 0.0,
+    };
+    let effect = verdict
+        .effect
+        .and_then(|effect| effect.relative)
+        .map_or(0.0, |relative| relative.abs().min(1e6));
+    class * 1e7 + effect
+}
+
+/// From the samples of a series to the decision on it.
+fn decision(
+    samples: &Samples,
+    better: Option<Better>,
+    jobs: &[JobRuns],
+    options: &Options,
+) -> Decision {
+    let (classes, left_out) = classes(jobs, &samples.times_us, samples.gap_us, &samples.offsets);
+    let (findings, segmentation) = find_patterns_and_changes(samples, &classes, options);
+    let attributions = attribute(samples, &findings, &classes, jobs);
+    let evidence = Evidence {
+        samples,
+        classes: &classes,
+        jobs,
+        jobs_left_out: left_out.len(),
+        better,
+        zone: &options.zone,
+    };
+    decide(&findings, &segmentation, &attributions, &evidence)
+}
+
+/// The verdict: a decision, and what it is called.
+fn verdict(
+    decision: &Decision,
+    significance: &Significance,
+    context: &SentenceContext,
+    jobs: &[JobRuns],
+    options: &Options,
+) -> Verdict {
+    let recurs = decision.recurs();
+    let recurrence = recurs.map(|recurs| &recurs.recurrence);
+    let experiment_of = |class: &JobMatch| {
+        Experiment::new(&class.jobs, jobs, &options.zone, seconds(context.gap_us))
+    };
+    let experiment = recurs
+        .and_then(|recurs| recurs.classes.first())
+        .and_then(experiment_of);
+    let phase = recurrence.and_then(|recurrence| {
+        let place = recurrence.place?;
+        let (from_text, to_text) = context.place_texts(recurrence.rhythm.cycle, place);
+        Some(Phase {
+            from: place.from,
+            to: place.to,
+            from_text,
+            to_text,
+        })
+    });
+    let classes = recurs.map_or(&[][..], |recurs| &recurs.classes);
+    Verdict {
+        kind: significance.kind,
+        sentence: sentence(decision, significance, experiment.as_ref(), context),
+        period_s: recurrence.map(|recurrence| recurrence.rhythm.period_s),
+        cycle: recurrence.map(|recurrence| recurrence.rhythm.cycle),
+        weekdays: recurrence.and_then(|recurrence| recurrence.rhythm.weekdays.clone()),
+        phase,
+        shape: recurrence.map(|recurrence| recurrence.shape),
+        p: decision.chance.and_then(|chance| chance.p),
+        q: significance.q,
+        since: recurrence.and_then(|recurrence| recurrence.since),
+        until: recurrence.and_then(|recurrence| recurrence.until),
+        cycles: recurrence.map(|recurrence| recurrence.cycles),
+        cycles_seen: recurrence.map(|recurrence| recurrence.cycles_seen),
+        effect: recurrence.map(|recurrence| recurrence.effect),
+        events: recurrence.map_or(Vec::new(), |recurrence| recurrence.events.clone()),
+        classes: classes
+            .iter()
+            .map(|class| job_class(class, experiment_of(class)))
+            .collect(),
+        candidates: candidates(decision),
+        also: recurs.map_or(Vec::new(), |recurs| others(recurs, context)),
+        changes: decision.lasting.as_ref().map_or(Vec::new(), changes),
+        trend_per_day: (decision.lasting.as_ref())
+            .and_then(|lasting| lasting.trend)
+            .map(|trend| trend.slope_per_day),
+        would_change: would_change(decision, context),
+        folded: recurrence.map(|recurrence| recurrence.folded.clone()),
+    }
+}
+
+fn job_class(class: &JobMatch, experiment: Option<Experiment>) -> JobClass {
+    JobClass {
+        jobs: class.jobs.clone(),
+        role: class.role,
+        matched: class.matched,
+        missed: class.missed,
+        idle_runs: class.idle_runs,
+        lag_s: class.lag_s,
+        dated_by_start: class.dated_by_start,
+        score: class.score,
+        evidence: class.evidence.clone(),
+        separate_by: experiment.map(|experiment| experiment.words()),
+    }
+}
+
+fn candidates(decision: &Decision) -> Vec<Candidate> {
+    let named = decision.candidates.iter().map(|one| Candidate {
+        name: match &one.by {
+            ExplainedBy::Nothing => "nothing".to_owned(),
+            ExplainedBy::Unknown(rhythm) => format!("an unknown cause, {}", how_often(rhythm)),
+            ExplainedBy::Jobs(jobs) => names(jobs),
+        },
+        score: one.score,
+        gain_nats: one.gain_nats,
+    });
+    named.collect()
+}
+
+fn others(recurs: &Recurs, context: &SentenceContext) -> Vec<OtherPattern> {
+    let told = recurs.others.iter().map(|other| OtherPattern {
+        period_s: other.rhythm.period_s,
+        shape: other.shape,
+        p: other.p,
+        jobs: other.jobs.clone(),
+        sentence: secondary(other, context),
+    });
+    told.collect()
+}
+
+/// All changes, oldest first.
+fn changes(lasting: &Lasting) -> Vec<Change> {
+    let told = |change: &LastingChange| Change {
+        from: change.from,
+        to: change.to,
+        what: change.what,
+        level_before: change.levels.map(|levels| levels.0),
+        level_after: change.levels.map(|levels| levels.1),
+        slope_before_per_day: change.slopes_per_day.map(|slopes| slopes.0),
+        slope_after_per_day: change.slopes_per_day.map(|slopes| slopes.1),
+        provisional: change.provisional,
+        beside: change.coincidence.as_ref().map(coincidence),
+    };
+    let mut all: Vec<Change> = (lasting.changes.iter().chain(&lasting.bounds))
+        .map(told)
+        .collect();
+    all.sort_by_key(|change| change.from);
+    all
+}

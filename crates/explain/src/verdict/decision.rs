@@ -1,0 +1,542 @@
+//! What is decided about a series. Sentences are made of it later, and nothing is decided by them.
+
+use super::lasting::Lasting;
+use super::recurrence::{Recurrence, Rhythm, Secondary, is_event};
+use super::result::{Cycle, Effect, Kind, Role, Shape};
+use crate::causes::attribution::Attribution;
+use crate::causes::likelihood::Cause;
+use crate::causes::matches::{inside, matches};
+use crate::fit::found::{Findings, Found, is_wave};
+use crate::fit::segmentation::Segmentation;
+use crate::model::form::Form;
+use crate::model::input::JobRuns;
+use crate::model::samples::{Samples, Unusable};
+use crate::search::runs::Class;
+use facts::series::Better;
+use jiff::civil::Weekday;
+use jiff::tz::TimeZone;
+
+/// Classes of jobs are reported from this probability on.
+const SCORE_TOLD: f64 = 0.001;
+/// The same where no jobs explain a pattern, unless they run in nearly all of its gaps.
+const SCORE_UNEXPLAINED: f64 = 0.05;
+/// A pattern without jobs is reported next to another from this part of its size on: a form made of lines leaves
+/// residuals of real curves.
+const SECONDARY_MIN: f64 = 0.03;
+/// A step of so many hours a day may be load.
+const STEP_HOURS: f64 = 5.0;
+/// Next to a wave of load, one of so many.
+const NEXT_TO_WAVE_HOURS: f64 = 2.0;
+/// Rest on one day of the week is shorter than so many.
+const REST_HOURS: f64 = 16.0;
+/// Samples that are so far apart show no edge.
+const COARSE_US: i64 = 1_800_000_000;
+
+/// What is decided about a series.
+#[derive(Debug, Clone)]
+pub(crate) struct Decision {
+    /// In one word, before other series are considered.
+    pub kind: Kind,
+    /// What was found.
+    pub outcome: Outcome,
+    /// All explanations, the likeliest first.
+    pub candidates: Vec<Explanation>,
+    /// Probability by chance, and the same extrapolated below what a bootstrap can show; `None` if nothing
+    /// was searched.
+    pub chance: Option<Chance>,
+    /// What stays; `None` if nothing was searched.
+    pub lasting: Option<Lasting>,
+    /// Jobs that could not be compared with the samples.
+    pub jobs_left_out: usize,
+}
+
+/// How probable as clear a pattern is by chance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Chance {
+    /// From the bootstrap; `None` if no pattern can be named.
+    pub p: Option<f64>,
+    /// Extrapolated, for a comparison of many series.
+    pub p_extrapolated: f64,
+}
+
+/// What was found in a series.
+#[derive(Debug, Clone)]
+pub(crate) enum Outcome {
+    /// It could not be searched.
+    Unusable(Unusable),
+    /// Something may recur, but was seen too rarely.
+    TooFewCycles {
+        /// What.
+        pattern: Box<Secondary>,
+        /// How often.
+        cycles_seen: usize,
+    },
+    /// Nothing recurs.
+    Nothing {
+        /// How often chance looks as clear; `None` if what looked clear did not pass an exact fit.
+        p: Option<f64>,
+    },
+    /// Something recurs.
+    Recurs(Box<Recurs>),
+}
+
+/// Something that recurs, and what may be behind it.
+#[derive(Debug, Clone)]
+pub(crate) struct Recurs {
+    /// What recurs.
+    pub recurrence: Recurrence,
+    /// What is behind it.
+    pub cause: CauseFound,
+    /// Jobs that may be behind it, the likeliest first.
+    pub classes: Vec<JobMatch>,
+    /// What load looks the same, if any does.
+    pub like_load: Option<LikeLoad>,
+    /// Jobs that match only if times mark the start of what each sample stands for, if these are the likeliest.
+    pub depends_on_dating: Option<Vec<String>>,
+    /// Other patterns, in the order of telling.
+    pub others: Vec<Secondary>,
+}
+
+/// What is behind a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CauseFound {
+    /// The first class of jobs.
+    Jobs,
+    /// Load: it is smooth.
+    SmoothLoad,
+    /// Unknown: no jobs were given.
+    NoJobsGiven,
+    /// More likely less load than the first class of jobs, which runs at the time.
+    LessLoad,
+    /// Unknown; the first class of jobs comes closest.
+    ClosestJob,
+    /// Unknown, although jobs run at the time.
+    NotTheJobs,
+    /// Unknown; no job runs at the time.
+    NoJobRuns,
+}
+
+/// Load that looks the same as a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LikeLoad {
+    /// Working hours.
+    WorkingHours,
+    /// Load on some days.
+    TheseDays,
+    /// Load by day and night.
+    DayAndNight,
+    /// A part of a larger wave of load.
+    PartOfWave,
+    /// A day of rest.
+    DayOfRest,
+    /// The weekend.
+    Weekend,
+}
+
+/// An explanation of a pattern.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Explanation {
+    /// What explains it.
+    pub by: ExplainedBy,
+    /// Probability against all others.
+    pub score: f64,
+    /// Logarithm of the likelihood, less the charge for what was fitted, over that of nothing.
+    pub gain_nats: f64,
+}
+
+/// What explains a pattern.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ExplainedBy {
+    /// Chance alone.
+    Nothing,
+    /// Something unknown with a rhythm of its own.
+    Unknown(Rhythm),
+    /// Jobs.
+    Jobs(Vec<String>),
+}
+
+/// A class of jobs that may be behind a pattern.
+#[derive(Debug, Clone)]
+pub(crate) struct JobMatch {
+    /// Their names.
+    pub jobs: Vec<String>,
+    /// Which way they act.
+    pub role: Role,
+    /// Occurrences with a run of theirs.
+    pub matched: usize,
+    /// Occurrences without one.
+    pub missed: usize,
+    /// Runs without an occurrence.
+    pub idle_runs: usize,
+    /// The longest time from a run to the gap after it, if one came before its gap.
+    pub lag_s: Option<f64>,
+    /// Whether its runs fit only if times mark the start of what each sample stands for.
+    pub dated_by_start: bool,
+    /// Probability against all other explanations.
+    pub score: f64,
+    /// How the runs are known.
+    pub evidence: Vec<String>,
+}
+
+impl Decision {
+    /// That a series cannot be searched.
+    pub fn unusable(why: Unusable) -> Self {
+        Self {
+            kind: Kind::Undecided,
+            outcome: Outcome::Unusable(why),
+            candidates: Vec::new(),
+            chance: None,
+            lasting: None,
+            jobs_left_out: 0,
+        }
+    }
+
+    /// Its main pattern, if something recurs.
+    pub fn recurs(&self) -> Option<&Recurs> {
+        match &self.outcome {
+            Outcome::Recurs(recurs) => Some(recurs),
+            _ => None,
+        }
+    }
+}
+
+/// What decisions are made of, besides the findings.
+pub(crate) struct Evidence<'a> {
+    /// The series.
+    pub samples: &'a Samples,
+    /// Classes of jobs that the samples can tell apart.
+    pub classes: &'a [Class],
+    /// All jobs.
+    pub jobs: &'a [JobRuns],
+    /// Jobs that could not be compared with the samples.
+    pub jobs_left_out: usize,
+    /// Which way the series is better.
+    pub better: Option<Better>,
+    /// The time zone.
+    pub zone: &'a TimeZone,
+}
+
+/// Decides what a series shows.
+pub(crate) fn decide(
+    findings: &Findings,
+    segmentation: &Segmentation,
+    attributions: &[Attribution],
+    evidence: &Evidence,
+) -> Decision {
+    let main = attributions.first();
+    let outcome = outcome(findings, attributions, evidence);
+    let recurs = match &outcome {
+        Outcome::Recurs(recurs) => main.map(|main| (main.found, &recurs.recurrence)),
+        _ => None,
+    };
+    let lasting = Lasting::new(segmentation, recurs, evidence.samples, evidence.jobs);
+    let chance = Chance {
+        p: match &outcome {
+            Outcome::Recurs(recurs) => Some(recurs.recurrence.p),
+            _ => Some(
+                findings
+                    .patterns
+                    .first()
+                    .map_or(findings.p_none, |found| found.p),
+            ),
+        },
+        p_extrapolated: main.map_or(findings.p_none, |main| main.found.p_extrapolated),
+    };
+    Decision {
+        kind: kind(&outcome, &lasting),
+        candidates: candidates(&outcome, main, evidence),
+        outcome,
+        chance: Some(chance),
+        lasting: Some(lasting),
+        jobs_left_out: evidence.jobs_left_out,
+    }
+}
+
+/// The decision in one word. Changes that stay count for more than load that comes and goes.
+fn kind(outcome: &Outcome, lasting: &Lasting) -> Kind {
+    let (kind, yields) = match outcome {
+        Outcome::Unusable(_) | Outcome::TooFewCycles { .. } => (Kind::Undecided, false),
+        Outcome::Nothing { .. } => (Kind::None, true),
+        Outcome::Recurs(recurs) if recurs.cause == CauseFound::Jobs => (Kind::Periodic, false),
+        Outcome::Recurs(recurs) => (Kind::Unattributed, !is_event(recurs.recurrence.shape)),
+    };
+    if yields && !lasting.changes.is_empty() {
+        Kind::Change
+    } else {
+        kind
+    }
+}
+
+fn outcome(findings: &Findings, attributions: &[Attribution], evidence: &Evidence) -> Outcome {
+    let Some(main) = attributions.first() else {
+        return match (&findings.patterns[..], &findings.too_few_cycles) {
+            ([], Some(found)) => Outcome::TooFewCycles {
+                cycles_seen: periods_seen(evidence.samples, found),
+                pattern: Box::new(Secondary::new(found, Vec::new())),
+            },
+            ([], None) => Outcome::Nothing {
+                p: Some(findings.p_none),
+            },
+            _ => Outcome::Nothing { p: None },
+        };
+    };
+    Outcome::Recurs(Box::new(recurs(
+        findings,
+        main,
+        &attributions[1..],
+        evidence,
+    )))
+}
+
+/// How often a pattern fits into the samples, of one that does so two or three times.
+fn periods_seen(samples: &Samples, found: &Found) -> usize {
+    let span = samples.times_us[samples.times_us.len() - 1] - samples.times_us[0];
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "two or three"
+    )]
+    let periods = (span as f64 / found.pattern.clock.period_us()).round() as usize;
+    periods.min(2)
+}
+
+fn recurs(
+    findings: &Findings,
+    main: &Attribution,
+    others: &[Attribution],
+    evidence: &Evidence,
+) -> Recurs {
+    let found = main.found;
+    let recurrence = Recurrence::new(found, evidence.samples);
+    let classes = job_matches(main, evidence);
+    let like_load = like_load(&recurrence, Waves::new(findings, found), evidence);
+    // Less load makes it better for hours, too, and at the very hour of a job where samples show no more than that.
+    let is_less = is_coarse(evidence.samples) && found.pattern.size() < 0.0;
+    let heals = |class: &JobMatch| class.role == Role::Heals;
+    let is_less_load =
+        main.is_explained && is_less && like_load.is_some() && classes.first().is_some_and(heals);
+    let is_explained = main.is_explained && !is_less_load;
+    let depends_on_dating = classes
+        .first()
+        .filter(|class| class.dated_by_start)
+        .map(|class| class.jobs.clone());
+    let classes: Vec<JobMatch> = classes
+        .into_iter()
+        .filter(|class| {
+            // One that runs in nearly all of the gaps is worth a word, whatever its score.
+            is_explained
+                || class.score >= SCORE_UNEXPLAINED
+                || class.matched >= 4 * class.missed.max(1)
+        })
+        .collect();
+    let runs_then =
+        |class: &Class| matches(&main.gaps, class, evidence.jobs, evidence.samples, 0).is_most();
+    let was_weighed = main
+        .weighed
+        .iter()
+        .any(|one| matches!(one.cause, Cause::Class(..)));
+    let cause = if is_explained {
+        CauseFound::Jobs
+    } else if !is_event(recurrence.shape) {
+        CauseFound::SmoothLoad
+    } else if evidence.jobs.is_empty() {
+        CauseFound::NoJobsGiven
+    } else if is_less_load && !classes.is_empty() {
+        CauseFound::LessLoad
+    } else if !classes.is_empty() {
+        CauseFound::ClosestJob
+    } else if was_weighed || evidence.classes.iter().any(runs_then) {
+        CauseFound::NotTheJobs
+    } else {
+        CauseFound::NoJobRuns
+    };
+    let size = |found: &Found| found.pattern.size().abs();
+    let others = others
+        .iter()
+        .map(|other| (other.found, likeliest_jobs(other, evidence)))
+        .filter(|(other, jobs)| !jobs.is_empty() || size(other) >= size(found) * SECONDARY_MIN)
+        .map(|(other, jobs)| Secondary::new(other, jobs))
+        .collect();
+    Recurs {
+        recurrence,
+        cause,
+        classes,
+        like_load,
+        depends_on_dating,
+        others,
+    }
+}
+
+/// The likeliest jobs of a pattern that jobs explain; else none.
+fn likeliest_jobs(attribution: &Attribution, evidence: &Evidence) -> Vec<String> {
+    let class = attribution.weighed.iter().find_map(|one| match one.cause {
+        Cause::Class(number, _) if attribution.is_explained => Some(&evidence.classes[number]),
+        _ => None,
+    });
+    class.map_or(Vec::new(), |class| members(class, evidence.jobs))
+}
+
+/// The classes of jobs that may be behind a pattern, the likeliest first.
+fn job_matches(attribution: &Attribution, evidence: &Evidence) -> Vec<JobMatch> {
+    let (gaps, jobs) = (&attribution.gaps, evidence.jobs);
+    let told = attribution
+        .weighed
+        .iter()
+        .filter_map(|one| match one.cause {
+            Cause::Class(number, fit) if one.score >= SCORE_TOLD => Some((one, number, fit)),
+            _ => None,
+        });
+    told.map(|(one, number, fit)| {
+        let class = &evidence.classes[number];
+        let runs = matches(gaps, class, jobs, evidence.samples, fit.shift);
+        let inside = inside(gaps, &jobs[class.members[0]].runs);
+        JobMatch {
+            jobs: members(class, jobs),
+            role: role(fit.form, fit.amplitude, evidence.better),
+            matched: runs.matched,
+            missed: runs.missed,
+            idle_runs: runs.idle,
+            lag_s: runs.lag_s,
+            dated_by_start: fit.shift < 0 && inside * 2 < runs.matched,
+            score: one.score,
+            evidence: evidence_of(class, jobs),
+        }
+    })
+    .collect()
+}
+
+/// Every explanation that was weighed.
+fn candidates(
+    outcome: &Outcome,
+    main: Option<&Attribution>,
+    evidence: &Evidence,
+) -> Vec<Explanation> {
+    let (Outcome::Recurs(recurs), Some(main)) = (outcome, main) else {
+        return vec![Explanation {
+            by: ExplainedBy::Nothing,
+            score: 1.0,
+            gain_nats: 0.0,
+        }];
+    };
+    main.weighed
+        .iter()
+        .map(|one| Explanation {
+            by: match one.cause {
+                Cause::Nothing => ExplainedBy::Nothing,
+                Cause::Unknown => ExplainedBy::Unknown(recurs.recurrence.rhythm.clone()),
+                Cause::Class(number, _) => {
+                    ExplainedBy::Jobs(members(&evidence.classes[number], evidence.jobs))
+                }
+            },
+            score: one.score,
+            gain_nats: one.gain,
+        })
+        .collect()
+}
+
+/// What a job does whose runs begin a pattern.
+fn role(form: Form, amplitude: f64, better: Option<Better>) -> Role {
+    let Some(better) = better else {
+        return Role::Unknown;
+    };
+    let up_at_run = form.jump(amplitude) > 0.0;
+    if up_at_run == (better == Better::Higher) {
+        Role::Heals
+    } else {
+        Role::Hurts
+    }
+}
+
+/// Names of a class's jobs.
+fn members(class: &Class, jobs: &[JobRuns]) -> Vec<String> {
+    class
+        .members
+        .iter()
+        .map(|&member| jobs[member].name.clone())
+        .collect()
+}
+
+/// How a class's runs are known, in up to eight lines.
+fn evidence_of(class: &Class, jobs: &[JobRuns]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for &member in &class.members {
+        for run in &jobs[member].runs {
+            if !lines.contains(&run.evidence) {
+                lines.push(run.evidence.clone());
+            }
+            if lines.len() >= 8 {
+                return lines;
+            }
+        }
+    }
+    lines
+}
+
+/// The waves next to a pattern.
+#[derive(Debug, Clone, Copy)]
+struct Waves {
+    /// Whether there is one of a day.
+    is_daily: bool,
+    /// Whether one of the pattern's period is larger than it.
+    is_larger: bool,
+}
+
+impl Waves {
+    fn new(findings: &Findings, found: &Found) -> Self {
+        let size = |found: &Found| found.pattern.size().abs();
+        let waves = || findings.patterns.iter().filter(|other| is_wave(other));
+        let is_larger =
+            |wave: &Found| wave.pattern.is_of_period(&found.pattern) && size(wave) > size(found);
+        Self {
+            is_daily: waves().any(|wave| Rhythm::of(&wave.pattern).cycle == Cycle::Day),
+            is_larger: waves().any(is_larger),
+        }
+    }
+}
+
+/// Whether samples are too far apart to show an edge.
+fn is_coarse(samples: &Samples) -> bool {
+    samples.gap_us >= COARSE_US
+}
+
+/// Load that may look like the pattern: hours of every day, or the weekend. Next to a larger daily wave some hours
+/// may be a part of it, where samples are too far apart to tell a bend from an edge.
+fn like_load(recurrence: &Recurrence, waves: Waves, evidence: &Evidence) -> Option<LikeLoad> {
+    let Effect { size, len_s, .. } = recurrence.effect;
+    let hours = len_s? / 3_600.0;
+    let from = recurrence.place?.from.to_zoned(evidence.zone.clone());
+    let is_down = size < 0.0;
+    let is_morning = (5..12).contains(&from.hour());
+    let is_weekend = matches!(from.weekday(), Weekday::Saturday | Weekday::Sunday);
+    match (recurrence.shape, recurrence.rhythm.cycle) {
+        (Shape::Step, Cycle::Day) if hours >= STEP_HOURS => {
+            Some(match &recurrence.rhythm.weekdays {
+                Some(_) if is_morning && !is_down => LikeLoad::WorkingHours,
+                Some(_) => LikeLoad::TheseDays,
+                None => LikeLoad::DayAndNight,
+            })
+        }
+        (_, Cycle::Day)
+            if waves.is_larger && hours >= NEXT_TO_WAVE_HOURS && is_coarse(evidence.samples) =>
+        {
+            Some(LikeLoad::PartOfWave)
+        }
+        (_, Cycle::Week)
+            if waves.is_daily
+                && is_weekend
+                && is_down
+                && (STEP_HOURS..REST_HOURS).contains(&hours) =>
+        {
+            Some(LikeLoad::DayOfRest)
+        }
+        (Shape::Step, Cycle::Week)
+            if (24.0..=72.0).contains(&hours)
+                && (from.weekday() == Weekday::Friday && from.hour() >= 12
+                    || from.weekday() == Weekday::Saturday && from.hour() < 14) =>
+        {
+            Some(LikeLoad::Weekend)
+        }
+        _ => None,
+    }
+}

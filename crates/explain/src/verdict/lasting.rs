@@ -1,0 +1,199 @@
+//! What stays: changes of level and slope, patterns that begin or end, and what happened at the same time.
+
+use super::recurrence::Recurrence;
+use super::result::ChangeKind;
+use crate::calendar::offsets::moment;
+use crate::change::point::BreakKind;
+use crate::fit::found::Found;
+use crate::fit::segmentation::Segmentation;
+use crate::model::input::JobRuns;
+use crate::model::samples::Samples;
+use crate::numbers::as_i64;
+use crate::search::runs::RUNS_MIN;
+use jiff::Timestamp;
+use schedule::{Run, Seen, rhythm_changes};
+
+/// Everything that stays, as data.
+#[derive(Debug, Clone)]
+pub(crate) struct Lasting {
+    /// Changes of level and slope, oldest first.
+    pub changes: Vec<LastingChange>,
+    /// Where the main pattern begins or ends within the samples.
+    pub bounds: Vec<LastingChange>,
+    /// The line of all samples, if one explains them better than a level does.
+    pub trend: Option<Trend>,
+}
+
+/// A change that stays.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LastingChange {
+    /// The last sample before it.
+    pub from: Timestamp,
+    /// The first sample after it.
+    pub to: Timestamp,
+    /// What changed.
+    pub what: ChangeKind,
+    /// Level before and after, in the series' unit, unless a pattern begins or ends.
+    pub levels: Option<(f64, f64)>,
+    /// Slope before and after, in units a day, unless a pattern begins or ends.
+    pub slopes_per_day: Option<(f64, f64)>,
+    /// So young that more samples may move or end it.
+    pub provisional: bool,
+    /// What happened at the same time.
+    pub coincidence: Option<Coincidence>,
+}
+
+/// Something that jobs did at some moment.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Coincidence {
+    /// A job ran at a different rhythm from then on.
+    Rescheduled {
+        /// Its name.
+        job: String,
+        /// Distance of its runs before, in seconds.
+        before_s: f64,
+        /// Distance of its runs after.
+        after_s: f64,
+    },
+    /// A job ran that hardly ever does: a deployment, an upgrade.
+    Ran {
+        /// Its name.
+        job: String,
+    },
+}
+
+/// One line through all samples.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Trend {
+    /// Slope in units a day.
+    pub slope_per_day: f64,
+    /// Value of the line at the first sample.
+    pub first: f64,
+    /// Value of the line at the last sample.
+    pub last: f64,
+}
+
+impl Lasting {
+    /// What stays in a series, and the bounds of its main pattern.
+    pub fn new(
+        segmentation: &Segmentation,
+        main: Option<(&Found, &Recurrence)>,
+        samples: &Samples,
+        jobs: &[JobRuns],
+    ) -> Self {
+        let happened = happened(jobs, &samples.times_us);
+        let times = &samples.times_us;
+        let changes = segmentation
+            .changes
+            .iter()
+            .map(|change| {
+                let (from, to) = (times[change.index.saturating_sub(1)], times[change.index]);
+                LastingChange {
+                    from: moment(from),
+                    to: moment(to),
+                    what: match change.kind {
+                        BreakKind::Level => ChangeKind::Level,
+                        BreakKind::Slope => ChangeKind::Slope,
+                    },
+                    levels: Some((change.level_before, change.level_after)),
+                    slopes_per_day: Some((change.slope_before_per_day, change.slope_after_per_day)),
+                    provisional: change.provisional,
+                    coincidence: coincidence((from, to), 2 * samples.gap_us, &happened),
+                }
+            })
+            .collect();
+        let trend = segmentation.trend().map(|line| Trend {
+            slope_per_day: line.slope_per_day,
+            first: line.at(times[0]),
+            last: line.at(times[times.len() - 1]),
+        });
+        Self {
+            changes,
+            bounds: main.map_or(Vec::new(), |(found, recurrence)| {
+                bounds(found, recurrence, samples, &happened)
+            }),
+            trend,
+        }
+    }
+}
+
+/// Where a pattern begins or ends within the samples.
+fn bounds(
+    found: &Found,
+    recurrence: &Recurrence,
+    samples: &Samples,
+    happened: &[(i64, Coincidence)],
+) -> Vec<LastingChange> {
+    let period_us = as_i64(found.pattern.clock.period_us());
+    let (first, last) = found.pattern.active_us;
+    let begins = (found.active.start > 0).then_some((first, ChangeKind::PatternBegins));
+    let ends = recurrence
+        .until
+        .is_some()
+        .then_some((last, ChangeKind::PatternEnds));
+    begins
+        .into_iter()
+        .chain(ends)
+        .map(|(wall_us, what)| {
+            let at = samples.offsets.utc_us(wall_us);
+            let (from, to) = (at - period_us / 2, at + period_us / 2);
+            LastingChange {
+                from: moment(from),
+                to: moment(to),
+                what,
+                levels: None,
+                slopes_per_day: None,
+                provisional: false,
+                coincidence: coincidence((from, to), period_us, happened),
+            }
+        })
+        .collect()
+}
+
+/// When jobs began to run much more often, or much less, in microseconds. Runs that were logged
+/// are not compared with computed ones: today's schedule says nothing of yesterday's.
+fn happened(jobs: &[JobRuns], times_us: &[i64]) -> Vec<(i64, Coincidence)> {
+    let (Some(&first), Some(&last)) = (times_us.first(), times_us.last()) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for job in jobs {
+        let alike = |a: &Run, b: &Run| (a.seen == Seen::Computed) == (b.seen == Seen::Computed);
+        for runs in job.runs.chunk_by(alike) {
+            for change in rhythm_changes(runs) {
+                let at = change.first_after.as_microsecond();
+                if (first..=last).contains(&at) {
+                    let rescheduled = Coincidence::Rescheduled {
+                        job: job.name.clone(),
+                        before_s: change.before_s,
+                        after_s: change.after_s,
+                    };
+                    found.push((at, rescheduled));
+                }
+            }
+        }
+        if job.runs.len() < RUNS_MIN {
+            let ran = || Coincidence::Ran {
+                job: job.name.clone(),
+            };
+            let starts = job.runs.iter().map(|run| run.earliest.as_microsecond());
+            found.extend(starts.map(|at| (at, ran())));
+        }
+    }
+    found
+}
+
+/// What happened between two moments, or within `reach_us` of them; of several the nearest to the middle.
+fn coincidence(
+    (from_us, to_us): (i64, i64),
+    reach_us: i64,
+    happened: &[(i64, Coincidence)],
+) -> Option<Coincidence> {
+    let near = |at: i64| at >= from_us - reach_us && at <= to_us + reach_us;
+    let middle = from_us + (to_us - from_us) / 2;
+    happened
+        .iter()
+        .filter(|(at, _)| near(*at))
+        .min_by_key(|(at, _)| (at - middle).abs())
+        .map(|(_, what)| what.clone())
+}

@@ -1,0 +1,307 @@
+//! The result of an analysis: the contract of `trimtab explain`'s JSON, and the data of its charts.
+
+use facts::series::{Better, Dating};
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The result for all series.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Analysis {
+    /// One for each series, the largest effect first.
+    pub series: Vec<SeriesVerdict>,
+    /// Name of the time zone of calendars and phases.
+    pub zone: String,
+}
+
+/// A series and its verdict.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SeriesVerdict {
+    /// The series' name.
+    pub name: String,
+    /// Where it came from.
+    pub source: String,
+    /// Unit of its values.
+    pub unit: Option<String>,
+    /// Which way is better; null if unknown.
+    pub better: Option<Better>,
+    /// How well its times are known.
+    pub dating: Dating,
+    /// Number of samples.
+    pub samples: usize,
+    /// Time of the first sample; null without samples.
+    pub from: Option<Timestamp>,
+    /// Time of the last sample.
+    pub until: Option<Timestamp>,
+    /// Median distance between samples.
+    pub gap_s: Option<f64>,
+    /// What was corrected or skipped while it was read.
+    pub notes: Vec<String>,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+/// What a series shows.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Verdict {
+    /// In one word.
+    pub kind: Kind,
+    /// In one sentence, or two.
+    pub sentence: String,
+    /// Period in seconds, if something recurs.
+    pub period_s: Option<f64>,
+    /// The calendar that it follows.
+    pub cycle: Option<Cycle>,
+    /// The days of the week on which it occurs, `Monday` first; null for all days.
+    pub weekdays: Option<Vec<String>>,
+    /// Where in each period the reset, spike, dip or step lies.
+    pub phase: Option<Phase>,
+    /// What it looks like.
+    pub shape: Option<Shape>,
+    /// Probability that chance alone gives a pattern this clear, from a bootstrap of the search's maximum:
+    /// (1+b)/(1+B) (Phipson and Smyth 2010).
+    pub p: Option<f64>,
+    /// The same after Benjamini and Hochberg (1995), over all series.
+    pub q: Option<f64>,
+    /// Start of the first period that shows it.
+    pub since: Option<Timestamp>,
+    /// End of the last period that shows it; null if it lasts until the last sample.
+    pub until: Option<Timestamp>,
+    /// Periods between `since` and `until` that have samples.
+    pub cycles: Option<usize>,
+    /// Those that show the pattern on their own.
+    pub cycles_seen: Option<usize>,
+    /// How large it is.
+    pub effect: Option<Effect>,
+    /// Each reset, spike, dip or step, as exactly as the samples tell.
+    pub events: Vec<Interval>,
+    /// Jobs that may be behind it, the likeliest first; jobs that the samples cannot tell apart
+    /// are one class.
+    pub classes: Vec<JobClass>,
+    /// Every explanation that was compared, including "nothing" and "an unknown cause", the best first.
+    pub candidates: Vec<Candidate>,
+    /// Weaker patterns.
+    pub also: Vec<OtherPattern>,
+    /// Changes of level or slope that stay, oldest first.
+    pub changes: Vec<Change>,
+    /// Slope of the whole series, in units per day, if it never changes and a line explains it better than a
+    /// level; else null.
+    pub trend_per_day: Option<f64>,
+    /// What would change this verdict, one sentence each.
+    pub would_change: Vec<String>,
+    /// The series folded by its period, for drawing.
+    pub folded: Option<Folded>,
+}
+
+/// The verdict in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// It recurs, and a class of jobs explains it.
+    Periodic,
+    /// It does not recur, but its level or slope changed.
+    Change,
+    /// No pattern and no change was found.
+    None,
+    /// Not enough data.
+    Undecided,
+    /// It recurs, but its cause is unknown.
+    Unattributed,
+}
+
+/// The calendar of a period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Cycle {
+    /// Every hour.
+    Hour,
+    /// Every local day.
+    Day,
+    /// Every local week.
+    Week,
+    /// At a job's runs, whatever their calendar.
+    Runs,
+    /// A fixed period that is not a calendar's.
+    Fixed,
+}
+
+/// What a pattern looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// A slow drift and a sudden reset.
+    Sawtooth,
+    /// Short and upwards.
+    Spike,
+    /// Short and downwards.
+    Dip,
+    /// Two alternating levels.
+    Step,
+    /// Smooth, like day and night load.
+    Wave,
+}
+
+/// A stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Interval {
+    /// No earlier.
+    pub from: Timestamp,
+    /// No later.
+    pub to: Timestamp,
+}
+
+/// Where in its period something happens.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Phase {
+    /// Start of the interval, at its last occurrence within the samples.
+    pub from: Timestamp,
+    /// End of that interval.
+    pub to: Timestamp,
+    /// `Sunday 06:00`, in the analysis' zone.
+    pub from_text: String,
+    /// `Monday 05:40`.
+    pub to_text: String,
+}
+
+/// The size of a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Effect {
+    /// From the best to the worst of a period, in the series' unit, with its sign: negative is down
+    /// from the level outside of it (spike, dip, step), or over the period (sawtooth).
+    pub size: f64,
+    /// The same as a fraction of the series' median; null where that is 0.
+    pub relative: Option<f64>,
+    /// Change of a sawtooth per day, as a fraction of the median.
+    pub relative_per_day: Option<f64>,
+    /// How long a spike, dip or step lasts.
+    pub len_s: Option<f64>,
+}
+
+/// The effect of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Values improve at a run.
+    Heals,
+    /// Values degrade at a run.
+    Hurts,
+    /// Unknown, because it is not known which way is better.
+    Unknown,
+}
+
+/// Jobs that the samples cannot tell apart.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct JobClass {
+    /// Their names.
+    pub jobs: Vec<String>,
+    /// Their effect.
+    pub role: Role,
+    /// Events with a run of theirs, between the samples around it or up to two minutes before.
+    pub matched: usize,
+    /// Events without one.
+    pub missed: usize,
+    /// Runs without a visible effect, although there are samples.
+    pub idle_runs: usize,
+    /// The longest time from a run to the samples around the event after it; null if all lie between
+    /// those.
+    pub lag_s: Option<f64>,
+    /// Its runs match only if timestamps mark the start of each interval: they lie within the sample
+    /// that first shows the event, not before it.
+    pub dated_by_start: bool,
+    /// Probability against all other candidates, all equally likely a priori.
+    pub score: f64,
+    /// How the runs are known: `seen in the journal`, `computed from etc/crontab:18: 47 6 * * 7`.
+    pub evidence: Vec<String>,
+    /// An experiment that would tell them apart.
+    pub separate_by: Option<String>,
+}
+
+/// An explanation that was compared.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Candidate {
+    /// Jobs, `an unknown cause, every 7 days`, or `nothing`.
+    pub name: String,
+    /// Probability against all others.
+    pub score: f64,
+    /// Logarithm of the likelihood, less the charge for what was fitted, over that of `nothing`.
+    pub gain_nats: f64,
+}
+
+/// A weaker pattern.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct OtherPattern {
+    /// Period in seconds.
+    pub period_s: f64,
+    /// What it looks like.
+    pub shape: Shape,
+    /// As [`Verdict::p`].
+    pub p: f64,
+    /// Jobs that explain it best; empty if none does.
+    pub jobs: Vec<String>,
+    /// In words.
+    pub sentence: String,
+}
+
+/// A change that stays.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Change {
+    /// After the sample at `from` and before that at `to`.
+    pub from: Timestamp,
+    /// The first sample after it.
+    pub to: Timestamp,
+    /// What changed.
+    pub what: ChangeKind,
+    /// Level just before it, in the series' unit; null if a pattern begins or ends.
+    pub level_before: Option<f64>,
+    /// Level just after.
+    pub level_after: Option<f64>,
+    /// Slope before, in units a day; null if a pattern begins or ends.
+    pub slope_before_per_day: Option<f64>,
+    /// Slope after.
+    pub slope_after_per_day: Option<f64>,
+    /// So recent that more samples may move or remove it.
+    pub provisional: bool,
+    /// A job whose schedule changed at the time, or an event at the time, in words.
+    pub beside: Option<String>,
+}
+
+impl Change {
+    /// The levels before and after, where they are what changed.
+    pub fn levels(&self) -> Option<(f64, f64)> {
+        self.level_before.zip(self.level_after)
+    }
+
+    /// The slopes before and after, in units a day.
+    pub fn slopes_per_day(&self) -> Option<(f64, f64)> {
+        self.slope_before_per_day.zip(self.slope_after_per_day)
+    }
+}
+
+/// What changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// The level.
+    Level,
+    /// The slope.
+    Slope,
+    /// A pattern began.
+    PatternBegins,
+    /// A pattern ended.
+    PatternEnds,
+}
+
+/// A series folded by its period.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Folded {
+    /// Length of the fold: the period, or a week if the period divides one.
+    pub period_s: f64,
+    /// Start of one fold.
+    pub anchor: Timestamp,
+    /// Median of the samples of each bin; null if there are none.
+    pub median: Vec<Option<f64>>,
+    /// Lower quartile.
+    pub low: Vec<Option<f64>>,
+    /// Upper quartile.
+    pub high: Vec<Option<f64>>,
+}

@@ -1,0 +1,462 @@
+//! The sentence of a verdict: [`sentence`] is the only place where it is made.
+
+use super::decision::{CauseFound, Decision, JobMatch, LikeLoad, Outcome, Recurs};
+use super::lasting::{Coincidence, Lasting, LastingChange, Trend};
+use super::phrases::{
+    day, every, how_often, minute, names, number, percent, periods, place, sampling, span,
+};
+use super::recurrence::{Place, Recurrence, Secondary, is_event};
+use super::result::{ChangeKind, Cycle, Kind, Role, Shape};
+use super::separation::Experiment;
+use super::significance::Significance;
+use crate::model::samples::{SAMPLES_MIN, Unusable};
+use crate::numbers::seconds;
+use facts::series::{Better, Dating};
+use jiff::Timestamp;
+use std::fmt::Write as _;
+
+/// What sentences need to know besides the decision.
+pub(crate) struct SentenceContext<'a> {
+    /// Name of the series.
+    pub name: &'a str,
+    /// Its unit.
+    pub unit: Option<&'a str>,
+    /// Which way it is better.
+    pub better: Option<Better>,
+    /// Name of the time zone.
+    pub zone: &'a str,
+    /// Usual distance of samples.
+    pub gap_us: i64,
+    /// Time of the first sample.
+    pub first: Option<Timestamp>,
+    /// Number of jobs that were given.
+    pub jobs: usize,
+}
+
+/// The sentence, or the few sentences, of a verdict.
+pub(crate) fn sentence(
+    decision: &Decision,
+    significance: &Significance,
+    experiment: Option<&Experiment>,
+    context: &SentenceContext,
+) -> String {
+    let text = match (&decision.outcome, &decision.lasting) {
+        (Outcome::Unusable(why), _) => return context.unusable(*why),
+        (
+            Outcome::TooFewCycles {
+                pattern,
+                cycles_seen,
+            },
+            _,
+        ) => format!(
+            "Not enough data: only {cycles_seen} cycles of {} seen; 3 are needed.",
+            context.secondary(pattern)
+        ),
+        (Outcome::Nothing { .. }, Some(lasting)) if decision.kind == Kind::Change => {
+            context.changed(&lasting.changes)
+        }
+        (Outcome::Nothing { p }, lasting) => {
+            let trend = lasting.as_ref().and_then(|lasting| lasting.trend);
+            context.nothing(*p) + &trend.map_or(String::new(), |trend| context.trend(trend))
+        }
+        (Outcome::Recurs(recurs), Some(lasting)) if decision.kind == Kind::Change => format!(
+            "{} In addition, {}",
+            context.changed(&lasting.changes),
+            context.recurring(recurs, experiment)
+        ),
+        (Outcome::Recurs(recurs), lasting) => {
+            let is_explained = recurs.cause == CauseFound::Jobs;
+            let bounds = lasting
+                .as_ref()
+                .map(|lasting| bounds(lasting, is_explained));
+            context.recurring(recurs, experiment) + &bounds.unwrap_or_default()
+        }
+    };
+    match significance.likely_chance {
+        Some(q) => format!("Not significant among this many series (q = {q:.2}). {text}"),
+        None => text,
+    }
+}
+
+/// What happened when a pattern began or ended. It is evidence for the jobs that explain the pattern.
+fn bounds(lasting: &Lasting, is_explained: bool) -> String {
+    let told = lasting.bounds.iter().filter_map(|change| {
+        let coincidence = coincidence(change.coincidence.as_ref()?);
+        let what = match change.what {
+            ChangeKind::PatternBegins => "begins",
+            _ => "ends",
+        };
+        let evidence = if is_explained {
+            ", which is strong evidence"
+        } else {
+            ""
+        };
+        Some(format!(" It {what} when {coincidence}{evidence}."))
+    });
+    told.collect()
+}
+
+/// What happened at the same time as a change, in words: `fstrim starts running every day instead of every 7 days`.
+pub(crate) fn coincidence(coincidence: &Coincidence) -> String {
+    match coincidence {
+        Coincidence::Rescheduled {
+            job,
+            before_s,
+            after_s,
+        } => format!(
+            "{job} starts running {} instead of {}",
+            every(None, *after_s),
+            every(None, *before_s)
+        ),
+        Coincidence::Ran { job } => format!("{job} ran"),
+    }
+}
+
+/// Another pattern, as a sentence.
+pub(crate) fn secondary(pattern: &Secondary, context: &SentenceContext) -> String {
+    let what = context.secondary(pattern);
+    if pattern.jobs.is_empty() {
+        format!("There is also {what}.")
+    } else {
+        format!(
+            "There is also {what}; jobs at that time: {}.",
+            names(&pattern.jobs)
+        )
+    }
+}
+
+/// Whether one of these jobs may be a trim, by its name: a directory of scripts may contain one.
+fn may_trim(jobs: &[String]) -> bool {
+    jobs.iter().any(|name| {
+        let is_directory = ["cron.daily", "cron.weekly", "cron.monthly"].contains(&name.as_str());
+        is_directory || name.contains("trim")
+    })
+}
+
+impl SentenceContext<'_> {
+    fn amount(&self, value: f64) -> String {
+        match self.unit {
+            Some(unit) => format!("{} {unit}", number(value)),
+            None => number(value),
+        }
+    }
+
+    fn unusable(&self, why: Unusable) -> String {
+        match why {
+            Unusable::NotDated(dating) => {
+                let dates = match dating {
+                    Dating::Day(date) => format!("a date ({date}) but no times of day"),
+                    _ => "neither dates nor times of day".to_owned(),
+                };
+                format!(
+                    "Cannot tell: the samples have {dates}, so no schedule can be confirmed or excluded."
+                )
+            }
+            Unusable::TooFew(samples) => {
+                format!("Not enough data: {samples} samples; at least {SAMPLES_MIN} are needed.")
+            }
+            Unusable::Counter => format!(
+                "Cannot tell: {} only rises, like a counter. Analyze its rate with --counter {}.",
+                self.name, self.name
+            ),
+        }
+    }
+
+    /// Nothing recurs.
+    fn nothing(&self, p: Option<f64>) -> String {
+        let chance = match p {
+            Some(p) if p < 1.0 => format!(
+                "; noise alone looks as regular {} % of the time",
+                number((p * 100.0).round().max(1.0))
+            ),
+            _ => String::new(),
+        };
+        format!("{}: no recurring pattern found{chance}.", self.name)
+    }
+
+    /// A series that follows one line.
+    fn trend(&self, trend: Trend) -> String {
+        let way = if trend.slope_per_day > 0.0 {
+            "rises"
+        } else {
+            "falls"
+        };
+        format!(
+            " It {way} steadily, from {} to {}.",
+            self.amount(trend.first),
+            self.amount(trend.last)
+        )
+    }
+
+    /// Changes that stay.
+    fn changed(&self, changes: &[LastingChange]) -> String {
+        let Some(last) = changes.last() else {
+            return String::new();
+        };
+        let count = match changes.len() {
+            1 => "changed once".to_owned(),
+            count => format!("changed {count} times"),
+        };
+        let which = if changes.len() == 1 {
+            ""
+        } else {
+            "most recently "
+        };
+        let what = match (last.what, last.levels, last.slopes_per_day) {
+            (ChangeKind::Slope, _, Some((before, after))) => format!(
+                ": slope from {} to {} a day",
+                self.amount(before),
+                self.amount(after)
+            ),
+            (_, Some((before, after)), _) => format!(
+                ": {} from {} to {}",
+                if after > before { "up" } else { "down" },
+                self.amount(before),
+                self.amount(after)
+            ),
+            _ => String::new(),
+        };
+        let when = last.coincidence.as_ref().map_or(String::new(), |what| {
+            format!(", when {}", coincidence(what))
+        });
+        let provisional = if last.provisional {
+            " (provisional: more samples may move it)"
+        } else {
+            ""
+        };
+        format!(
+            "{} {count}, {which}between {} and {}{what}{when}{provisional}.",
+            self.name,
+            minute(last.from),
+            minute(last.to)
+        )
+    }
+
+    /// What recurs, what is behind it, and what else does.
+    fn recurring(&self, recurs: &Recurs, experiment: Option<&Experiment>) -> String {
+        let recurrence = &recurs.recurrence;
+        let mut text = format!(
+            "{} ({} of {} {}){}.",
+            self.what_recurs(recurrence),
+            recurrence.cycles_seen,
+            recurrence.cycles,
+            periods(recurrence.rhythm.cycle),
+            self.from_until(recurrence)
+        );
+        text.push_str(&self.cause(recurs, experiment));
+        text.push_str(match recurs.like_load {
+            None => "",
+            Some(LikeLoad::WorkingHours) => " Load during working hours looks the same.",
+            Some(LikeLoad::TheseDays) => " Load on these days looks the same.",
+            Some(LikeLoad::DayAndNight) => " Load by day and night looks the same.",
+            Some(LikeLoad::PartOfWave) => " It may be part of the larger wave of load.",
+            Some(LikeLoad::DayOfRest) => " Lower load on a day of rest looks the same.",
+            Some(LikeLoad::Weekend) => " Weekend load looks the same.",
+        });
+        for other in recurs.others.iter().filter(|other| is_event(other.shape)) {
+            text.push(' ');
+            text.push_str(&secondary(other, self));
+        }
+        text
+    }
+
+    /// Since when and until when, where that is not all of the time.
+    fn from_until(&self, recurrence: &Recurrence) -> String {
+        let late = recurrence.since.zip(self.first).filter(|(since, first)| {
+            since.duration_since(*first).as_secs_f64() > recurrence.rhythm.period_s
+        });
+        match (late, recurrence.until) {
+            (None, None) => String::new(),
+            (Some((since, _)), None) => format!(", since {}", day(since)),
+            (None, Some(until)) => format!(", until {}", day(until)),
+            (Some((since, _)), Some(until)) => {
+                format!(", from {} until {}", day(since), day(until))
+            }
+        }
+    }
+
+    fn what_recurs(&self, recurrence: &Recurrence) -> String {
+        let (name, effect) = (self.name, recurrence.effect);
+        let when = self.when(recurrence);
+        let size = match effect.relative {
+            Some(relative) if relative.is_finite() => percent(relative),
+            _ => self.amount(effect.size.abs()),
+        };
+        let lasting = effect
+            .len_s
+            .map_or(String::new(), |len_s| format!(" for about {}", span(len_s)));
+        match recurrence.shape {
+            Shape::Sawtooth => {
+                let rises = effect.size > 0.0;
+                let worsens = match self.better {
+                    Some(Better::Lower) => rises,
+                    Some(Better::Higher) | None => !rises,
+                };
+                let known = self.better.is_some();
+                let drift = match (rises, effect.relative_per_day) {
+                    (true, Some(a_day)) => format!("rises {} a day", percent(a_day)),
+                    (false, Some(a_day)) => format!("decays {} a day", percent(a_day)),
+                    (true, None) => format!("rises by {size}"),
+                    (false, None) => format!("decays by {size}"),
+                };
+                let back = match (known && worsens, rises) {
+                    (true, _) => "recovers",
+                    (false, true) => "falls back",
+                    (false, false) => "jumps back up",
+                };
+                format!("{name} {drift} and {back} {when}")
+            }
+            Shape::Spike => format!("{name} jumps up by {size}{lasting} {when}"),
+            Shape::Dip => format!("{name} drops by {size}{lasting} {when}"),
+            Shape::Step => {
+                let way = if effect.size > 0.0 { "higher" } else { "lower" };
+                format!("{name} is {size} {way}{lasting}, starting {when}")
+            }
+            Shape::Wave => {
+                format!("{name} rises and falls smoothly by {size}, highest {when}")
+            }
+        }
+    }
+
+    /// How often, and where in each period: `between Sunday 02:59 and Monday 01:07 UTC every week`.
+    fn when(&self, recurrence: &Recurrence) -> String {
+        let every = how_often(&recurrence.rhythm);
+        let Some(place) = recurrence.place else {
+            return every;
+        };
+        let cycle = recurrence.rhythm.cycle;
+        let (from, to) = self.place_texts(cycle, place);
+        let place = if from == to {
+            format!("at {from}")
+        } else {
+            format!("between {from} and {to}")
+        };
+        let zone = self.zone;
+        match cycle {
+            Cycle::Runs if recurrence.cycles_seen < recurrence.cycles => {
+                "right after a run".to_owned()
+            }
+            Cycle::Runs => format!("right {every}"),
+            Cycle::Hour => format!("{place} {every}"),
+            Cycle::Day | Cycle::Week => format!("{place} {zone} {every}"),
+            // A date says little of all the others.
+            Cycle::Fixed => format!("{every}, most recently {place} {zone}"),
+        }
+    }
+
+    /// The ends of an interval as places within a cycle.
+    pub fn place_texts(&self, cycle: Cycle, at: Place) -> (String, String) {
+        (
+            place(cycle, at.from_wall_us, self.gap_us),
+            place(cycle, at.to_wall_us, self.gap_us),
+        )
+    }
+
+    /// What is behind a pattern.
+    fn cause(&self, recurs: &Recurs, experiment: Option<&Experiment>) -> String {
+        let first = recurs.classes.first();
+        match (recurs.cause, first) {
+            (CauseFound::Jobs, Some(first)) => self.jobs(recurs, first, experiment),
+            (CauseFound::LessLoad, Some(first)) => format!(
+                " {} {} at that time in {} of {} cases, but an improvement this long is more likely reduced load than an effect of the job.",
+                names(&first.jobs),
+                if first.jobs.len() > 1 { "run" } else { "runs" },
+                first.matched,
+                first.matched + first.missed,
+            ),
+            (CauseFound::ClosestJob, Some(first)) => format!(
+                " No known job explains it well; the closest is {}, at that time in {} of {} cases.",
+                names(&first.jobs),
+                first.matched,
+                first.matched + first.missed
+            ),
+            (CauseFound::SmoothLoad, _) => {
+                " A curve this smooth looks like load, not like a job.".to_owned()
+            }
+            (CauseFound::NoJobsGiven, _) => " There are no jobs to compare it with.".to_owned(),
+            (CauseFound::NotTheJobs, _) => " No known job explains it.".to_owned(),
+            (CauseFound::NoJobRuns, _) => {
+                " No known job on this host runs at that time.".to_owned()
+            }
+            (CauseFound::Jobs | CauseFound::LessLoad | CauseFound::ClosestJob, None) => {
+                String::new()
+            }
+        }
+    }
+
+    /// The jobs that explain a pattern.
+    fn jobs(&self, recurs: &Recurs, first: &JobMatch, experiment: Option<&Experiment>) -> String {
+        let (matched, cycles) = (first.matched, first.matched + first.missed);
+        let is_always = first.missed == 0;
+        let several = first.jobs.len() > 1;
+        let mut text = match (several, is_always) {
+            (true, true) => " These jobs always run".to_owned(),
+            (false, true) => " One job always runs".to_owned(),
+            (true, false) => format!(" In {matched} of {cycles} cases these jobs run"),
+            (false, false) => format!(" In {matched} of {cycles} cases one job runs"),
+        };
+        text.push_str(" at that time");
+        if first.dated_by_start {
+            text.push_str(", if your timestamps mark the start of each interval");
+        } else if let Some(lag_s) = first.lag_s {
+            let _ = write!(text, " or up to {} before", span(lag_s));
+        }
+        let _ = write!(text, ": {}", names(&first.jobs));
+        if several {
+            let _ = write!(
+                text,
+                "; {} cannot tell them apart",
+                sampling(seconds(self.gap_us))
+            );
+        }
+        let rivals: Vec<String> = recurs.classes[1..]
+            .iter()
+            .filter(|class| class.score > first.score / 20.0)
+            .map(|class| names(&class.jobs))
+            .collect();
+        if !rivals.is_empty() {
+            let _ = write!(text, "; almost as likely: {}", rivals.join("; "));
+        }
+        text.push_str(match (recurs.recurrence.shape, first.role) {
+            (Shape::Sawtooth, Role::Heals) if may_trim(&first.jobs) => {
+                ". A slow decay with a sudden recovery right after a run is typical of a trim."
+            }
+            (Shape::Sawtooth, Role::Heals) => ". It recovers right after a run.",
+            (Shape::Sawtooth, Role::Hurts) => {
+                ". It is worst right after a run, then improves slowly."
+            }
+            (_, Role::Hurts) if several => ". It degrades while they run.",
+            (_, Role::Hurts) => ". It degrades while the job runs.",
+            (_, Role::Heals) if several => ". It improves while they run.",
+            (_, Role::Heals) => ". It improves while the job runs.",
+            (_, Role::Unknown) => ". Pass --better to say whether higher or lower is better.",
+        });
+        if let Some(experiment) = experiment {
+            let _ = write!(text, " To tell them apart: {}.", experiment.words());
+        }
+        text
+    }
+
+    /// Another pattern, in words: `a spike every week between Sunday 06:00 and Sunday 07:00 (14.6 ms)`.
+    fn secondary(&self, pattern: &Secondary) -> String {
+        let place = pattern.place_wall_us.map_or(String::new(), |(from, to)| {
+            let of = |wall_us| place(pattern.rhythm.cycle, wall_us, self.gap_us);
+            format!(" between {} and {}", of(from), of(to))
+        });
+        let what = match pattern.shape {
+            Shape::Sawtooth => "a sawtooth",
+            Shape::Spike => "a spike",
+            Shape::Dip => "a dip",
+            Shape::Step => "a temporary step",
+            Shape::Wave => "a smooth wave",
+        };
+        format!(
+            "{what} {}{place} ({})",
+            how_often(&pattern.rhythm),
+            self.amount(pattern.size.abs())
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

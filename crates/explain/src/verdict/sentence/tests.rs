@@ -1,0 +1,176 @@
+use super::*;
+use crate::verdict::recurrence::Rhythm;
+use crate::verdict::result::{Effect, Folded};
+
+const CONTEXT: SentenceContext = SentenceContext {
+    name: "latency",
+    unit: Some("ms"),
+    better: Some(Better::Lower),
+    zone: "UTC",
+    gap_us: 300_000_000,
+    first: None,
+    jobs: 3,
+};
+
+/// A daily spike at 03:10, seen on 28 of 30 days.
+fn spike(cause: CauseFound, classes: Vec<JobMatch>) -> Decision {
+    let at_us = (3 * 60 + 10) * 60_000_000;
+    let recurrence = Recurrence {
+        rhythm: Rhythm {
+            cycle: Cycle::Day,
+            weekdays: None,
+            period_s: 86_400.0,
+        },
+        shape: Shape::Spike,
+        place: Some(Place {
+            from_wall_us: at_us,
+            to_wall_us: at_us + 300_000_000,
+            from: Timestamp::UNIX_EPOCH,
+            to: Timestamp::UNIX_EPOCH,
+        }),
+        p: 0.01,
+        since: None,
+        until: None,
+        cycles: 30,
+        cycles_seen: 28,
+        effect: Effect {
+            size: 8.0,
+            relative: Some(0.4),
+            relative_per_day: None,
+            len_s: Some(600.0),
+        },
+        events: Vec::new(),
+        folded: Folded {
+            period_s: 86_400.0,
+            anchor: Timestamp::UNIX_EPOCH,
+            median: Vec::new(),
+            low: Vec::new(),
+            high: Vec::new(),
+        },
+    };
+    Decision {
+        kind: Kind::Periodic,
+        outcome: Outcome::Recurs(Box::new(Recurs {
+            recurrence,
+            cause,
+            classes,
+            like_load: None,
+            depends_on_dating: None,
+            others: Vec::new(),
+        })),
+        candidates: Vec::new(),
+        chance: None,
+        lasting: None,
+        jobs_left_out: 0,
+    }
+}
+
+fn job(matched: usize, missed: usize) -> JobMatch {
+    JobMatch {
+        jobs: vec!["backup".to_owned()],
+        role: Role::Hurts,
+        matched,
+        missed,
+        idle_runs: 0,
+        lag_s: None,
+        dated_by_start: false,
+        score: 0.9,
+        evidence: Vec::new(),
+    }
+}
+
+fn told(decision: &Decision, likely_chance: Option<f64>) -> String {
+    let significance = Significance {
+        kind: decision.kind,
+        q: likely_chance,
+        likely_chance,
+    };
+    sentence(decision, &significance, None, &CONTEXT)
+}
+
+const WHAT: &str = "latency jumps up by 40 % for about 10 min between 03:10 and 03:15 UTC every day (28 of 30 days).";
+
+#[test]
+fn jobs_are_told_by_how_their_runs_match() {
+    let of = |class: JobMatch| {
+        let text = told(&spike(CauseFound::Jobs, vec![class]), None);
+        text.strip_prefix(WHAT).map(str::to_owned).expect(&text)
+    };
+    assert_eq!(
+        of(job(30, 0)),
+        " One job always runs at that time: backup. It degrades while the job runs."
+    );
+    assert_eq!(
+        of(JobMatch {
+            role: Role::Unknown,
+            ..job(29, 1)
+        }),
+        " In 29 of 30 cases one job runs at that time: backup. Pass --better to say whether higher or lower is better."
+    );
+    assert_eq!(
+        of(JobMatch {
+            dated_by_start: true,
+            ..job(30, 0)
+        }),
+        " One job always runs at that time, if your timestamps mark the start of each interval: backup. It degrades while the job runs."
+    );
+    assert_eq!(
+        of(JobMatch {
+            lag_s: Some(90.0),
+            role: Role::Heals,
+            jobs: vec!["cron.daily/a".to_owned(), "cron.daily/b".to_owned()],
+            ..job(30, 0)
+        }),
+        " These jobs always run at that time or up to 90 s before: cron.daily (a, b); samples every 5 min cannot tell them apart. It improves while they run."
+    );
+}
+
+#[test]
+fn without_an_explanation_nobody_is_blamed() {
+    let of = |cause, classes| told(&spike(cause, classes), None);
+    assert_eq!(
+        of(CauseFound::NoJobRuns, Vec::new()),
+        format!("{WHAT} No known job on this host runs at that time.")
+    );
+    assert_eq!(
+        of(CauseFound::ClosestJob, vec![job(20, 10)]),
+        format!(
+            "{WHAT} No known job explains it well; the closest is backup, at that time in 20 of 30 cases."
+        )
+    );
+}
+
+#[test]
+fn a_likely_chance_is_no_finding() {
+    let text = told(&spike(CauseFound::NoJobsGiven, Vec::new()), Some(0.081));
+    assert_eq!(
+        text,
+        format!(
+            "Not significant among this many series (q = 0.08). {WHAT} There are no jobs to compare it with."
+        )
+    );
+}
+
+#[test]
+fn nothing_is_said_plainly() {
+    let nothing = |p| Decision {
+        kind: Kind::None,
+        outcome: Outcome::Nothing { p },
+        candidates: Vec::new(),
+        chance: None,
+        lasting: None,
+        jobs_left_out: 0,
+    };
+    assert_eq!(
+        told(&nothing(None), None),
+        "latency: no recurring pattern found."
+    );
+    assert_eq!(
+        told(&nothing(Some(0.42)), None),
+        "latency: no recurring pattern found; noise alone looks as regular 42 % of the time."
+    );
+    assert_eq!(
+        told(&Decision::unusable(Unusable::TooFew(5)), None),
+        "Not enough data: 5 samples; at least 16 are needed."
+    );
+}

@@ -1,0 +1,430 @@
+//! The log is that of the MongoDB article, as its author pasted it.
+
+use crate::simulate;
+use explain::JobRuns;
+use explain::disk_log::{
+    DeviceJump, DiskLog, FromTo, LogContext, WritesAre, parse_findmnt, read_disk_log,
+};
+use facts::host::Trigger;
+use facts::series::{Better, Dating, Series};
+use jiff::civil::date;
+use jiff::tz::TimeZone;
+use std::collections::BTreeMap;
+
+const LOG: &str = include_str!("../../../../lab/explain-cases/mongo-03.iostat.txt");
+const FINDMNT: &str = include_str!("../../../../lab/explain-cases/mongo-03.findmnt.txt");
+const KERNEL: &str = "4.4.0-1105-aws";
+
+/// The log's tables as series, as a reader of iostat's text gives them. The log was made every three
+/// seconds.
+fn series_of(log: &str, kernel: Option<&str>, dating: Dating) -> Vec<Series> {
+    let mut columns: BTreeMap<(String, String), Vec<(i64, f64)>> = BTreeMap::new();
+    let mut heads: Vec<&str> = Vec::new();
+    let mut sample = -1;
+    for line in log.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.first() {
+            Some(&"avg-cpu:") => sample += 1,
+            Some(&"Device:") => heads = words[1..4].to_vec(),
+            Some(first) if words.len() == 6 => {
+                // Six numbers are the processors', whose fourth is %iowait; a device has a name.
+                if first.parse::<f64>().is_ok() {
+                    let value = words[3].parse().expect("a number");
+                    let row = columns.entry((String::new(), "%iowait".to_owned()));
+                    row.or_default().push((sample * 3_000_000, value));
+                    continue;
+                }
+                for (head, word) in heads.iter().zip(&words[1..]) {
+                    let key = ((*first).to_owned(), (*head).to_owned());
+                    let value = word.parse().expect("a number");
+                    columns
+                        .entry(key)
+                        .or_default()
+                        .push((sample * 3_000_000, value));
+                }
+            }
+            _ => {}
+        }
+    }
+    columns
+        .into_iter()
+        .map(|((device, metric), samples)| {
+            let mut labels = BTreeMap::from([
+                ("metric".to_owned(), metric.clone()),
+                ("host".to_owned(), "mongo-03".to_owned()),
+            ]);
+            if !device.is_empty() {
+                labels.insert("device".to_owned(), device.clone());
+            }
+            labels.extend(kernel.map(|kernel| ("kernel".to_owned(), kernel.to_owned())));
+            Series {
+                name: format!("{device} {metric}"),
+                source: "mongo-03.iostat.txt".to_owned(),
+                labels,
+                unit: None,
+                better: Some(Better::Lower),
+                dating,
+                times_us: samples.iter().map(|(at, _)| *at).collect(),
+                values: samples.iter().map(|(_, value)| *value).collect(),
+                notes: Vec::new(),
+            }
+        })
+        .collect()
+}
+
+fn of_the_day() -> Dating {
+    Dating::Day(date(2020, 4, 13))
+}
+
+/// Ubuntu 16.04's line of crontab, with the runs of two weeks.
+fn cron_weekly() -> Vec<JobRuns> {
+    let trigger = Trigger::Cron {
+        spec: "47 6 * * 7".to_owned(),
+        time_zone: None,
+        source: "etc/crontab:1".to_owned(),
+    };
+    vec![simulate::runs_of(
+        &simulate::job("cron.weekly/fstrim", trigger),
+        "2020-04-05T00:00:00Z".parse().expect("a time"),
+        "2020-04-20T00:00:00Z".parse().expect("a time"),
+        &TimeZone::UTC,
+    )]
+}
+
+fn read_log(series: &[Series], jobs: &[JobRuns]) -> Option<DiskLog> {
+    let mounts = parse_findmnt("findmnt", FINDMNT).expect("its text");
+    read_disk_log(
+        series,
+        &LogContext {
+            mounts: &mounts,
+            jobs,
+            zone: &TimeZone::UTC,
+        },
+    )
+}
+
+fn the_log() -> DiskLog {
+    read_log(&series_of(LOG, Some(KERNEL), of_the_day()), &cron_weekly()).expect("a jump")
+}
+
+fn device<'a>(log: &'a DiskLog, name: &str) -> &'a DeviceJump {
+    log.devices
+        .iter()
+        .find(|device| device.device == name)
+        .expect("it jumped")
+}
+
+#[track_caller]
+fn assert_near(found: Option<f64>, expected: f64, within: f64) {
+    let found = found.expect("a figure");
+    assert!(
+        (found - expected).abs() <= within,
+        "{found}, not {expected}"
+    );
+}
+
+#[test]
+fn writes_rise_by_the_figures_of_the_third_sample_over_the_first() {
+    let log = the_log();
+    assert_eq!((log.samples, log.jump_sample), (4, 3));
+    // 7540296.00 over 560.00, and 80663394.50 over 4628.00.
+    assert_near(device(&log, "nvme1n1").write_times, 13_465.0, 0.5);
+    assert_near(device(&log, "md0").write_times, 17_429.0, 0.5);
+    assert_eq!(log.devices.len(), 9);
+    assert!(
+        log.sentences[0].contains("nvme1n1 x13,465"),
+        "{:?}",
+        log.sentences
+    );
+    assert!(
+        log.sentences[0].contains("md0 x17,429"),
+        "{:?}",
+        log.sentences
+    );
+}
+
+#[test]
+fn reads_fall_to_a_7th_and_then_to_a_200th_and_that_is_the_harm() {
+    let log = the_log();
+    // 19478.67 over 2641.33, then over 96.00.
+    assert_near(device(&log, "md0").read_down_times[0], 7.4, 0.05);
+    assert_near(device(&log, "md0").read_down_times[1], 202.9, 0.05);
+    assert_near(device(&log, "nvme1n1").read_down_times[0], 6.9, 0.05);
+    // Nothing was read from it any more.
+    assert_eq!(device(&log, "nvme0n1").read_down_times[1], None);
+    let harm = &log.sentences[1];
+    assert!(
+        harm.contains("md0 down 7.4x, then 200x") && harm.contains("harm"),
+        "{harm}"
+    );
+}
+
+#[test]
+fn processors_wait_for_disks() {
+    let log = the_log();
+    assert_eq!(
+        log.iowait_percent,
+        Some(FromTo {
+            from: 0.18,
+            to: 9.8
+        })
+    );
+    assert!(
+        log.sentences
+            .iter()
+            .any(|text| text.contains("from 0.2 to 9.8 %"))
+    );
+}
+
+#[test]
+fn on_a_kernel_before_4_18_these_are_probably_discards() {
+    let log = the_log();
+    assert_eq!(log.writes_are, WritesAre::ProbablyDiscards);
+    let because = log.because.join(" ");
+    // 7392044.00 and 8689493.33 kB/s; nvme3n1 7653532.83 kB in 932.33 requests, nvme6n1
+    // 7421348.00 in 889.67.
+    assert!(because.contains("7.0 to 8.3 GiB/s"), "{because}");
+    assert!(because.contains("8.0 to 8.1 MiB"), "{because}");
+    assert!(because.contains("4.18"), "{because}");
+    let said = log.sentences.join(" ");
+    assert!(said.contains("probably discards"), "{said}");
+}
+
+#[test]
+fn on_later_kernels_they_are_writes_and_on_an_unknown_one_either() {
+    let judged = |kernel| {
+        let series = series_of(LOG, kernel, of_the_day());
+        let log = read_log(&series, &[]).expect("a jump");
+        assert!(!log.sentences.join(" ").contains("probably"));
+        log.writes_are
+    };
+    assert_eq!(judged(Some("4.18.0-80.el8.x86_64")), WritesAre::Writes);
+    assert_eq!(judged(Some("5.4.0-1009-aws")), WritesAre::Writes);
+    assert_eq!(judged(None), WritesAre::WritesOrDiscards);
+    assert_eq!(judged(Some("generic")), WritesAre::WritesOrDiscards);
+}
+
+#[test]
+fn slow_short_writes_on_an_old_kernel_may_be_either() {
+    let mut series = series_of(LOG, Some("3.10.0-1160.el7.x86_64"), of_the_day());
+    for one in &mut series {
+        if one.labels["metric"] == "kB_wrtn/s" {
+            // From 8 GiB/s to 80 MiB/s a drive, at 900 requests: 90 kB each.
+            for value in &mut one.values[2..] {
+                *value /= 100.0;
+            }
+        }
+    }
+    let log = read_log(&series, &[]).expect("a jump");
+    assert_eq!(log.writes_are, WritesAre::WritesOrDiscards);
+}
+
+#[test]
+fn md0_is_not_added_to_its_drives() {
+    let log = the_log();
+    let drives = [
+        "nvme0n1", "nvme1n1", "nvme2n1", "nvme3n1", "nvme4n1", "nvme5n1", "nvme6n1", "nvme7n1",
+    ];
+    assert_eq!(device(&log, "md0").members, drives);
+    // The eight drives, xvdb's 369.67 and xvda's 17.33 kB/s, without md0.
+    let sum = 7_540_296.0
+        + 7_400_742.67
+        + 7_392_044.0
+        + 7_397_830.67
+        + 7_653_155.5
+        + 7_917_478.67
+        + 7_421_049.33
+        + 7_395_156.0
+        + 369.67
+        + 17.33;
+    assert_near(Some(log.drives_write_kb_s), sum, 0.01);
+    assert!(
+        log.sentences
+            .iter()
+            .any(|text| text.contains("not counted again: 57.3 GiB/s"))
+    );
+}
+
+#[test]
+fn a_stack_whose_sums_do_not_agree_has_no_known_members() {
+    let mut series = series_of(LOG, Some(KERNEL), of_the_day());
+    for one in &mut series {
+        if one
+            .labels
+            .get("device")
+            .is_some_and(|device| device == "md0")
+        {
+            for value in &mut one.values {
+                *value *= 1.5;
+            }
+        }
+    }
+    let log = read_log(&series, &[]).expect("a jump");
+    assert!(device(&log, "md0").members.is_empty());
+}
+
+#[test]
+fn of_two_arrays_each_gets_its_own_drives() {
+    let mut series = series_of(LOG, Some(KERNEL), of_the_day());
+    // The same log with an array of three of its drives beside md0.
+    for metric in ["kB_read/s", "kB_wrtn/s", "tps"] {
+        let parts: Vec<Series> = series
+            .iter()
+            .filter(|one| {
+                one.labels["metric"] == metric
+                    && ["nvme1n1", "nvme4n1", "nvme6n1"].iter().any(|part| {
+                        one.labels
+                            .get("device")
+                            .is_some_and(|device| device == part)
+                    })
+            })
+            .cloned()
+            .collect();
+        let mut own = parts[0].clone();
+        own.labels.insert("device".to_owned(), "md1".to_owned());
+        for (index, value) in own.values.iter_mut().enumerate() {
+            *value = parts.iter().map(|part| part.values[index]).sum();
+        }
+        series.push(own);
+    }
+    let log = read_log(&series, &[]).expect("a jump");
+    assert_eq!(
+        device(&log, "md1").members,
+        ["nvme1n1", "nvme4n1", "nvme6n1"]
+    );
+    assert_eq!(device(&log, "md0").members.len(), 8);
+}
+
+#[test]
+fn sundays_cron_is_neither_confirmed_nor_excluded() {
+    let log = the_log();
+    let said = log.cannot_tell.join(" ");
+    assert!(
+        said.contains("dated Monday 2020-04-13, without times of day"),
+        "{said}"
+    );
+    assert!(
+        said.contains("cron.weekly/fstrim was last due on Sunday 2020-04-12 06:47"),
+        "{said}"
+    );
+    assert!(said.contains("neither confirms nor excludes"), "{said}");
+    let without_jobs = read_log(&series_of(LOG, Some(KERNEL), of_the_day()), &[]).expect("a jump");
+    let said = without_jobs.cannot_tell.join(" ");
+    assert!(said.contains("neither confirm nor exclude a job"), "{said}");
+    assert!(!said.contains("Sunday"), "{said}");
+}
+
+#[test]
+fn it_claims_no_period_no_time_of_day_and_not_that_it_was_fstrim() {
+    let log = the_log();
+    let claims = format!("{} {}", log.sentences.join(" "), log.because.join(" "));
+    for never in [
+        "fstrim", "cron", "Sunday", "06:47", "week", "every", "recur", "certain",
+    ] {
+        assert!(!claims.contains(never), "{never}: {claims}");
+    }
+    let said = log.cannot_tell.join(" ");
+    assert!(said.contains("Who sent the discards"), "{said}");
+    assert!(said.contains("Whether it recurs"), "{said}");
+}
+
+#[test]
+fn double_trimming_and_missing_barriers_are_told() {
+    let log = the_log();
+    assert_eq!(log.mounts.len(), 3, "{:?}", log.mounts);
+    for (remark, place) in log
+        .mounts
+        .iter()
+        .zip(["/ (/dev/xvda1)", "/mnt/data (/dev/md0)"])
+    {
+        assert!(remark.starts_with(place), "{remark}");
+        assert!(
+            remark.contains("cron.weekly/fstrim trims it too: it is trimmed twice"),
+            "{remark}"
+        );
+    }
+    assert!(log.mounts[2].starts_with("/mnt/data (/dev/md0) is mounted with `nobarrier`"));
+    // Without the job it is only known how it is mounted.
+    let alone = read_log(&series_of(LOG, Some(KERNEL), of_the_day()), &[]).expect("a jump");
+    assert!(
+        alone.mounts[1].contains("Where fstrim runs too"),
+        "{:?}",
+        alone.mounts
+    );
+}
+
+#[test]
+fn without_a_jump_there_is_nothing_to_tell() {
+    let quiet: Vec<Series> = series_of(LOG, Some(KERNEL), of_the_day())
+        .into_iter()
+        .map(|mut one| {
+            one.times_us.truncate(2);
+            one.values.truncate(2);
+            one
+        })
+        .collect();
+    assert_eq!(read_log(&quiet, &[]), None);
+    assert_eq!(read_log(&[], &[]), None);
+    // Twenty drives that write from nothing to 60 kB/s each: all together jump, and none of them.
+    let many: Vec<Series> = (0..20)
+        .map(|number| {
+            let mut one = series_of(LOG, Some(KERNEL), of_the_day())[0].clone();
+            one.labels
+                .insert("metric".to_owned(), "kB_wrtn/s".to_owned());
+            one.labels
+                .insert("device".to_owned(), format!("sd{number}"));
+            one.times_us = vec![0, 1_000_000];
+            one.values = vec![0.0, 60.0];
+            one
+        })
+        .collect();
+    assert_eq!(read_log(&many, &[]), None);
+    // A drive that begins to write a little is no jump either.
+    let mut small = series_of(LOG, Some(KERNEL), of_the_day());
+    small.retain(|one| {
+        one.labels
+            .get("device")
+            .is_some_and(|device| device == "xvda")
+    });
+    assert_eq!(read_log(&small, &[]), None);
+}
+
+#[test]
+fn columns_of_iostat_x_and_other_units_are_the_same_figures() {
+    let mut series = series_of(LOG, Some(KERNEL), Dating::Undated);
+    for one in &mut series {
+        let (column, factor) = match one.labels["metric"].as_str() {
+            "kB_read/s" => ("rsec/s", 2.0),
+            "kB_wrtn/s" => ("wMB/s", 1.0 / 1024.0),
+            "tps" => ("w/s", 1.0),
+            _ => continue,
+        };
+        one.labels.insert("metric".to_owned(), column.to_owned());
+        for value in &mut one.values {
+            *value *= factor;
+        }
+    }
+    let log = read_log(&series, &[]).expect("a jump");
+    assert_near(device(&log, "nvme1n1").write_times, 13_465.0, 0.5);
+    assert_near(device(&log, "md0").read_down_times[1], 202.9, 0.05);
+    assert_eq!(log.writes_are, WritesAre::ProbablyDiscards);
+    assert!(
+        log.cannot_tell
+            .join(" ")
+            .contains("neither date nor times of day")
+    );
+}
+
+#[test]
+fn long_logs_are_histories() {
+    let samples: i64 = 1_001;
+    let mut series = series_of(LOG, Some(KERNEL), of_the_day());
+    for one in &mut series {
+        let last = *one.values.last().expect("a value");
+        for at in 4..samples {
+            one.times_us.push(at * 3_000_000);
+            one.values.push(last);
+        }
+    }
+    assert_eq!(read_log(&series, &[]), None);
+}

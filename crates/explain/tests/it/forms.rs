@@ -1,0 +1,299 @@
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "small numbers, chosen here"
+)]
+use crate::simulate::{Noise, Null};
+use crate::testing::{DAY_US, HOUR_US, START_US, cron, made, only};
+use explain::change::{ChangeOptions, segments};
+use explain::verdict::{Kind, Shape};
+use facts::series::Series;
+use jiff::civil::date;
+use jiff::tz::TimeZone;
+
+#[test]
+fn a_sawtooth_below_the_load_is_still_found() {
+    let made = made(24 * 70, HOUR_US, 4, |since| {
+        let day = since as f64 / DAY_US as f64;
+        // Saturday 02:00 is 5 days and 2 hours after the start.
+        let age = (day - 5.0 - 2.0 / 24.0).rem_euclid(7.0) / 7.0;
+        100.0 + 10.0 * (day * std::f64::consts::TAU).sin() + 6.0 * age
+    });
+    let jobs = [
+        cron("weekly", "0 2 * * 6", &made),
+        cron("nightly", "30 3 * * *", &made),
+    ];
+    let verdict = only(made, &jobs);
+    assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
+    assert_eq!(verdict.shape, Some(Shape::Sawtooth));
+    assert_eq!(verdict.classes[0].jobs, ["weekly"]);
+    assert!(verdict.also.iter().any(|other| other.shape == Shape::Wave));
+}
+
+#[test]
+fn working_hours_are_told_as_load() {
+    let series = made(90 * 96, HOUR_US / 4, 21, |at| {
+        let (hour, day) = (at.rem_euclid(DAY_US) / HOUR_US, at / DAY_US % 7);
+        match (day < 5, (8..18).contains(&hour)) {
+            (true, true) => 60.0,
+            (false, true) => 53.0,
+            _ => 50.0,
+        }
+    });
+    let verdict = only(series, &[]);
+    assert_eq!(verdict.kind, Kind::Unattributed);
+    let sentence = &verdict.sentence;
+    assert!(
+        sentence
+            .contains("for about 10 h, starting between 07:45 and 08:00 UTC from Monday to Friday"),
+        "{sentence}"
+    );
+    assert!(sentence.contains("Load during working hours looks the same"));
+    // The weekend has less of it, on both of its days.
+    let weekend = "a temporary step on Saturday and Sunday between 07:45 and 08:00 (3";
+    assert!(sentence.contains(weekend), "{sentence}");
+}
+
+#[test]
+fn a_steady_rise_is_told_without_a_pattern() {
+    let rising = made(24 * 90, HOUR_US, 22, |at| {
+        20.0 + 0.24 * at as f64 / DAY_US as f64
+    });
+    let verdict = only(rising, &[]);
+    assert_eq!(verdict.kind, Kind::None, "{}", verdict.sentence);
+    let slope = verdict.trend_per_day.expect("a slope");
+    assert!((slope / 0.24 - 1.0).abs() < 0.05, "{slope}");
+    assert!(
+        verdict.sentence.contains("rises steadily, from 2"),
+        "{}",
+        verdict.sentence
+    );
+    assert!(
+        only(made(24 * 90, HOUR_US, 23, |_| 20.0), &[])
+            .trend_per_day
+            .is_none()
+    );
+}
+
+#[test]
+fn a_sine_by_the_day_leaves_nothing_beside_it() {
+    for seed in 1..=4 {
+        let wave = made(24 * 90, HOUR_US, seed, |at| {
+            20.0 + 4.0 * (std::f64::consts::TAU * at as f64 / DAY_US as f64).sin()
+        });
+        let verdict = only(wave, &[]);
+        assert_eq!(verdict.shape, Some(Shape::Wave), "{}", verdict.sentence);
+        assert!(verdict.also.is_empty(), "{}", verdict.sentence);
+    }
+}
+
+#[test]
+fn a_level_that_wanders_is_no_trend() {
+    for noise in [
+        Noise::White,
+        Noise::Ar1 { phi: 0.9 },
+        Noise::Ar1 { phi: 0.97 },
+        Noise::RandomWalk,
+    ] {
+        let null = Null {
+            first_day: date(2026, 1, 1),
+            zone: TimeZone::UTC,
+            samples: 365,
+            step_s: 86_400,
+            noise,
+            daily_wave_sigmas: None,
+        };
+        let told = (0..100)
+            .filter(|&seed| {
+                let Series {
+                    times_us, values, ..
+                } = null.simulate(seed).series;
+                let cut = segments(&times_us, &values, &ChangeOptions::default());
+                matches!(cut.segments[..], [only] if only.slope_per_day != 0.0)
+            })
+            .count();
+        assert!(told <= 5, "{told} of 100, {noise:?}");
+    }
+}
+
+#[test]
+fn a_dip_beside_a_wave_is_no_sawtooth() {
+    for (seed, len_h) in [(1, 1.0), (2, 1.5), (3, 4.0)] {
+        let made = made(288 * 60, HOUR_US / 12, seed, |at| {
+            let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
+            let wave = 10.0 * (std::f64::consts::TAU * (hour - 3.0) / 24.0).sin();
+            let dip = if hour > 2.0 && hour <= 2.0 + len_h {
+                12.0
+            } else {
+                0.0
+            };
+            60.0 + wave - dip
+        });
+        let backup = cron("backup", "0 2 * * *", &made);
+        let verdict = only(made, &[backup]);
+        assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
+        assert_eq!(verdict.classes[0].jobs, ["backup"], "{}", verdict.sentence);
+        let effect = verdict.effect.expect("a dip");
+        assert!((effect.size + 12.0).abs() < 0.5, "{}", verdict.sentence);
+        assert!(
+            (effect.len_s.expect("a length") / 3_600.0 - len_h).abs() < 0.02,
+            "{}",
+            verdict.sentence
+        );
+    }
+}
+
+#[test]
+fn of_two_jobs_each_gets_what_it_does() {
+    let made = made(48 * 84, HOUR_US / 2, 34, |at| {
+        let week = at.rem_euclid(7 * DAY_US) as f64 / (7 * DAY_US) as f64;
+        // Reset on Mondays at 06:47, the first sample after is that of 07:00.
+        let since = (week - 6.78 / 168.0).rem_euclid(1.0);
+        let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
+        let backup = if hour > 2.5 && hour <= 3.5 { 20.0 } else { 0.0 };
+        100.0 + 12.0 * since + backup
+    });
+    let backup = cron("backup", "30 2 * * *", &made);
+    let trim = cron("fstrim", "47 6 * * 1", &made);
+    let verdict = only(made, &[backup, trim]);
+    let told = &verdict.sentence;
+    assert_eq!(verdict.classes[0].jobs, ["backup"], "{told}");
+    let beside = verdict.also.iter().find(|also| also.jobs == ["fstrim"]);
+    assert_eq!(
+        beside.map(|also| also.shape),
+        Some(Shape::Sawtooth),
+        "{told}"
+    );
+    assert_eq!(verdict.also.len(), 1, "{told}");
+}
+
+#[test]
+fn two_jobs_half_a_day_apart_are_two() {
+    for (seed, sizes) in [(41, (10.0, 6.0)), (42, (6.0, 10.0)), (43, (5.0, 15.0))] {
+        let made = made(96 * 40, HOUR_US / 4, seed, |at| {
+            let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
+            let first = if hour > 3.0 && hour <= 4.0 {
+                sizes.0
+            } else {
+                0.0
+            };
+            let second = if hour > 15.0 && hour <= 16.0 {
+                sizes.1
+            } else {
+                0.0
+            };
+            50.0 + first + second
+        });
+        let a = cron("a", "0 3 * * *", &made);
+        let b = cron("b", "0 15 * * *", &made);
+        let verdict = only(made, &[a, b]);
+        let told = &verdict.sentence;
+        assert_eq!(verdict.kind, Kind::Periodic, "{told}");
+        assert_eq!(verdict.shape, Some(Shape::Spike), "{told}");
+        let beside: Vec<&String> = verdict.also.iter().flat_map(|also| &also.jobs).collect();
+        let mut all = vec![&verdict.classes[0].jobs[0]];
+        all.extend(beside);
+        all.sort();
+        assert_eq!(all, ["a", "b"], "{told}");
+        assert!(
+            verdict.also.iter().all(|also| also.shape == Shape::Spike),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn what_began_late_is_told_with_the_size_that_it_has_since() {
+    // A job that has run all along and hurts in the last third of the time.
+    let half_an_hour = |of_day: i64| of_day > 2 * HOUR_US && of_day <= 5 * HOUR_US / 2;
+    let made = made(288 * 60, HOUR_US / 12, 6, |at| {
+        let hurts = at > 40 * DAY_US && half_an_hour(at.rem_euclid(DAY_US));
+        if hurts { 32.0 } else { 20.0 }
+    });
+    let backup = cron("backup", "0 2 * * *", &made);
+    let verdict = only(made, &[backup]);
+    assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
+    assert_eq!(verdict.classes[0].jobs, ["backup"]);
+    let effect = verdict.effect.expect("a stall");
+    assert!((effect.size - 12.0).abs() < 0.5, "{}", verdict.sentence);
+    assert_eq!(effect.len_s, Some(1800.0), "{}", verdict.sentence);
+    let since = verdict.since.expect("a beginning").as_microsecond();
+    let apart = since - (START_US + 40 * DAY_US);
+    assert!((0..=3 * HOUR_US).contains(&apart), "{}", verdict.sentence);
+}
+
+#[test]
+fn a_bend_is_no_wave() {
+    // A disk that fills: what a straight line leaves of it goes up and down once or twice.
+    let made = made(24 * 90, HOUR_US, 3, |at| {
+        let days = at as f64 / DAY_US as f64;
+        100.0 * (1.0 - (-days / 25.0).exp())
+    });
+    let verdict = only(made, &[]);
+    let recurs = matches!(verdict.kind, Kind::Periodic | Kind::Unattributed);
+    assert!(!recurs, "{}", verdict.sentence);
+}
+
+#[test]
+fn samples_may_be_dated_by_the_start_of_what_they_stand_for() {
+    // The minute in which a job runs, as exports of buckets date it; other jobs run at other minutes.
+    let made = made(1_440 * 30, HOUR_US / 60, 8, |at| {
+        let minute = at.rem_euclid(DAY_US) / (HOUR_US / 60);
+        if minute == 190 { 30.0 } else { 20.0 }
+    });
+    let jobs = [
+        cron("other", "40 3 * * *", &made),
+        cron("culprit", "10 3 * * *", &made),
+        cron("third", "0 15 * * *", &made),
+    ];
+    let verdict = only(made, &jobs);
+    assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
+    assert_eq!(verdict.classes[0].jobs, ["culprit"]);
+    assert_eq!(verdict.classes[0].missed, 0);
+}
+
+#[test]
+fn what_a_job_does_once_a_month_is_found_by_its_runs() {
+    // Samples at the very moments of the runs: the one after shows what a run did.
+    let first = START_US / HOUR_US;
+    let made = made(24 * 365, HOUR_US, 4, |at| {
+        let hour = jiff::Timestamp::from_second((first + at / HOUR_US) * 3_600).expect("a time");
+        let hour = hour.to_zoned(TimeZone::UTC);
+        let hurts = hour.day() == 1 && hour.hour() == 4;
+        if hurts { 32.0 } else { 20.0 }
+    });
+    let jobs = [
+        cron("invoice", "0 3 1 * *", &made),
+        cron("report", "30 4 * * *", &made),
+    ];
+    let verdict = only(made, &jobs);
+    assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
+    assert_eq!(verdict.classes[0].jobs, ["invoice"]);
+    assert_eq!(verdict.classes[0].missed, 0, "{}", verdict.sentence);
+    let effect = verdict.effect.expect("a stall");
+    assert!((effect.size - 12.0).abs() < 1.0, "{}", verdict.sentence);
+    assert!((effect.len_s.expect("a length") - 3_600.0).abs() < 1.0);
+}
+
+#[test]
+fn what_was_told_apart_is_not_told_apart_again() {
+    // Ten times the load in working hours, and a stall on Sundays that nobody would see by eye: the wave that is
+    // told apart from its edges looks like a mixture once more.
+    let mut made = made(288 * 70, HOUR_US / 12, 5, |_| 0.0);
+    let mut lasting = 0.0;
+    for (value, at) in made.values.iter_mut().zip(&made.times_us) {
+        lasting = 0.7 * lasting + 0.04 * *value;
+        let since = at - START_US;
+        let hour = since.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
+        let day = since.div_euclid(DAY_US) % 7;
+        let busy = 0.5 * (((hour - 8.0) * 3.0).tanh() - ((hour - 18.0) * 3.0).tanh());
+        let load = if day < 5 { 25.0 + 225.0 * busy } else { 25.0 };
+        let stalls = day == 6 && (6.8..7.0).contains(&hour);
+        *value = lasting.exp() * if stalls { load * 0.2 } else { load };
+    }
+    let verdict = only(made, &[]);
+    let recurs = matches!(verdict.kind, Kind::Periodic | Kind::Unattributed);
+    assert!(recurs, "{}", verdict.sentence);
+    assert!(verdict.also.len() < 6, "{}", verdict.sentence);
+}

@@ -1,0 +1,151 @@
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "small numbers, chosen here"
+)]
+use crate::testing::{DAY_US, HOUR_US, START_US, cron, given, made, noise, only, series};
+use explain::verdict::{Kind, Role};
+use facts::series::Series;
+use schedule::Seen;
+
+const MINUTE_US: i64 = HOUR_US / 60;
+
+/// Whether a sample shows a run of some minutes at a minute of the day: it stands for the time since the one before.
+fn shows(at: i64, start_min: i64, len_min: i64) -> bool {
+    let of_day = at.rem_euclid(DAY_US) - start_min * MINUTE_US;
+    of_day > 0 && of_day <= len_min * MINUTE_US
+}
+
+/// Eight weeks, in which it takes 24 ms longer for half an hour on working days at 22:00.
+fn slow_on_working_days(seed: u64) -> Series {
+    made(144 * 56, 10 * MINUTE_US, seed, |at| {
+        let is_workday = at.div_euclid(DAY_US) % 7 < 5;
+        if is_workday && shows(at, 22 * 60, 30) {
+            44.0
+        } else {
+            20.0
+        }
+    })
+}
+
+#[test]
+fn a_collector_that_is_seconds_late_changes_no_cause() {
+    // The minute of the backup is that of samples, some of which are taken right after it began.
+    let exact = made(288 * 30, 5 * MINUTE_US, 4, |at| {
+        if shows(at, 390, 20) { 50.0 } else { 20.0 }
+    });
+    let late = noise(exact.times_us.len(), 9);
+    let times = exact.times_us.iter().zip(late);
+    let times_us: Vec<i64> = times
+        .map(|(time, late)| time + (late * 1.5e6) as i64)
+        .collect();
+    let made = series(times_us, exact.values.clone());
+    let jobs = [
+        cron("cron-daily", "25 6 * * *", &made),
+        cron("backup", "30 6 * * *", &made),
+    ];
+    let verdict = only(made, &jobs);
+    assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
+    assert_eq!(verdict.classes[0].jobs, ["backup"], "{}", verdict.sentence);
+    assert_eq!(verdict.classes[0].missed, 0, "{}", verdict.sentence);
+}
+
+#[test]
+fn a_month_of_minutes_is_weighed_on_wide_bins_as_on_narrow_ones() {
+    // More samples than an exact fit takes.
+    for start_min in [120, 197, 390] {
+        let made = made(1_440 * 30, MINUTE_US, 5, |at| {
+            if shows(at, start_min, 20) { 50.0 } else { 20.0 }
+        });
+        let spec = format!("{} {} * * *", start_min % 60, start_min / 60);
+        let verdict = only(made.clone(), &[cron("backup", &spec, &made)]);
+        assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
+        assert_eq!(verdict.classes[0].jobs, ["backup"]);
+        let effect = verdict.effect.expect("a stall");
+        assert!((effect.size - 30.0).abs() < 1.0, "{}", verdict.sentence);
+    }
+}
+
+#[test]
+fn a_log_that_lost_lines_acquits_no_job() {
+    let made = made(144 * 60, 10 * MINUTE_US, 7, |at| {
+        if shows(at, 75, 50) { 40.0 } else { 20.0 }
+    });
+    let logged = |is_told: &dyn Fn(i64) -> bool| {
+        let nights = (0..60).filter(|&day| is_told(day));
+        let mut backup = given(
+            "backup",
+            nights.map(|day| START_US + day * DAY_US + 75 * MINUTE_US),
+        );
+        for run in &mut backup.runs {
+            run.seen = Seen::Syslog;
+        }
+        backup
+    };
+    let lost = [2, 9, 13, 20, 21, 33, 40, 52, 55];
+    let mut backup = logged(&|day| !lost.contains(&day));
+    let verdict = only(made.clone(), &[backup.clone()]);
+    assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
+    assert_eq!(verdict.classes[0].jobs, ["backup"]);
+    assert_eq!(verdict.classes[0].missed, 9, "{}", verdict.sentence);
+    // One of working days has not run at weekends, and no log has lost that.
+    let verdict = only(made.clone(), &[logged(&|day| day % 7 < 5)]);
+    assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);
+    // A list of deployments has lost nothing: what happens without one is not theirs.
+    for run in &mut backup.runs {
+        run.seen = Seen::Given;
+    }
+    let verdict = only(made, &[backup]);
+    assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);
+}
+
+#[test]
+fn what_a_job_of_working_days_does_is_one_pattern_of_its_size() {
+    let made = slow_on_working_days(2);
+    let jobs = [
+        cron("hourly", "15 * * * *", &made),
+        cron("load", "0 22 * * 1-5", &made),
+    ];
+    let verdict = only(made, &jobs);
+    assert_eq!(verdict.kind, Kind::Periodic, "{}", verdict.sentence);
+    assert_eq!(verdict.classes[0].jobs, ["load"], "{}", verdict.sentence);
+    assert_eq!(verdict.classes[0].role, Role::Hurts);
+    assert_eq!(verdict.classes[0].missed, 0, "{}", verdict.sentence);
+    let effect = verdict.effect.expect("a stall");
+    assert!((effect.size - 24.0).abs() < 2.0, "{}", verdict.sentence);
+}
+
+#[test]
+fn bursts_at_any_times_are_no_pattern() {
+    for seed in 1..=6 {
+        // One in about 170 samples begins one, of half an hour to an hour.
+        let begins = noise(288 * 28, 100 + seed);
+        let len = noise(288 * 28, 200 + seed);
+        let is_burst = |i: usize| {
+            (i.saturating_sub(11)..=i)
+                .any(|from| begins[from] > 2.5 && ((i - from) as f64) < 9.0 + 2.0 * len[from])
+        };
+        let made = made(288 * 28, 5 * MINUTE_US, seed, |at| {
+            let i = (at / (5 * MINUTE_US)) as usize;
+            if is_burst(i) { 60.0 } else { 20.0 }
+        });
+        let jobs = [
+            cron("hourly", "17 * * * *", &made),
+            cron("daily", "25 6 * * *", &made),
+        ];
+        let verdict = only(made, &jobs);
+        let recurs = matches!(verdict.kind, Kind::Periodic | Kind::Unattributed);
+        assert!(!recurs, "{seed}: {}", verdict.sentence);
+    }
+}
+
+#[test]
+fn a_quiet_weekend_at_the_end_is_no_end() {
+    // From Monday to Sunday, 8 weeks: the last two days are quiet, as they were in each week.
+    let made = slow_on_working_days(3);
+    let verdict = only(made, &[]);
+    assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);
+    assert_eq!(verdict.until, None, "{}", verdict.sentence);
+}

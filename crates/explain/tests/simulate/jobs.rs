@@ -1,0 +1,123 @@
+//! Jobs beside the curves, with the runs that `schedule` computes.
+
+use super::random::Random;
+use explain::JobRuns;
+use facts::host::{Calendars, Job, Trigger};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use schedule::{Conditions, RUNS_OF_MINUTES_MAX};
+
+/// The jobs of [`four_jobs`] that reset a [`Sawtooth`](super::Sawtooth): one line of crontab starts
+/// both, so nothing can tell them apart.
+pub const RIGHT_CLASS: [&str; 2] = ["cron.weekly/fstrim", "cron.weekly/man-db"];
+
+const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+
+/// A host's jobs of four calendars: cron.weekly on Sunday 06:47 (two scripts), a backup every night
+/// at 03:30, a report on Wednesday at 03:00, and a check of the arrays on the first Sunday of a
+/// month at 00:57.
+pub fn four_jobs(from: Timestamp, until: Timestamp, zone: &TimeZone) -> Vec<JobRuns> {
+    let weekly = |script: &str| {
+        job(
+            &format!("cron.weekly/{script}"),
+            cron("etc/crontab:18", "47 6 * * 7"),
+        )
+    };
+    let jobs = [
+        weekly("fstrim"),
+        weekly("man-db"),
+        job("cron.d/backup:3", cron("etc/cron.d/backup:3", "30 3 * * *")),
+        job("report.timer", calendar("report.timer", "Wed 03:00")),
+        job(
+            "checkarray.timer",
+            calendar("checkarray.timer", "Sun *-*-01..07 00:57"),
+        ),
+    ];
+    jobs.iter()
+        .map(|job| runs_of(job, from, until, zone))
+        .collect()
+}
+
+/// Fifty jobs with calendars drawn at random, from every ten hours to monthly. None of them runs at
+/// 03:10, where [`SpikeTrain`](super::SpikeTrain) has its spikes; `culprit` is added, and does.
+pub fn fifty_jobs(
+    seed: u64,
+    from: Timestamp,
+    until: Timestamp,
+    zone: &TimeZone,
+    culprit: &str,
+) -> Vec<JobRuns> {
+    let mut random = Random::new(seed);
+    let mut jobs = vec![job(culprit, cron("etc/cron.d/culprit:1", "10 3 * * *"))];
+    while jobs.len() < 50 {
+        let number = jobs.len();
+        // Never minute 10.
+        let minute = 11 + random.below(49);
+        let hour = random.below(24);
+        let weekday = WEEKDAYS[random.below(7) as usize];
+        let name = format!("job-{number:02}.timer");
+        let expression = match random.below(5) {
+            0 => format!("*-*-* {:02}/10:{minute:02}", hour % 10),
+            1 => format!("*-*-* {hour:02}:{minute:02}"),
+            2 => format!("{weekday} {hour:02}:{minute:02}"),
+            3 => format!("*-*-{:02} {hour:02}:{minute:02}", 1 + random.below(28)),
+            _ => format!("{weekday} *-*-01..07 {hour:02}:{minute:02}"),
+        };
+        jobs.push(job(&name, calendar(&name, &expression)));
+    }
+    jobs.iter()
+        .map(|job| runs_of(job, from, until, zone))
+        .collect()
+}
+
+/// A job with one trigger.
+pub fn job(name: &str, trigger: Trigger) -> Job {
+    Job {
+        name: name.to_owned(),
+        defined_in: name.to_owned(),
+        user: None,
+        triggers: vec![trigger],
+        commands: Vec::new(),
+        held_back_by: Vec::new(),
+        last_run: None,
+        next_run: None,
+        timer: None,
+    }
+}
+
+/// Its runs, as `schedule` computes them.
+///
+/// # Panics
+/// When a schedule cannot be read: those here are written by us.
+pub fn runs_of(job: &Job, from: Timestamp, until: Timestamp, zone: &TimeZone) -> JobRuns {
+    let conditions = Conditions {
+        runs_max: RUNS_OF_MINUTES_MAX,
+        ..Conditions::in_zone(zone)
+    };
+    let forecast =
+        schedule::runs(job, from, until, &conditions).unwrap_or_else(|error| panic!("{error}"));
+    JobRuns {
+        name: job.name.clone(),
+        runs: forecast.runs,
+        unknown: forecast.unknown,
+    }
+}
+
+fn cron(source: &str, spec: &str) -> Trigger {
+    Trigger::Cron {
+        spec: spec.to_owned(),
+        time_zone: None,
+        source: source.to_owned(),
+    }
+}
+
+fn calendar(unit: &str, expression: &str) -> Trigger {
+    Trigger::Calendar(Calendars {
+        expressions: vec![expression.to_owned()],
+        accuracy_s: None,
+        randomized_delay_s: None,
+        fixed_random_delay: false,
+        persistent: false,
+        source: format!("etc/systemd/system/{unit}"),
+    })
+}
