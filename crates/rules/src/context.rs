@@ -1,3 +1,4 @@
+use crate::discard_path::{self, DiscardPath};
 use facts::host::{Mount, Store};
 use facts::{Finding, Host, Skipped, Stack};
 use jiff::Timestamp;
@@ -24,6 +25,8 @@ pub struct Volume<'a> {
     pub stack: Stack<'a>,
     /// Stores whose data lies on this filesystem, through any of its mounts.
     pub stores: Vec<&'a Store>,
+    /// How far a discard gets below it.
+    pub(crate) discards: DiscardPath<'a>,
 }
 
 /// What the rules say.
@@ -40,10 +43,19 @@ pub struct Outcome {
 impl<'a> Context<'a> {
     /// Prepares the shared views.
     pub fn new(host: &'a Host) -> Self {
+        Self::of_mounts(host, |_| true)
+    }
+
+    /// The same for one filesystem alone: [`Self::volumes`] has at most the one below `mount`.
+    pub(crate) fn of_filesystem(host: &'a Host, mount: &Mount) -> Self {
+        Self::of_mounts(host, |other| other.device_number == mount.device_number)
+    }
+
+    fn of_mounts(host: &'a Host, is_meant: impl Fn(&Mount) -> bool) -> Self {
         let stores_by_mount = host.stores_by_mount();
         let mut volumes: Vec<Volume<'a>> = Vec::new();
         let mut by_device: HashMap<&str, usize> = HashMap::new();
-        for mount in &host.mounts {
+        for mount in host.mounts.iter().filter(|mount| is_meant(mount)) {
             let Some(stack) = host.stack_of(mount) else {
                 continue;
             };
@@ -62,6 +74,7 @@ impl<'a> Context<'a> {
                 by_device.insert(&stack.top().name, volumes.len());
                 volumes.push(Volume {
                     mount,
+                    discards: discard_path::trace(&stack),
                     stack,
                     stores,
                 });

@@ -29,6 +29,7 @@ mod times;
 mod trim_jobs;
 mod trim_remedy;
 mod trim_state;
+mod trim_verdict;
 mod trimming;
 mod volumes;
 mod wording;
@@ -36,6 +37,9 @@ mod wording;
 pub use catalogue::{Check, Rule, all, find};
 pub use cluster::{ClusterContext, NodeHost};
 pub use context::{Context, Outcome};
+pub use trim_verdict::{
+    RefusalKind, TrimRefusal, TrimRequest, TrimVerdict, lost_discards, trim_verdict,
+};
 pub use trimming::{TrimSchedule, Trimming, trimming};
 
 use facts::{Cluster, Host, Skipped};

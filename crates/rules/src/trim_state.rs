@@ -51,12 +51,12 @@ fn is_read_only_on_purpose(cx: &Context<'_>, mount: &Mount) -> bool {
 /// Whether a trim of this volume does something: `Some(false)` where discards are lost on the way,
 /// `None` where that is unknown.
 pub(crate) fn trim_has_effect(volume: &Volume<'_>) -> Option<bool> {
-    discard_path::trace(&volume.stack).reaches_drives()
+    volume.discards.reaches_drives()
 }
 
 /// Whether the mounted device takes what fstrim sends, whatever becomes of it below.
 pub(crate) fn fstrim_works_here(volume: &Volume<'_>) -> bool {
-    discard_path::trace(&volume.stack).top_takes != Some(false)
+    volume.discards.top_takes != Some(false)
 }
 
 /// Whether drives below are flash, surely or probably.

@@ -1,7 +1,6 @@
 //! How a filesystem is trimmed, as far as the facts tell: for those who simulate what that does.
 
 use crate::context::Context;
-use crate::discard_path;
 use crate::times::HostClock;
 use crate::trim_jobs::TrimJobs;
 use crate::trim_state::{self, OnlineDiscard};
@@ -58,7 +57,7 @@ pub fn trimming(host: &Host, mount: &Mount) -> Option<Trimming> {
     Some(Trimming {
         online: trim_state::online_discard(mount) != OnlineDiscard::Off,
         jobs,
-        reaches_drives: discard_path::trace(&volume.stack).reaches_drives(),
+        reaches_drives: volume.discards.reaches_drives(),
     })
 }
 

@@ -21,9 +21,7 @@ pub(crate) fn trimmable<'c, 'a>(
 }
 
 fn is_trimmable(mount: &Mount) -> bool {
-    // A read-only bind mount of a writable filesystem carries both words.
-    let read_only = mount.is_read_only() && !mount.has_option("rw");
-    TRIMMABLE.contains(&mount.fs_type.as_str()) && !read_only
+    TRIMMABLE.contains(&mount.fs_type.as_str()) && !mount.is_filesystem_read_only()
 }
 
 /// Volumes about which the same thing is to be said.

@@ -47,6 +47,12 @@ impl Mount {
         self.has_option("ro")
     }
 
+    /// Whether the filesystem itself is read-only. A read-only bind mount of a writable filesystem
+    /// carries both words, and its filesystem can be trimmed.
+    pub fn is_filesystem_read_only(&self) -> bool {
+        self.is_read_only() && !self.has_option("rw")
+    }
+
     /// Whether an absolute path lies at or below the mount point.
     pub fn contains(&self, path: &str) -> bool {
         if self.mount_point == "/" {

@@ -51,7 +51,7 @@
 
 use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
-use crate::discard_path::{self, Cause, DiscardPath, Fault};
+use crate::discard_path::{self, Cause, Fault};
 use crate::discard_remedy::{self, Site};
 use crate::medium::{self, Drive, Place};
 use crate::volumes::{self, Group};
@@ -69,10 +69,10 @@ pub(crate) const RULE: Rule = Rule {
 /// More layers at fault below one mount than this are counted, not listed.
 const FAULTS_MAX: usize = 8;
 
-fn check(cx: &Context<'_>, out: &mut Outcome) {
+pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
     let mut refused = Vec::new();
     for volume in volumes::trimmable(cx) {
-        let path = discard_path::trace(&volume.stack);
+        let path = &volume.discards;
         if path.faults.is_empty() {
             out.skipped
                 .extend(path.skipped(RULE.id, &volume.mount.mount_point));
@@ -86,7 +86,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             .collect();
         if !faults.is_empty() {
             let key: Vec<String> = faults.iter().map(|f| f.device.name.clone()).collect();
-            refused.push((volume, key, (path, faults)));
+            refused.push((volume, key, faults));
         }
     }
     for group in volumes::grouped(refused) {
@@ -122,11 +122,10 @@ fn has_flash_that_takes(host: &Host, stack: &Stack<'_>) -> bool {
     })
 }
 
-type Refused<'a> = (DiscardPath<'a>, Vec<Fault<'a>>);
-
-fn finding(host: &Host, group: &Group<'_, '_, Refused<'_>>) -> Finding {
+fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
     let volume = group.volume;
-    let (path, faults) = &group.item;
+    let faults = &group.item;
+    let also = &volume.discards.also;
     let first = &faults[0];
     // Backup disks and memory cards: mostly nothing can be done about them.
     let is_pluggable = |leaf: &BlockDevice| {
@@ -148,7 +147,7 @@ fn finding(host: &Host, group: &Group<'_, '_, Refused<'_>>) -> Finding {
     let mut finding = wording::about_volume(&RULE, severity, volume, title);
     finding.subject = shell::printable(&first.device.dev_path());
     finding.device = Some(first.device.name.clone());
-    finding.why = why(host, volume, first, &path.also);
+    finding.why = why(host, volume, first, also);
     for fault in faults.iter().take(FAULTS_MAX) {
         finding.evidence.extend(discard_path::evidence_of(fault));
     }
@@ -166,7 +165,7 @@ fn finding(host: &Host, group: &Group<'_, '_, Refused<'_>>) -> Finding {
     finding.evidence.extend(wording::medium_evidence(volume));
     finding.evidence.extend(group.others_as_evidence());
     finding.evidence.dedup();
-    finding.remedy = remedies(host, volume, faults, &path.also);
+    finding.remedy = remedies(host, volume, faults, also);
     finding
 }
 

@@ -50,18 +50,19 @@ pub(crate) const RULE: Rule = Rule {
 /// More layers at fault below one mount than this are counted, not listed.
 const FAULTS_MAX: usize = 8;
 
-fn check(cx: &Context<'_>, out: &mut Outcome) {
+pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
     let mut swallowed = Vec::new();
     for volume in volumes::trimmable(cx) {
-        let path = discard_path::trace(&volume.stack);
+        let path = &volume.discards;
         if path.top_takes == Some(true) && path.faults.is_empty() {
             out.skipped
                 .extend(path.skipped(RULE.id, &volume.mount.mount_point));
         }
         let faults: Vec<Fault<'_>> = path
             .faults
-            .into_iter()
+            .iter()
             .filter(|fault| fault.swallows && is_worth_naming(cx.host, fault))
+            .cloned()
             .collect();
         if !faults.is_empty() {
             let key: Vec<String> = faults.iter().map(|f| f.device.name.clone()).collect();

@@ -44,17 +44,17 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Host(check),
 };
 
-fn check(cx: &Context<'_>, out: &mut Outcome) {
+pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
     let mut switched_off = Vec::new();
     for volume in volumes::trimmable(cx) {
-        let path = discard_path::trace(&volume.stack);
-        let is_switched_off = |fault: &Fault<'_>| matches!(fault.cause, Cause::SwitchedOff { .. });
-        let mut faults: Vec<Fault<'_>> = path.faults;
-        faults.retain(is_switched_off);
+        let path = &volume.discards;
+        let is_switched_off = |fault: &&Fault<'_>| matches!(fault.cause, Cause::SwitchedOff { .. });
+        let at_fault = path.faults.iter().filter(is_switched_off);
+        let mut faults: Vec<Fault<'_>> = at_fault.cloned().collect();
         if !faults.is_empty() {
             // Layers above show the same where they were set up over it. Alone they prove nothing:
             // device-mapper does that itself once the drive has refused a discard.
-            faults.extend(path.also.into_iter().filter(is_switched_off));
+            faults.extend(path.also.iter().filter(is_switched_off).cloned());
             let key: Vec<String> = faults.iter().map(|f| f.device.name.clone()).collect();
             switched_off.push((volume, key, faults));
         }

@@ -48,7 +48,7 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Host(check),
 };
 
-fn check(cx: &Context<'_>, out: &mut Outcome) {
+pub(crate) fn check(cx: &Context<'_>, out: &mut Outcome) {
     elastic_cloud_enterprise(cx, out);
     blocklisted(cx, out);
     shared_capacity(cx, out);
@@ -58,8 +58,8 @@ fn elastic_cloud_enterprise(cx: &Context<'_>, out: &mut Outcome) {
     let Some(seen) = &cx.host.platform.elastic_cloud_enterprise else {
         return;
     };
-    let can_be_trimmed = volumes::trimmable(cx)
-        .any(|volume| discard_path::trace(&volume.stack).top_takes != Some(false));
+    let can_be_trimmed =
+        volumes::trimmable(cx).any(|volume| volume.discards.top_takes != Some(false));
     if !can_be_trimmed {
         return;
     }
@@ -142,7 +142,7 @@ struct Sharer<'a> {
 fn shared_capacity(cx: &Context<'_>, out: &mut Outcome) {
     let mut found = Vec::new();
     for volume in volumes::trimmable(cx) {
-        let path = discard_path::trace(&volume.stack);
+        let path = &volume.discards;
         if path.top_takes != Some(true) {
             continue;
         }

@@ -47,7 +47,7 @@ pub(crate) const RULE: Rule = Rule {
 fn check(cx: &Context<'_>, out: &mut Outcome) {
     let mut unproven = Vec::new();
     for volume in volumes::trimmable(cx) {
-        let path = discard_path::trace(&volume.stack);
+        let path = &volume.discards;
         if path.reaches_drives().is_none() {
             out.skipped
                 .extend(path.skipped(RULE.id, &volume.mount.mount_point));

@@ -1,37 +1,15 @@
 //! Which filesystems are meant, each once, and why one of them must not or cannot be trimmed.
 
 use crate::error::{CommandError, Kind};
-use facts::host::{BlockDevice, DeviceKind, DiscardLimits, Mount, Store, StoreState};
-use facts::{Finding, Host, Severity, Skipped, Stack};
-use rules::Selection;
+use facts::host::{Mount, Store, StoreState};
+use facts::{Host, Stack};
+use rules::{TrimRefusal, TrimRequest};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Filesystems that `--all` takes: local ones of servers that support FITRIM. By name others can be
 /// trimmed too, if the kernel agrees.
 const LOCAL_TYPES: &[&str] = &["ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "nilfs2"];
-
-/// Filesystems that know no FITRIM, with the way out.
-const WITHOUT_FITRIM: &[(&str, &str)] = &[
-    ("zfs", "ZFS trims its pool itself: `zpool trim POOL`"),
-    ("zfs_member", "ZFS trims its pool itself: `zpool trim POOL`"),
-    ("squashfs", "it never changes, and frees nothing"),
-    ("erofs", "it never changes, and frees nothing"),
-    ("iso9660", "it never changes, and frees nothing"),
-    ("udf", "nothing can be done"),
-    ("cramfs", "it never changes, and frees nothing"),
-    (
-        "ext2",
-        "mount it as ext4, which supports FITRIM: the kernel's ext4 driver knows ext2",
-    ),
-    ("reiserfs", "nothing can be done"),
-    (
-        "fuseblk",
-        "a filesystem in user space, as ntfs-3g, gets no FITRIM; mount it by a kernel driver",
-    ),
-    ("minix", "nothing can be done"),
-    ("hfsplus", "nothing can be done"),
-];
 
 /// One filesystem that is to be trimmed.
 #[derive(Debug)]
@@ -45,43 +23,9 @@ pub struct Plan<'a> {
     /// Stores that run on it.
     pub stores: Vec<&'a Store>,
     /// Why it is not trimmed.
-    pub refusal: Option<Refusal>,
+    pub refusal: Option<TrimRefusal>,
     /// What is worth knowing, without being a reason.
     pub notes: Vec<String>,
-}
-
-/// Why a filesystem is not trimmed.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Refusal {
-    /// One sentence.
-    pub reason: String,
-    /// A rule's finding that explains it.
-    pub finding: Option<Finding>,
-    /// Ways out.
-    pub hints: Vec<String>,
-}
-
-impl Refusal {
-    fn new(reason: impl Into<String>) -> Self {
-        Self {
-            reason: reason.into(),
-            finding: None,
-            hints: Vec::new(),
-        }
-    }
-
-    fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
-        self
-    }
-
-    fn explained_by(finding: &Finding) -> Self {
-        Self {
-            reason: format!("{}: {}", finding.rule, finding.title),
-            finding: Some(finding.clone()),
-            hints: Vec::new(),
-        }
-    }
 }
 
 impl Plan<'_> {
@@ -133,7 +77,7 @@ pub fn all(host: &Host, force: bool) -> Vec<Plan<'_>> {
             .any(|plan| plan.mount.device_number == mount.device_number);
         if is_known
             || !LOCAL_TYPES.contains(&mount.fs_type.as_str())
-            || is_read_only(mount)
+            || mount.is_filesystem_read_only()
             || host.stack_of(mount).is_none()
         {
             continue;
@@ -146,12 +90,6 @@ pub fn all(host: &Host, force: bool) -> Vec<Plan<'_>> {
         plans.push(plan(host, whole.unwrap_or(mount), force));
     }
     plans
-}
-
-/// A read-only bind mount of a writable filesystem carries both words, and its filesystem can be
-/// trimmed.
-fn is_read_only(mount: &Mount) -> bool {
-    mount.is_read_only() && !mount.has_option("rw")
 }
 
 /// The mount whose mount point a path is.
@@ -233,97 +171,19 @@ fn plan<'a>(host: &'a Host, mount: &'a Mount, force: bool) -> Plan<'a> {
         .filter(|other| other.id != mount.id)
         .map(|other| other.mount_point.as_str())
         .collect();
-    let mut plan = Plan {
+    let request = TrimRequest {
+        force,
+        is_directory: &|path| Path::new(path).is_dir(),
+    };
+    let verdict = rules::trim_verdict(host, mount, &request);
+    Plan {
         mount,
         others,
         stack: host.stack_of(mount),
         stores,
-        refusal: None,
-        notes: Vec::new(),
-    };
-    let mut notes = Vec::new();
-    plan.refusal = judge(host, &plan, force, &mut notes);
-    plan.notes = notes;
-    plan
-}
-
-fn judge(host: &Host, plan: &Plan<'_>, force: bool, notes: &mut Vec<String>) -> Option<Refusal> {
-    let mount = plan.mount;
-    if let Some((name, way_out)) = WITHOUT_FITRIM
-        .iter()
-        .find(|(name, _)| *name == mount.fs_type)
-    {
-        return Some(Refusal::new(format!("{name} does not support FITRIM")).hint(*way_out));
+        refusal: verdict.refusal,
+        notes: verdict.notes,
     }
-    let Some(stack) = &plan.stack else {
-        return Some(
-            Refusal::new(format!(
-                "no block device of this host is below it ({} from {})",
-                report::escape(&mount.fs_type),
-                report::escape(&mount.source)
-            ))
-            .hint("trim it on the host that has the drives"),
-        );
-    };
-    if is_read_only(mount) {
-        return Some(
-            Refusal::new("it is mounted read-only: nothing is freed there").hint(
-                "the kernel would trim it, but a read-only mount may hold an image or a \
-                       filesystem with errors; mount it writable first",
-            ),
-        );
-    }
-    if !Path::new(&mount.mount_point).is_dir() {
-        let whole = plan.others.iter().find(|point| Path::new(point).is_dir());
-        let refusal = Refusal::new("a single file is mounted there, not a directory");
-        return Some(match whole {
-            Some(point) => refusal.hint(format!(
-                "the same filesystem is mounted on {}: {}",
-                report::escape(point),
-                trim_it(point)
-            )),
-            None => refusal,
-        });
-    }
-    let outcome = rules_on(host, mount);
-    let finding = |id: &str| outcome.findings.iter().find(|finding| finding.rule == id);
-    if takes_discards(stack, 0) == Some(false) {
-        let explained = ["TRIM001", "TRIM009", "TRIM010"]
-            .into_iter()
-            .find_map(finding);
-        return Some(explained.map_or_else(|| nothing_to_trim(stack), Refusal::explained_by));
-    }
-    if let Some(finding) = finding("TRIM008") {
-        if is_lost_everywhere(stack, finding) {
-            return Some(Refusal::explained_by(finding));
-        }
-        notes.push(format!(
-            "TRIM008: {}; the other drives below do get the discards",
-            finding.title
-        ));
-    }
-    for finding in outcome.findings.iter().filter(|f| f.rule == "TRIM010") {
-        let text = format!("TRIM010: {}", finding.title);
-        if finding.severity == Severity::Info {
-            notes.push(text);
-        } else if force {
-            notes.push(format!("{text} (--force)"));
-        } else {
-            return Some(Refusal::explained_by(finding).hint("--force trims it all the same"));
-        }
-    }
-    for skipped in &outcome.skipped {
-        notes.push(skipped_words(skipped));
-    }
-    None
-}
-
-fn skipped_words(skipped: &Skipped) -> String {
-    let needs = skipped
-        .needs
-        .as_ref()
-        .map_or(String::new(), |needs| format!(" (needs {needs})"));
-    format!("{}: not known, {}{needs}", skipped.what, skipped.why)
 }
 
 /// Stores whose data lies on a filesystem, through any of its mounts.
@@ -341,77 +201,10 @@ fn stores_on<'a>(host: &'a Host, mount: &Mount) -> Vec<&'a Store> {
     stores.filter_map(|index| host.stores.get(index)).collect()
 }
 
-/// The rules that say whether discards get through, on one filesystem alone.
-pub fn rules_on(host: &Host, mount: &Mount) -> rules::Outcome {
-    let mut alone = host.clone();
-    alone
-        .mounts
-        .retain(|other| other.device_number == mount.device_number);
-    let on_it = stores_on(host, mount);
-    // With one mount alone every store would seem to lie on it.
-    alone.stores.retain(|store| on_it.contains(&store));
-    let select = ["TRIM001", "TRIM008", "TRIM009", "TRIM010"];
-    rules::run(
-        &alone,
-        &Selection {
-            select: select.map(str::to_owned).to_vec(),
-            ignore: Vec::new(),
-        },
-    )
-}
-
-/// Whether the layer at `index` takes discards; a partition has its disk's queue.
-fn takes_discards(stack: &Stack<'_>, index: usize) -> Option<bool> {
-    let device = stack.layers[index].device;
-    if let (DeviceKind::Partition { .. }, None) = (&device.kind, device.discard) {
-        let mut below = stack.below(index).map(|layer| accepts(layer.device));
-        return below.next().flatten();
-    }
-    accepts(device)
-}
-
-fn accepts(device: &BlockDevice) -> Option<bool> {
-    device.discard.and_then(DiscardLimits::accepts)
-}
-
-fn nothing_to_trim(stack: &Stack<'_>) -> Refusal {
-    let top = stack.top();
-    Refusal::new(format!(
-        "{} takes no discards: there is nothing to trim",
-        report::escape(&top.dev_path())
-    ))
-    .hint(
-        "a hard disk, and many a network or virtual disk, has no use for discards; `trimtab check` \
-         says where they are lost in between",
-    )
-}
-
-/// Whether no drive at all gets discards: each refuses them, or lies below the layer at fault.
-fn is_lost_everywhere(stack: &Stack<'_>, finding: &Finding) -> bool {
-    let fault = finding.device.as_deref();
-    let is_below_fault = |mut index: usize| {
-        loop {
-            if Some(stack.layers[index].device.name.as_str()) == fault {
-                return true;
-            }
-            match stack.layers[index].above {
-                Some(above) => index = above,
-                None => return false,
-            }
-        }
-    };
-    stack
-        .layers
-        .iter()
-        .enumerate()
-        .filter(|(_, layer)| layer.is_leaf)
-        .all(|(index, layer)| accepts(layer.device) == Some(false) || is_below_fault(index))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use facts::host::{DeviceNumber, DmTarget, FsUsage, StoreEngine};
+    use facts::host::{BlockDevice, DeviceKind, DeviceNumber, DiscardLimits, FsUsage, StoreEngine};
 
     fn device(name: &str, minor: u32, max_bytes: u64, below: &[&str]) -> BlockDevice {
         BlockDevice {
@@ -477,72 +270,6 @@ mod tests {
         let named = named(&host, &["/usr".into(), "/".into()], false).unwrap();
         assert_eq!(named.len(), 1);
         assert_eq!(named[0].mount.mount_point, "/usr");
-    }
-
-    #[test]
-    fn a_read_only_filesystem_is_refused_and_a_read_only_bind_mount_is_not() {
-        let host = host(
-            vec![
-                mount(1, 1, "/", "/", "ro"),
-                mount(2, 2, "/tmp", "/", "ro,relatime,rw"),
-            ],
-            vec![device("vda", 1, 4096, &[]), device("vdb", 2, 4096, &[])],
-        );
-        let plans = named(&host, &["/".into(), "/tmp".into()], true).unwrap();
-        let reason = &plans[0].refusal.as_ref().unwrap().reason;
-        assert!(reason.contains("read-only"), "{reason}");
-        assert_eq!(plans[1].refusal, None);
-    }
-
-    #[test]
-    fn a_device_that_takes_nothing_is_refused_with_a_rule_where_one_speaks() {
-        let mut crypt = device("dm-0", 3, 0, &["vda"]);
-        crypt.kind = DeviceKind::DeviceMapper {
-            name: Some("c".to_owned()),
-            uuid: Some("CRYPT-LUKS2-0-c".to_owned()),
-            targets: Some(vec![DmTarget {
-                start_sectors: 0,
-                len_sectors: 1 << 20,
-                target_type: "crypt".to_owned(),
-                devices: vec![DeviceNumber {
-                    major: 253,
-                    minor: 1,
-                }],
-                options: Vec::new(),
-                cipher: None,
-                chunk_bytes: None,
-                stripes: None,
-            }]),
-        };
-        let mut disk = device("vdb", 2, 0, &[]);
-        disk.rotational = Some(true);
-        let mut host = host(
-            vec![mount(1, 3, "/", "/", "rw"), mount(2, 2, "/tmp", "/", "rw")],
-            vec![crypt, device("vda", 1, 4096, &[]), disk],
-        );
-        host.platform.cloud = Some(facts::host::Cloud::Other);
-        let plans = named(&host, &["/".into(), "/tmp".into()], true).unwrap();
-        let refusal = plans[0].refusal.as_ref().unwrap();
-        assert!(refusal.reason.starts_with("TRIM001: "), "{refusal:?}");
-        assert!(!refusal.finding.as_ref().unwrap().remedy.is_empty());
-        let refusal = plans[1].refusal.as_ref().unwrap();
-        assert!(refusal.reason.contains("nothing to trim"), "{refusal:?}");
-    }
-
-    #[test]
-    fn trim010_is_refused_unless_forced() {
-        let mut host = host(
-            vec![mount(1, 1, "/", "/", "rw")],
-            vec![device("vda", 1, 4096, &[])],
-        );
-        host.platform.elastic_cloud_enterprise = Some("/mnt/data/elastic".to_owned());
-        let refused = named(&host, &["/".into()], false).unwrap();
-        let refusal = refused[0].refusal.as_ref().unwrap();
-        assert!(refusal.reason.starts_with("TRIM010: "), "{refusal:?}");
-        assert!(refusal.hints.iter().any(|hint| hint.contains("--force")));
-        let forced = named(&host, &["/".into()], true).unwrap();
-        assert_eq!(forced[0].refusal, None);
-        assert!(forced[0].notes.iter().any(|note| note.contains("--force")));
     }
 
     #[test]

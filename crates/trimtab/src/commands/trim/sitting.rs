@@ -5,7 +5,7 @@ use super::forecast::{self, Forecast};
 use super::layers::Ways;
 use super::options::{self, Options};
 use super::over::{Earlier, Over};
-use super::plan::{self, Plan};
+use super::plan::Plan;
 use super::store_probe::{self, StoreProbe, StoreProbeOptions};
 use super::summary::{self, Ending};
 use super::tell::{Ear, Teller};
@@ -342,9 +342,7 @@ fn explain(plan: &Plan<'_>) -> Vec<Finding> {
     else {
         return Vec::new();
     };
-    let mut findings = plan::rules_on(&now, mount).findings;
-    findings.retain(|finding| ["TRIM001", "TRIM008", "TRIM009"].contains(&finding.rule.as_str()));
-    findings
+    rules::lost_discards(&now, mount)
 }
 
 /// Says first what will be done and changed.
