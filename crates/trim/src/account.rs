@@ -69,7 +69,7 @@ impl Discarded {
         Self(bytes)
     }
 
-    /// Adds what another sitting or step discarded.
+    /// Adds what another session or step discarded.
     pub fn add(&mut self, other: &Self) {
         for (name, bytes) in &other.0 {
             let sum = self.0.entry(name.clone()).or_default();

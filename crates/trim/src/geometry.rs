@@ -154,7 +154,7 @@ pub fn open(target: &Target, from: Cursor, stop: &Stop) -> Result<Box<dyn Walk>,
         }
         "btrfs" if release.btrfs_remembers_unallocated() => {
             // The kernel forgets at umount which unallocated space it has trimmed: in a later
-            // sitting any step might trim all of it again, unannounced. Asking once more costs
+            // session any step might trim all of it again, unannounced. Asking once more costs
             // nothing where it has not forgotten.
             let from = Cursor {
                 unallocated_done: false,

@@ -7,6 +7,7 @@
 //! but hung reads costs a few threads, and hides no other drive: each has threads of its own.
 
 mod readings;
+pub mod store;
 
 pub use readings::Readings;
 

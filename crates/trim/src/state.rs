@@ -57,9 +57,9 @@ pub struct Checkpoint {
     pub free_bytes: u64,
     /// See `free_bytes`.
     pub visited_bytes: u64,
-    /// Bytes discarded by device, over all sittings of the pass; absent: not measurable.
+    /// Bytes discarded by device, over all sessions of the pass; absent: not measurable.
     pub discarded_bytes: BTreeMap<String, u64>,
-    /// Time spent, pauses included, over all sittings.
+    /// Time spent, pauses included, over all sessions.
     pub active_s: f64,
     /// `running`, or why it stopped.
     pub phase: Phase,

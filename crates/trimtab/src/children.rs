@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 /// Undoes an ignored SIGCHLD, which some callers hand on: the kernel then forgets how a child ended,
 /// and whoever waits for it learns only that there is none (wait(2), notes). A handler that does
 /// nothing is enough, and exec gives every child the default.
-pub fn heed() {
+pub fn reset_sigchld() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     if ignores_child(&status) {
         // Where it fails all is as it was.

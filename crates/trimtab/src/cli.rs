@@ -4,13 +4,13 @@ use crate::commands::explain::args::Explain;
 use crate::commands::shards::args::Shards;
 use crate::commands::ssd::args::Ssd;
 use crate::commands::trim::values::{self, BytesPerSecond};
-use crate::commands::trim::window::Window;
 use crate::commands::{explain, shards, ssd};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use facts::Severity;
 use std::path::PathBuf;
 use std::time::Duration;
+use trim::window::Window;
 
 /// Finds what slows a store down from below, and says how to mend it.
 ///

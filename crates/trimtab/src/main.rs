@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     if let Some(code) = helper() {
         return code;
     }
-    children::heed();
+    children::reset_sigchld();
     // clap prints help to stdout with 0 and usage errors to stderr with 2, as the contract says.
     let cli = Cli::parse();
     start_log(cli.verbose, cli.quiet);

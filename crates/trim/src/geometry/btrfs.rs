@@ -332,7 +332,7 @@ impl<S: BtrfsSource> Btrfs<S> {
 
 const WHY_UNALLOCATED: &str = "Btrfs trims all unallocated space that was not trimmed since the \
                                mount in its first call, whatever the range";
-const WHY_GROUP: &str = "Btrfs trims a block group whole or not at all";
+const WHY_GROUP: &str = "Btrfs can only trim whole block groups";
 
 impl<S: BtrfsSource> Walk for Btrfs<S> {
     fn survey(&mut self, budget: StepBudget) -> Result<Survey, GeometryError> {
@@ -363,8 +363,9 @@ impl<S: BtrfsSource> Walk for Btrfs<S> {
             if over > 0 {
                 unsplittable.push(Unsplittable {
                     what: format!(
-                        "block groups with more free space than one step is to have ({over}): \
-                         {WHY_GROUP}"
+                        "{} {} the step size: {WHY_GROUP}",
+                        units::count(over, "block group"),
+                        if over == 1 { "exceeds" } else { "exceed" }
                     ),
                     bytes: over_largest,
                     is_unallocated: false,

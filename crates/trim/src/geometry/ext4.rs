@@ -267,7 +267,7 @@ pub(super) fn is_unsupported(error: &io::Error) -> bool {
     )
 }
 
-const WHY_WHOLE: &str = "ext4 remembers whole block groups as trimmed, no smaller pieces";
+const WHY_WHOLE: &str = "ext4 can only trim whole block groups";
 
 impl<S: Ext4Source> Walk for Ext4<S> {
     fn survey(&mut self, budget: StepBudget) -> Result<Survey, GeometryError> {
@@ -296,8 +296,9 @@ impl<S: Ext4Source> Walk for Ext4<S> {
             if over > 0 {
                 unsplittable.push(Unsplittable {
                     what: format!(
-                        "block groups with more free space than one step is to have ({over}): \
-                         {WHY_WHOLE}"
+                        "{} {} the step size: ext4 can only trim whole groups",
+                        units::count(over, "block group"),
+                        if over == 1 { "exceeds" } else { "exceed" }
                     ),
                     bytes: over_largest,
                     is_unallocated: false,

@@ -3,9 +3,13 @@
 mod world;
 
 use super::*;
+use crate::account::Swallowed;
 use crate::child::TrimError;
+use crate::stop::{Stop, StopRequest};
 use crate::target::TargetError;
+use jiff::Timestamp;
 use std::rc::Rc;
+use std::time::Duration;
 use world::{Trial, UNIT, World};
 
 #[test]
@@ -48,7 +52,7 @@ fn a_signal_in_the_kernel_loses_no_step() {
     assert!(events.iter().any(
         |event| matches!(event, Event::Begins { resumed_bytes, .. } if *resumed_bytes == done)
     ));
-    // Both sittings are counted.
+    // Both sessions are counted.
     assert_eq!(outcome.progress.visited_bytes, trial.units * UNIT);
     assert_eq!(outcome.progress.free_bytes, trial.units * UNIT);
     assert_eq!(outcome.progress.discarded.0["nvme0n1"], trial.units * UNIT);
@@ -83,7 +87,7 @@ fn a_stop_in_the_survey_ends_the_pass_and_changes_nothing() {
     assert!(trial.world.calls.borrow().is_empty());
     assert_eq!(trial.state.checkpoint(&trial.key()).unwrap(), None);
 
-    // The checkpoint of an earlier sitting stands as it is; a cancel drops it.
+    // The checkpoint of an earlier session stands as it is; a cancel drops it.
     trial.world.stop.clear();
     trial.trouble = Box::new(|world, call| {
         (call == 2).then(|| {

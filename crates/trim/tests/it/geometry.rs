@@ -127,8 +127,8 @@ impl Rig {
         Child::new(command, self.target.clone(), Vec::new(), Stop::default())
     }
 
-    /// Walks, and starts anew from the cursor after every `steps_a_sitting` steps.
-    fn trim(&self, budget: StepBudget, steps_a_sitting: u64) -> Passed {
+    /// Walks, and starts anew from the cursor after every `steps_a_session` steps.
+    fn trim(&self, budget: StepBudget, steps_a_session: u64) -> Passed {
         let mut child = self.trimmer();
         let mut passed = Passed::default();
         let mut walk = self.walk(Cursor::default());
@@ -144,7 +144,7 @@ impl Rig {
             if step.unsplittable.is_none() {
                 passed.largest_bytes = passed.largest_bytes.max(discarded);
             }
-            if passed.steps % steps_a_sitting == 0 {
+            if passed.steps % steps_a_session == 0 {
                 walk = self.walk(walk.cursor());
             }
         }
@@ -213,7 +213,7 @@ fn a_walk_that_is_resumed_after_every_step_frees_as_much() {
     for fs_type in ["xfs", "ext4", "btrfs"] {
         let rig = rig(fs_type, SIZE_BYTES / 3);
         let survey = rig.walk(Cursor::default()).survey(BUDGET).unwrap();
-        // Each sitting on Btrfs begins with the unallocated space.
+        // Each session on Btrfs begins with the unallocated space.
         let passed = rig.trim(BUDGET, if fs_type == "btrfs" { 2 } else { 1 });
         eprintln!("{fs_type}: {survey:?}\n{passed:?}");
         assert!(
@@ -321,7 +321,7 @@ fn btrfs_discards_unallocated_space_in_the_step_that_says_so_and_only_there() {
         "all of it, and no block group"
     );
     assert_eq!(first, unallocated);
-    // A later sitting announces it again: the filesystem may have been mounted anew since, and then
+    // A later session announces it again: the filesystem may have been mounted anew since, and then
     // whatever step comes first trims it.
     let mut resumed = rig.walk(walk.cursor());
     let again = resumed.next_step(BUDGET).unwrap().unwrap();

@@ -361,7 +361,7 @@ fn sigint_ends_with_130_and_the_next_call_goes_on() {
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(text.contains("ended by SIGINT"), "{text}");
-    assert!(words(&text).contains("to go on `trimtab trim "), "{text}");
+    assert!(words(&text).contains("to resume `trimtab trim "), "{text}");
     let visited = disk.checkpoint().unwrap()["visited_bytes"]
         .as_u64()
         .unwrap();

@@ -72,7 +72,7 @@ fn a_deadline_ends_a_call_that_does_not_return() {
     assert!(status.contains("ago: the deadline has passed"), "{status}");
     let (state, path) = (disk.state(), disk.path());
     let command = format!("--state {} {path}`, with the options", state.display());
-    assert!(status.contains("to go on `trimtab trim "), "{status}");
+    assert!(status.contains("to resume `trimtab trim "), "{status}");
     assert!(status.contains(&command), "{status}");
 }
 
@@ -93,7 +93,7 @@ fn what_is_said_goes_on_with_the_pass() {
     let output = running.output();
     assert_eq!(output.status.code(), Some(143), "{}", stderr(&output));
     let text = stdout(&output);
-    let said = text.split_once("to go on").unwrap().1;
+    let said = text.split_once("to resume").unwrap().1;
     let command = said.split('`').nth(1).unwrap();
     let said = shlex::split(command).unwrap();
     assert_eq!(said[0], "trimtab");
@@ -146,14 +146,14 @@ fn a_pass_is_found_by_every_name_of_its_filesystem() {
 
     // A dry run knows of it, as far as the pass would go on from it.
     let plan = words(&stdout(&at("--dry-run", "mount")));
-    assert!(plan.contains("goes on from the pass of"), "{plan}");
+    assert!(plan.contains("resumes from the pass of"), "{plan}");
     let stopped = disk.checkpoint().unwrap();
     let mut outdated = stopped.clone();
     let long_ago = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(9 * 24);
     outdated["updated_at"] = long_ago.to_string().into();
     disk.keep_checkpoint(&outdated);
     let plan = words(&stdout(&at("--dry-run", "mount")));
-    assert!(!plan.contains("goes on from the pass of"), "{plan}");
+    assert!(!plan.contains("resumes from the pass of"), "{plan}");
     disk.keep_checkpoint(&stopped);
 
     // Its mount is gone, or covered by another.
@@ -250,7 +250,7 @@ fn a_start_that_fails_after_a_wait_leaves_the_state_as_it_was() {
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
         let text = words(&stderr(&output));
         assert!(text.contains("127.0.0.1:1"), "{text}");
-        assert!(!text.contains("goes on with"), "it does not: {text}");
+        assert!(!text.contains("resumes the pass of"), "it does not: {text}");
     }
     assert_eq!(new.checkpoint(), None);
     assert_eq!(stopped.checkpoint().unwrap(), earlier);
@@ -337,12 +337,12 @@ fn a_closed_terminal_ends_a_pass_resumably() {
     assert!(words(&status).contains("ago: ended by SIGHUP"), "{status}");
     let lines = disk.lines(0, &["--status"]);
     assert_eq!(lines[0]["reason"], "ended by SIGHUP");
-    // Steps of each sitting, and of all.
+    // Steps of each session, and of all.
     let lines = disk.lines(0, &[&disk.path()]);
     let ended = of_type(&lines, "ended")[0];
     let steps = |line: &Value, name: &str| line[name].as_u64().unwrap();
     let audit = disk.audit();
-    let [first, second] = [0, 1].map(|sitting| steps(&audit[sitting], "steps"));
+    let [first, second] = [0, 1].map(|session| steps(&audit[session], "steps"));
     assert!(first > 0 && second > 0);
     assert_eq!(steps(ended, "steps"), first + second);
     assert_eq!(steps(ended, "resumed_steps"), first);

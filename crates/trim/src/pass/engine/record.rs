@@ -1,7 +1,7 @@
 //! How far a pass has come: for people, and for the checkpoint.
 
-use super::{Engine, Judged, Recent, ratio};
-use crate::pass::{Ended, Progressed};
+use super::state::{Engine, Judged, Recent, ratio};
+use crate::pass::model::{Ended, Progressed};
 use crate::state::{CHECKPOINT_SCHEMA, Checkpoint, Phase, boot_id};
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl Engine<'_> {
             .earlier
             .visited_bytes
             .saturating_add(self.now.visited_bytes);
-        // Of the whole filesystem, in a later sitting as well.
+        // Of the whole filesystem, in a later session as well.
         let free_bytes = self.survey.as_ref().map_or(0, |survey| survey.free_bytes);
         let left = (visiting > 0.0).then(|| {
             let bytes = free_bytes.saturating_sub(visited_bytes);
@@ -109,7 +109,7 @@ impl Engine<'_> {
     pub(super) fn leave(&mut self, ended: Ended) -> Ended {
         let key = self.parts.target.identity.key();
         let stopped = match &ended {
-            // What was swallowed has to be trimmed again once the stack is mended.
+            // What was swallowed has to be trimmed again once the stack is fixed.
             Ended::Complete | Ended::Cancelled | Ended::Swallowed(_) => {
                 return match self.parts.state.forget(&key) {
                     Ok(()) => ended,
@@ -122,7 +122,7 @@ impl Engine<'_> {
             Ended::Stopped { reason } | Ended::Failed { reason, .. } => reason.clone(),
             Ended::Signal(number) => format!("signal {number}"),
         };
-        // Nothing was done yet: the checkpoint of an earlier sitting stands as it is.
+        // Nothing was done yet: the checkpoint of an earlier session stands as it is.
         if self.now.steps == 0 && self.saved_at.is_none() {
             return ended;
         }

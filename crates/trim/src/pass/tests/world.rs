@@ -1,18 +1,24 @@
 //! A made-up filesystem and drive, in made-up time, and a pass over them.
 
-use crate::account::LayerName;
-use crate::child::{TrimError, Trimmed};
-use crate::counters::{CounterError, DeviceCounters, Sample};
-use crate::geometry::GeometryError;
+use crate::account::{LayerName, Layers};
+use crate::child::{TrimError, Trimmed, Trimmer};
+use crate::clock::Clock;
+use crate::counters::{CounterError, DeviceCounters, Sample, Watch};
+use crate::geometry::{GeometryError, Survey, Walk};
+use crate::pace::Settings;
 use crate::pass::*;
-use crate::probe::Reading;
-use crate::range::{ByteRange, Cursor, StepBudget};
-use crate::target::Identity;
+use crate::probe::{Probe, Reading};
+use crate::range::{ByteRange, Cursor, Step, StepBudget};
+use crate::state::State;
+use crate::stop::{Stop, StopRequest};
+use crate::target::{Identity, Target};
 use facts::host::DeviceNumber;
+use jiff::Timestamp;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
 pub(super) const UNIT: u64 = 4 << 20;
 
@@ -379,7 +385,7 @@ impl Trial {
                 state: &self.state,
                 stop: self.world.stop.clone(),
                 gate: std::mem::replace(&mut self.gate, Box::new(AlwaysOpen)),
-                tend: Box::new(|| {
+                run_housekeeping: Box::new(|| {
                     self.world.tended.set(self.world.tended.get() + 1);
                     Ok(())
                 }),

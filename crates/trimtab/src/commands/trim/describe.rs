@@ -1,46 +1,38 @@
 //! A plan in words: what `--dry-run` prints, and `--all` before it asks for consent.
 
-use super::consent;
-use super::forecast::{Estimate, Forecast};
-use super::options::Options;
-use super::plan::Plan;
-use super::words::{Page, long, rate, short};
-use facts::Stack;
+use super::words::{Page, long, missing_consent, rate, short, store_names};
+use facts::host::Mount;
 use jiff::Timestamp;
-use report::{count, human_bytes, human_duration, listed, stack_tree};
+use report::{count, escape, human_bytes, human_duration, listed, stack_tree};
+use rules::TrimVerdict;
 use std::time::Duration;
-use trim::geometry::{Survey, Unsplittable};
-use trim::limits::lowered_to;
-use trim::pass::{ASSUMED_BYTES_PER_S, STALL_UNASKED};
+use trim::filesystem::Filesystem;
+use trim::forecast::{Basis, Estimate, Forecast, LimitChange, Stall};
+use trim::geometry::Survey;
+use trim::pass::ASSUMED_BYTES_PER_S;
+use trim::request::Request;
 
 /// A trim that is longer ago than this, or unknown, makes a long pass likely.
 const OVERDUE_DAYS: i64 = 14;
 
+/// What is planned for one filesystem.
+#[derive(Clone, Copy)]
+pub struct Plan<'a> {
+    /// Which.
+    pub filesystem: &'a Filesystem<'a>,
+    /// Whether it may be trimmed.
+    pub verdict: &'a TrimVerdict,
+    /// What a pass would do.
+    pub forecast: &'a Forecast<'a>,
+    /// What is asked for.
+    pub request: &'a Request,
+}
+
 /// One mount's plan.
-pub fn plan(
-    page: &mut Page,
-    plan: &Plan<'_>,
-    forecast: &Forecast<'_>,
-    options: &Options,
-    unicode: bool,
-    now: Timestamp,
-) {
-    let size = forecast
-        .survey
-        .as_ref()
-        .map(|survey| survey.size_bytes)
-        .or(plan.mount.usage.map(|usage| usage.size_bytes))
-        .map_or(String::new(), |size| format!(", {}", human_bytes(size)));
-    let free = forecast.free_bytes.map_or(String::new(), |free| {
-        format!(", {} free", human_bytes(free))
-    });
-    page.head(&format!(
-        "{}: {} on {}{size}{free}",
-        plan.name(),
-        plan.mount.fs_type,
-        report::escape(&plan.mount.source)
-    ));
-    if let Some(refusal) = &plan.refusal {
+pub fn plan(page: &mut Page, plan: &Plan<'_>, unicode: bool, now: Timestamp) {
+    let (filesystem, forecast) = (plan.filesystem, plan.forecast);
+    page.head(&headline(filesystem.mount, forecast));
+    if let Some(refusal) = &plan.verdict.refusal {
         page.row("refused", &refusal.reason);
         if let Some(finding) = &refusal.finding {
             page.finding(finding);
@@ -49,11 +41,11 @@ pub fn plan(
             page.row("hint", hint);
         }
     }
-    if !plan.others.is_empty() {
-        let others: Vec<String> = plan
-            .others
+    if !filesystem.other_mount_points.is_empty() {
+        let others: Vec<String> = filesystem
+            .other_mount_points
             .iter()
-            .map(|other| report::escape(other).into_owned())
+            .map(|other| escape(other).into_owned())
             .collect();
         page.row(
             "mounts",
@@ -64,16 +56,33 @@ pub fn plan(
         let label = if index == 0 { "stack" } else { "" };
         page.rows(label, &stack_tree(stack, page.room(), unicode));
     }
-    if plan.refusal.is_some() {
+    if !plan.verdict.may_trim() {
         return;
     }
-    geometry(page, forecast, options);
+    geometry(page, forecast);
     expected(page, forecast);
     time(page, forecast, now);
-    changes(page, plan, forecast, options);
+    changes(page, plan);
 }
 
-fn geometry(page: &mut Page, forecast: &Forecast<'_>, options: &Options) {
+/// `/data: ext4 on /dev/sda1, 1 GiB, 973.4 MiB free`.
+fn headline(mount: &Mount, forecast: &Forecast<'_>) -> String {
+    let sized = |bytes: Option<u64>, suffix: &str| {
+        bytes.map_or(String::new(), |bytes| {
+            format!(", {}{suffix}", human_bytes(bytes))
+        })
+    };
+    format!(
+        "{}: {} on {}{}{}",
+        escape(&mount.mount_point),
+        mount.fs_type,
+        escape(&mount.source),
+        sized(forecast.size_bytes, ""),
+        sized(forecast.free_bytes, " free")
+    )
+}
+
+fn geometry(page: &mut Page, forecast: &Forecast<'_>) {
     let Some(survey) = &forecast.survey else {
         if let Some(reason) = &forecast.unknown {
             page.row("geometry", &format!("not known: {reason}"));
@@ -82,9 +91,8 @@ fn geometry(page: &mut Page, forecast: &Forecast<'_>, options: &Options) {
     };
     page.row("geometry", &survey.description);
     page.row("steps", &steps(survey));
-    for part in &survey.unsplittable {
-        let locks_all = part.is_unallocated || !forecast.locks_one_extent;
-        page.row("in one step", &unsplittable(part, locks_all, options));
+    for stall in &forecast.stalls {
+        page.row("in one step", &describe_stall(stall));
     }
 }
 
@@ -104,47 +112,42 @@ fn steps(survey: &Survey) -> String {
     )
 }
 
-/// What cannot be split, with what it may cost before anything is measured: the figures are those by
-/// which the pass itself decides.
-fn unsplittable(part: &Unsplittable, locks_all: bool, options: &Options) -> String {
-    let head = format!("{}, {}", part.what, human_bytes(part.bytes));
-    if !locks_all {
-        return format!("{head}: one free extent after the other is locked");
-    }
-    let stall = Duration::from_secs_f64(seconds(part.bytes, ASSUMED_BYTES_PER_S));
-    let allowed = options
-        .accept_stall
-        .unwrap_or(STALL_UNASKED)
-        .max(options.settings.stall);
-    let word = if stall > allowed {
+/// What cannot be split, and what that may cost.
+fn describe_stall(part: &Stall) -> String {
+    let size = human_bytes(part.bytes);
+    let Some(stall) = part.stall else {
+        return format!(
+            "{}. Up to {size} in one call; the kernel locks one free extent at a time.",
+            part.what
+        );
+    };
+    let advice = if part.is_beyond_allowed() {
         format!(
-            "; {} are allowed, --accept-stall {}s allows as much",
-            short(allowed),
+            " Allowed are {}; --accept-stall {}s allows as much.",
+            short(part.allowed),
             stall.as_secs() + 1
         )
     } else {
         String::new()
     };
     format!(
-        "{head}: may hold up an allocation for {} (at an assumed {}/s){word}",
+        "{}, {size}. An allocation may wait for {} (at an assumed {}/s).{advice}",
+        part.what,
         short(stall),
         human_bytes(ASSUMED_BYTES_PER_S)
     )
 }
 
-#[allow(clippy::cast_precision_loss)] // an estimate
-fn seconds(bytes: u64, per_s: u64) -> f64 {
-    bytes as f64 / per_s as f64
-}
-
 /// What each layer will see, layers of the same figure together.
 fn expected(page: &mut Page, forecast: &Forecast<'_>) {
     let mut groups: Vec<(Option<u64>, Vec<String>)> = Vec::new();
-    for layer in &forecast.layers.layers {
-        let bytes = forecast.expected.get(&layer.device).copied();
-        match groups.iter_mut().find(|(known, _)| *known == bytes) {
+    for layer in &forecast.expected {
+        match groups
+            .iter_mut()
+            .find(|(known, _)| *known == layer.bytes_max)
+        {
             Some((_, names)) => names.push(layer.device.clone()),
-            None => groups.push((bytes, vec![layer.device.clone()])),
+            None => groups.push((layer.bytes_max, vec![layer.device.clone()])),
         }
     }
     let lines: Vec<String> = groups
@@ -169,7 +172,7 @@ fn expected(page: &mut Page, forecast: &Forecast<'_>) {
 fn time(page: &mut Page, forecast: &Forecast<'_>, now: Timestamp) {
     if let Some(checkpoint) = &forecast.checkpoint {
         page.row(
-            "goes on",
+            "resumes",
             &format!(
                 "from the pass of {}, {} of {} visited; --restart starts over",
                 checkpoint.started_at.strftime("%Y-%m-%d %H:%M UTC"),
@@ -182,8 +185,7 @@ fn time(page: &mut Page, forecast: &Forecast<'_>, now: Timestamp) {
         page.row("time", &estimated(&estimate));
     }
     let last = match &forecast.last_trim {
-        None => "nothing here tells of an earlier trim: the first one visits all free space and \
-                 may take long"
+        None => "no earlier trim is known: the first one visits all free space and may take long"
             .to_owned(),
         Some((at, by)) => {
             let ago = now.duration_since(*at).as_secs().max(0);
@@ -195,7 +197,7 @@ fn time(page: &mut Page, forecast: &Forecast<'_>, now: Timestamp) {
             format!(
                 "{} ago by {}, as far as is known{overdue}",
                 human_duration(ago.unsigned_abs()),
-                report::escape(by)
+                escape(by)
             )
         }
     };
@@ -212,81 +214,79 @@ fn estimated(estimate: &Estimate) -> String {
     let per_s = rate(estimate.bytes_per_s as f64);
     format!(
         "{takes} at {per_s} ({}); more where reads get slower and pauses are made",
-        estimate.basis.words()
+        basis_text(estimate.basis)
     )
 }
 
+fn basis_text(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Assumed => "assumed",
+        Basis::LastPass => "as in the last pass",
+        Basis::RateLimit => "as --rate allows",
+    }
+}
+
 /// What is changed, what is needed, what is worth knowing.
-fn changes(page: &mut Page, plan: &Plan<'_>, forecast: &Forecast<'_>, options: &Options) {
-    if let Some(text) = lowers(forecast, options) {
-        page.row("changes", &text);
+fn changes(page: &mut Page, plan: &Plan<'_>) {
+    let (filesystem, request) = (plan.filesystem, plan.request);
+    if let Some(max_request_bytes) = request.max_request_bytes
+        && !plan.forecast.limit_changes.is_empty()
+    {
+        let changes = &plan.forecast.limit_changes;
+        page.row("changes", &describe_changes(changes, max_request_bytes));
     }
-    if !options.windows.is_empty() {
-        page.row("window", &options.windows.words());
+    if !request.windows.is_empty() {
+        page.row("window", &request.windows.words());
     }
-    if let Some(cluster) = options.green_name() {
+    if let Some(cluster) = &request.green_cluster {
         page.row(
             "begins",
-            &format!("only while the cluster at {cluster} is green"),
+            &format!("only while the cluster at {} is green", escape(cluster)),
         );
     }
-    let probes = options.probe_names();
-    if !probes.is_empty() {
-        let text = format!("{}, beside reads of the drives", listed(&probes));
+    if !request.probes.is_empty() {
+        let probes = listed(&request.probes);
+        let text = format!("{}, beside reads of the drives", escape(&probes));
         page.row("probe", &text);
     }
-    if !plan.stores.is_empty() {
-        page.row("store", &format!("{} runs on it", plan.store_names()));
+    if !filesystem.stores.is_empty() {
+        page.row("store", &format!("{} runs on it", store_names(filesystem)));
     }
-    if let Some(missing) = consent::missing(plan, options) {
+    if let Some(missing) = missing_consent(filesystem, request) {
         page.row("needs", &missing);
     }
-    for note in &plan.notes {
+    for note in &plan.verdict.notes {
         page.row("note", note);
     }
 }
 
-/// What `--max-request` writes; `None` where it writes nothing.
-pub fn lowers(forecast: &Forecast<'_>, options: &Options) -> Option<String> {
-    let max_request = options.max_request?;
-    // Drives by what is written for them.
-    let mut changed: Vec<(u64, Vec<String>)> = Vec::new();
-    for drive in forecast.stacks.iter().flat_map(Stack::leaves) {
-        let found = drive.discard.and_then(|limits| limits.max_bytes);
-        let (new_bytes, text) = match found {
-            Some(found) => {
-                let limits = drive.discard.unwrap_or_default();
-                let Some(new_bytes) = lowered_to(limits, max_request) else {
-                    continue;
-                };
-                let text = format!("{} (now {})", drive.name, human_bytes(found));
-                (new_bytes, text)
-            }
-            None => (max_request, drive.name.clone()),
+/// What `--max-request` writes; drives by what is written for them.
+fn describe_changes(changes: &[LimitChange], asked_bytes: u64) -> String {
+    let mut by_value: Vec<(u64, Vec<String>)> = Vec::new();
+    for change in changes {
+        let text = match change.now_bytes {
+            Some(now) => format!("{} (now {})", change.device, human_bytes(now)),
+            None => change.device.clone(),
         };
-        match changed.iter_mut().find(|(known, _)| *known == new_bytes) {
-            Some((_, drives)) if drives.contains(&text) => {}
+        match by_value
+            .iter_mut()
+            .find(|(known, _)| *known == change.new_bytes)
+        {
             Some((_, drives)) => drives.push(text),
-            None => changed.push((new_bytes, vec![text])),
+            None => by_value.push((change.new_bytes, vec![text])),
         }
     }
-    let clauses: Vec<String> = changed
+    let clauses: Vec<String> = by_value
         .iter()
         .map(|(new_bytes, drives)| {
-            format!(
-                "of {} becomes {}",
-                listed(drives),
-                rounded(max_request, *new_bytes)
-            )
+            let drives = listed(drives);
+            format!("of {drives} becomes {}", rounded(asked_bytes, *new_bytes))
         })
         .collect();
-    (!clauses.is_empty()).then(|| {
-        format!(
-            "discard_max_bytes {} for the length of the pass, and is put back afterwards, whatever \
-             happens",
-            listed(&clauses)
-        )
-    })
+    format!(
+        "discard_max_bytes {} until the pass ends, and is put back afterwards, whatever happens",
+        listed(&clauses)
+    )
 }
 
 /// What is written, and what it was rounded from.
@@ -303,31 +303,36 @@ fn rounded(asked_bytes: u64, written_bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::options::of_a_test;
     use super::*;
 
     #[test]
-    fn a_plan_judges_stalls_as_the_pass_does() {
-        let part = |gib: u64| Unsplittable {
+    fn a_stall_says_what_it_may_cost_and_how_to_allow_it() {
+        let unallocated = Stall {
             what: "unallocated space".to_owned(),
-            bytes: gib << 30,
-            is_unallocated: true,
+            bytes: 8 << 30,
+            stall: Some(Duration::from_secs(4)),
+            allowed: Duration::from_millis(250),
         };
-        // 2 GiB/s are assumed, a quarter of a second is allowed unasked.
-        let text = unsplittable(&part(8), true, &of_a_test(None));
+        let text = describe_stall(&unallocated);
         assert!(text.contains("for 4.0 s (at an assumed 2 GiB/s)"), "{text}");
-        assert!(text.ends_with("250 ms are allowed, --accept-stall 5s allows as much"));
-        let half = Unsplittable {
-            bytes: 400 << 20,
-            ..part(0)
+        assert!(text.ends_with("Allowed are 250 ms; --accept-stall 5s allows as much."));
+        let allowed = Stall {
+            allowed: Duration::from_secs(5),
+            ..unallocated.clone()
         };
-        let text = unsplittable(&half, true, &of_a_test(None));
-        assert!(!text.contains("--accept-stall"), "195 ms: {text}");
-        let asked = of_a_test(Some(Duration::from_secs(5)));
-        let text = unsplittable(&part(8), true, &asked);
+        let text = describe_stall(&allowed);
         assert!(!text.contains("--accept-stall"), "{text}");
         // What the pass makes without asking needs no advice.
-        let text = unsplittable(&part(8), false, &of_a_test(None));
-        assert!(!text.contains("--accept-stall"), "{text}");
+        let groups = Stall {
+            what: "8 block groups exceed the step size: ext4 can only trim whole groups".to_owned(),
+            bytes: 128 << 20,
+            stall: None,
+            ..unallocated
+        };
+        assert_eq!(
+            describe_stall(&groups),
+            "8 block groups exceed the step size: ext4 can only trim whole groups. Up to 128 MiB in \
+             one call; the kernel locks one free extent at a time."
+        );
     }
 }

@@ -113,7 +113,7 @@ fn write(text: &str) {
 
 /// Turns the events of one pass into lines.
 #[derive(Debug)]
-pub struct Narrator {
+pub struct ProgressLine {
     mount: String,
     /// Drives, to tell what was freed.
     leaves: Vec<String>,
@@ -123,7 +123,7 @@ pub struct Narrator {
     waits: Option<String>,
 }
 
-impl Narrator {
+impl ProgressLine {
     /// For one mount; `mount` is fit for a terminal.
     pub fn new(mount: String, leaves: Vec<String>, settings: Settings) -> Self {
         Self {
@@ -274,14 +274,14 @@ mod tests {
     use std::collections::BTreeMap;
     use trim::account::Discarded;
 
-    fn narrator(mount: &str) -> Narrator {
-        let mut narrator = Narrator::new(
+    fn line_of(mount: &str) -> ProgressLine {
+        let mut line_of = ProgressLine::new(
             mount.to_owned(),
             vec!["sda".to_owned()],
             Settings::default(),
         );
-        narrator.budget = Some(Duration::from_micros(800));
-        narrator
+        line_of.budget = Some(Duration::from_micros(800));
+        line_of
     }
 
     fn progress() -> Progressed {
@@ -306,19 +306,19 @@ mod tests {
     #[test]
     fn a_line_says_how_far_it_is() {
         assert_eq!(
-            narrator("/data").line(&progress()),
+            line_of("/data").line(&progress()),
             "/data  50 %  1 GiB discarded  212 MiB/s  reads 0.42/0.80 ms  3 min 10 s left"
         );
     }
 
     #[test]
     fn a_line_fits_and_what_is_not_measurable_is_not_claimed() {
-        let line = narrator("/srv/a/rather/long/mount/point/of/elasticsearch").line(&progress());
+        let line = line_of("/srv/a/rather/long/mount/point/of/elasticsearch").line(&progress());
         assert!(line.chars().count() < COLUMNS_MAX, "{line}");
         assert!(line.starts_with("...f/elasticsearch  50 %"), "{line}");
         let mut old_kernel = progress();
         old_kernel.discarded = Discarded::default();
-        let line = narrator("/data").line(&old_kernel);
+        let line = line_of("/data").line(&old_kernel);
         assert!(
             line.contains("1.5 GiB visited") && !line.contains("discarded"),
             "{line}"

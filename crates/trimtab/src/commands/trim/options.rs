@@ -2,41 +2,29 @@
 
 use super::store_probe::{is_url, parse_endpoint};
 use super::values::{self, BytesPerSecond};
-use super::window::{Window, Windows};
 use crate::cli::{Trim, TrimFormat};
 use crate::config::TrimConfig;
 use crate::error::{CommandError, Kind};
 use jiff::tz::TimeZone;
-use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use trim::pace::Settings;
+use trim::request::Request;
+use trim::resume::ResumeCommand;
+use trim::window::{Window, Windows};
 
 /// Where checkpoints and the audit log are kept unless told otherwise.
 const STATE_DIR: &str = "/var/lib/trimtab";
-/// Where locks are, whatever `--state` says.
-pub const RUN_DIR: &str = "/run/trimtab";
-/// How long the quiet level is measured.
-pub const QUIET: Duration = Duration::from_secs(8);
-/// How long the drives may take after a step before the pass goes on, slower.
-pub const SETTLE_TIMEOUT: Duration = Duration::from_mins(1);
-
-/// Everything that a pass is made with.
+/// What the call asks for, and what this binary does for it.
 #[derive(Debug)]
 pub struct Options {
-    pub windows: Windows,
-    pub now: bool,
-    pub settings: Settings,
-    pub accept_stall: Option<Duration>,
-    pub deadline: Option<Duration>,
-    pub max_request: Option<u64>,
+    /// How passes are made.
+    pub request: Request,
+    /// `--probe`, as given.
     pub probes: Vec<String>,
+    /// `--require-green`, as given.
     pub require_green: Option<String>,
     pub credentials_file: Option<PathBuf>,
     pub ca_file: Option<PathBuf>,
-    pub state_dir: PathBuf,
-    pub restart: bool,
-    pub force: bool,
 }
 
 impl Options {
@@ -44,18 +32,15 @@ impl Options {
     ///
     /// # Errors
     /// Where the configuration's values, the zone or a URL cannot be understood.
-    pub fn new(arguments: &Trim, config: &TrimConfig) -> Result<Self, CommandError> {
-        let windows = windows(arguments, config)?;
-        let defaults = Settings::default();
+    pub fn resolve(arguments: &Trim, config: &TrimConfig) -> Result<Self, CommandError> {
         let rate = or(arguments.rate, "rate", config.rate.as_deref(), values::rate)?;
         let duration =
             |flag, name, text: &Option<String>| or(flag, name, text.as_deref(), values::duration);
         let settings = Settings {
             max_latency: duration(arguments.max_latency, "max_latency", &config.max_latency)?,
             rate_bytes_per_s: rate.map(|BytesPerSecond(rate)| rate),
-            ..defaults
+            ..Settings::default()
         };
-        let max_request = config.max_request.as_deref();
         let probes = if arguments.probe.is_empty() {
             config.probe.clone()
         } else {
@@ -72,18 +57,26 @@ impl Options {
         if let Some(url) = &require_green {
             parse_endpoint(url, "--require-green")?;
         }
-        Ok(Self {
-            windows,
+        let request = Request {
+            windows: windows(arguments, config)?,
             now: arguments.now,
             settings,
             accept_stall: duration(arguments.accept_stall, "accept_stall", &config.accept_stall)?,
             deadline: duration(arguments.deadline, "deadline", &config.deadline)?,
-            max_request: or(
+            max_request_bytes: or(
                 arguments.max_request,
                 "max_request",
-                max_request,
+                config.max_request.as_deref(),
                 values::size,
             )?,
+            probes: probes.iter().map(|probe| name_of(probe)).collect(),
+            green_cluster: require_green.as_deref().map(name_of),
+            state_dir: state_dir(arguments, config),
+            restart: arguments.restart,
+            force: arguments.force,
+        };
+        Ok(Self {
+            request,
             probes,
             require_green,
             credentials_file: arguments
@@ -91,41 +84,51 @@ impl Options {
                 .clone()
                 .or_else(|| config.credentials_file.clone()),
             ca_file: arguments.ca_file.clone().or_else(|| config.ca_file.clone()),
-            state_dir: state_dir(arguments, config),
-            restart: arguments.restart,
-            force: arguments.force,
         })
     }
+}
 
-    /// What is asked beside the drives how it feels, without the secrets that arguments and queries
-    /// may hold.
-    pub fn probe_names(&self) -> Vec<String> {
-        self.probes.iter().map(|probe| name_of(probe)).collect()
+/// The words that another call for the same passes has to be given.
+pub fn resume_command(arguments: &Trim, config: Option<&Path>) -> ResumeCommand {
+    let mut resume = ResumeCommand::default();
+    resume.push_place("--config", config);
+    resume.push_place("--state", arguments.state.as_deref());
+    if arguments.now {
+        resume.push_flag("--now");
     }
-
-    /// The cluster that has to be green.
-    pub fn green_name(&self) -> Option<String> {
-        self.require_green.as_deref().map(name_of)
+    for window in &arguments.window {
+        resume.push("--window", window.to_string());
     }
-
-    /// For the audit log: what was asked for, as it was in force.
-    pub fn for_audit(&self) -> Value {
-        let seconds = |duration: Option<Duration>| duration.map(|duration| duration.as_secs_f64());
-        json!({
-            "now": self.now,
-            "window": (!self.windows.is_empty()).then(|| self.windows.words()),
-            "max_latency_s": seconds(self.settings.max_latency),
-            "deadline_s": seconds(self.deadline),
-            "rate_bytes_per_s": self.settings.rate_bytes_per_s,
-            "max_request_bytes": self.max_request,
-            "accept_stall_s": seconds(self.accept_stall),
-            // Commands and URLs may hold secrets.
-            "probes": self.probes.len(),
-            "require_green": self.require_green.is_some(),
-            "restart": self.restart,
-            "force": self.force,
-        })
+    if let Some(zone) = &arguments.tz {
+        resume.push("--tz", zone.clone());
     }
+    for (option, duration) in [
+        ("--deadline", arguments.deadline),
+        ("--max-latency", arguments.max_latency),
+        ("--accept-stall", arguments.accept_stall),
+    ] {
+        if let Some(duration) = duration {
+            resume.push(option, values::written_duration(duration));
+        }
+    }
+    if let Some(rate) = arguments.rate {
+        resume.push("--rate", format!("{}/s", values::written_size(rate.0)));
+    }
+    if let Some(bytes) = arguments.max_request {
+        resume.push("--max-request", values::written_size(bytes));
+    }
+    if arguments.force {
+        resume.push_flag("--force");
+    }
+    resume.push_path("--credentials-file", arguments.credentials_file.as_deref());
+    resume.push_path("--ca-file", arguments.ca_file.as_deref());
+    for probe in &arguments.probe {
+        resume.push_unless_secret("--probe", probe);
+    }
+    if let Some(url) = &arguments.require_green {
+        resume.push_unless_secret("--require-green", url);
+    }
+    resume
 }
 
 /// A URL without its query, a command without its arguments.
@@ -207,48 +210,65 @@ fn invalid(name: &str, error: &str) -> CommandError {
     .hint("values are written as on the command line, see `trimtab trim --help`")
 }
 
-/// Options of tests.
-#[cfg(test)]
-pub fn of_a_test(accept_stall: Option<Duration>) -> Options {
-    Options {
-        windows: Windows::new(Vec::new(), TimeZone::UTC),
-        now: true,
-        settings: Settings::default(),
-        accept_stall,
-        deadline: None,
-        max_request: None,
-        probes: Vec::new(),
-        require_green: None,
-        credentials_file: None,
-        ca_file: None,
-        state_dir: PathBuf::new(),
-        restart: false,
-        force: false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::{Cli, Command};
+    use crate::commands::trim::words::command_text;
+    use clap::Parser;
 
     #[test]
     fn what_is_asked_is_named_without_secrets() {
-        let options = Options {
-            probes: [
-                "http://es1:9200/_cat?key=hunter2",
-                "/usr/bin/ask --password hunter2 'two words'",
-                "ask",
-                "u:hunter2@es1",
-                "'",
-            ]
-            .map(str::to_owned)
-            .to_vec(),
-            require_green: Some("https://es1".to_owned()),
-            ..of_a_test(None)
-        };
-        let names = options.probe_names();
+        let names = [
+            "http://es1:9200/_cat?key=hunter2",
+            "/usr/bin/ask --password hunter2 'two words'",
+            "ask",
+            "u:hunter2@es1",
+            "'",
+        ]
+        .map(name_of);
         assert_eq!(names[..3], ["http://es1:9200/_cat?...", "ask ...", "ask"]);
         assert!(!names.concat().contains("hunter2"), "{names:?}");
-        assert_eq!(options.green_name().as_deref(), Some("https://es1:443"));
+        assert_eq!(name_of("https://es1"), "https://es1:443");
+    }
+
+    fn arguments(words: &[String]) -> Trim {
+        let cli = Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));
+        let Command::Trim(arguments) = cli.command else {
+            panic!("{words:?}");
+        };
+        *arguments
+    }
+
+    fn resume(line: &str, mount_point: &str) -> String {
+        let arguments = arguments(&shlex::split(line).unwrap());
+        command_text(&resume_command(&arguments, None).resume(mount_point))
+    }
+
+    #[test]
+    fn every_option_that_makes_the_pass_is_given_again() {
+        let line = "trimtab trim --state '/var/x y' --window 01:00-05:00 --window 13:00-14:00 \
+                    --tz Europe/Berlin --deadline 1h30m --max-latency 5ms --accept-stall 2s \
+                    --rate 500MiB/s --max-request 16MiB --force --credentials-file /c --ca-file /a \
+                    --probe http://localhost:9200/ --probe /bin/ask \
+                    --require-green https://es1:9200 --restart --format json /data /other";
+        let said = resume(line, "/my data");
+        let words = shlex::split(said.trim_matches('`')).unwrap();
+        let (first, second) = (arguments(&shlex::split(line).unwrap()), arguments(&words));
+        assert_eq!(second.mounts, [Path::new("/my data")]);
+        assert!(!second.restart && second.format.is_none(), "{said}");
+        // All else is the same.
+        let told = |arguments: Trim| {
+            let rest = Trim {
+                mounts: Vec::new(),
+                restart: false,
+                format: None,
+                ..arguments
+            };
+            format!("{rest:?}")
+        };
+        assert_eq!(told(second), told(first), "{said}");
+        let now = resume("trimtab trim --now --all --yes", "/data");
+        assert_eq!(now, "`trimtab trim --now /data`");
     }
 }

@@ -1,10 +1,6 @@
-//! What the store itself feels: `--probe URL|COMMAND` asks it at a low rate beside the pass.
-//!
-//! Like the probe of the drives it is an open loop: requests to a URL are due at moments of their
-//! own, whatever became of the earlier ones, so that a stop of the store is seen as often as its
-//! users would see it. A command is run once at a time: nobody knows whether two of it would get on.
+//! `--probe URL|COMMAND` and `--require-green URL`: what is asked of stores and clusters. A command is
+//! run once at a time: nobody knows whether two of it would get on.
 
-mod command;
 mod green;
 
 #[cfg(test)]
@@ -13,18 +9,16 @@ mod tests;
 pub use green::require_green;
 
 use crate::error::{CommandError, Kind};
-use command::CommandProbe;
 use http::{Client, Credentials, CredentialsError, Endpoint, HttpError};
+use report::escape;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use trim::clock::Clock;
-use trim::probe::{Probe, Reading, Readings};
+use trim::probe::store::command::{CommandError as ProgramError, CommandProbe};
+use trim::probe::store::{Ask, Question, StoreProbe};
 
 /// Requests to a URL that may wait at the same time.
 const WAITING_MAX: usize = 4;
-/// A store that fails again and again is told of once in this time.
-const WARN_EVERY: Duration = Duration::from_mins(1);
 
 /// How a store is asked.
 #[derive(Debug, Clone)]
@@ -98,14 +92,6 @@ fn warn_of_clear_secrets(client: &Client, endpoint: &Endpoint) {
     }
 }
 
-/// Asks one thing once; shared by the threads that ask.
-trait Ask: Send + Sync {
-    /// Waits for the answer. An error says in one line what was wrong with it.
-    fn ask(&self) -> Result<(), String>;
-    /// Makes every call of [`Self::ask`] return soon, now and later.
-    fn abort(&self);
-}
-
 struct UrlProbe {
     client: Client,
     endpoint: Endpoint,
@@ -147,95 +133,54 @@ impl Ask for UrlProbe {
     }
 }
 
-/// Readings of a store, made in threads of their own.
-pub struct StoreProbe {
-    shared: Arc<Shared>,
-    elapsed: Box<dyn Fn() -> Duration + Send>,
+/// Asks once and waits for the answer; then asks at the rate of the options, beside the caller.
+///
+/// # Errors
+/// Where `what` is neither a URL nor a command, or fails at once: a usage or environment error with
+/// the way out.
+pub fn start<C: Clock + Clone + Send + 'static>(
+    what: &str,
+    options: &StoreProbeOptions,
+    clock: C,
+) -> Result<StoreProbe, CommandError> {
+    let (ask, label, waiting_max): (Box<dyn Ask>, _, _) = if is_url(what) {
+        let probe = UrlProbe::open(what, options)?;
+        let label = probe.endpoint.to_string();
+        (Box::new(probe), label, WAITING_MAX)
+    } else {
+        let secrets = &http::SECRET_VARIABLES;
+        let probe = CommandProbe::open(what, options.time_limit, secrets)
+            .map_err(|error| program_error(&error))?;
+        let label = probe.label();
+        (Box::new(probe), label, 1)
+    };
+    let told = label.clone();
+    let question = Question {
+        label,
+        ask,
+        waiting_max,
+        requests_per_s: options.requests_per_s,
+        warn: Box::new(move |reason| tracing::warn!("--probe {told}: {}", escape(reason))),
+    };
+    StoreProbe::start(question, clock).map_err(|error| no_thread(&error))
 }
 
-struct Shared {
-    label: String,
-    ask: Box<dyn Ask>,
-    interval: Duration,
-    state: Mutex<State>,
-    /// The probe was dropped.
-    stopped: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    stop: bool,
-    /// A slot for each thread.
-    readings: Readings,
-    due: Duration,
-    /// Requests so far.
-    count: u32,
-    /// When somebody was last told of a failure, and its words.
-    told: Option<(Duration, String)>,
-}
-
-impl Shared {
-    /// A thread that panicked took no invariant with it.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+fn program_error(error: &ProgramError) -> CommandError {
+    let text = format!("--probe: {error}");
+    let text = escape(&text);
+    match error {
+        ProgramError::Unreadable { .. } => CommandError::new(Kind::Usage, text)
+            .hint("a URL (http://localhost:9200/) or a program with its arguments"),
+        ProgramError::Thread(error) => no_thread(error),
+        ProgramError::Failed { .. } => CommandError::new(Kind::Environment, text)
+            .hint("it has to exit with 0 while the store is well; try it by hand")
+            .hint("no shell reads it: write sh -c '...' for pipes, variables and redirections"),
     }
 }
 
-impl StoreProbe {
-    /// Asks once and waits for the answer; then asks at the rate of the options, beside the caller.
-    ///
-    /// # Errors
-    /// Where `what` is neither a URL nor a command, or fails at once: a usage or environment error
-    /// with the way out.
-    pub fn start<C: Clock + Clone + Send + 'static>(
-        what: &str,
-        options: &StoreProbeOptions,
-        clock: C,
-    ) -> Result<Self, CommandError> {
-        let (ask, label, threads): (Box<dyn Ask>, _, _) = if is_url(what) {
-            let probe = UrlProbe::open(what, options)?;
-            let label = probe.endpoint.to_string();
-            (Box::new(probe), label, WAITING_MAX)
-        } else {
-            let probe = CommandProbe::open(what, options.time_limit)?;
-            let label = probe.label();
-            (Box::new(probe), label, 1)
-        };
-        let per_s = options.requests_per_s;
-        let per_s = if per_s.is_finite() {
-            per_s.clamp(0.01, 100.0)
-        } else {
-            2.0
-        };
-        let shared = Arc::new(Shared {
-            label,
-            ask,
-            interval: Duration::from_secs_f64(1.0 / per_s),
-            state: Mutex::new(State {
-                due: clock.elapsed(),
-                ..State::default()
-            }),
-            stopped: Condvar::new(),
-        });
-        let clocks = vec![clock.clone(); threads];
-        // Made now: should a thread be refused, dropping it ends the others.
-        let probe = Self {
-            shared: Arc::clone(&shared),
-            elapsed: Box::new(move || clock.elapsed()),
-        };
-        for clock in clocks {
-            let slot = shared.lock().readings.add_slot();
-            let shared = Arc::clone(&shared);
-            std::thread::Builder::new()
-                .name(format!("store-probe-{slot}"))
-                .spawn(move || work(&shared, slot, &clock))
-                .map_err(|error| {
-                    CommandError::new(Kind::Environment, format!("--probe: no thread: {error}"))
-                        .hint("check the limit of processes: ulimit -u, TasksMax=")
-                })?;
-        }
-        Ok(probe)
-    }
+fn no_thread(error: &std::io::Error) -> CommandError {
+    CommandError::new(Kind::Environment, format!("--probe: no thread: {error}"))
+        .hint("check the limit of processes: ulimit -u, TasksMax=")
 }
 
 /// Whether it is meant as a URL: a scheme and `://`, or a first word with an `@`, as in a URL whose
@@ -251,74 +196,4 @@ pub fn is_url(what: &str) -> bool {
                 .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
     });
     has_scheme || (first.contains('@') && !first.contains('/'))
-}
-
-impl Probe for StoreProbe {
-    fn label(&self) -> String {
-        self.shared.label.clone()
-    }
-
-    fn drain(&mut self) -> Vec<Reading> {
-        let mut state = self.shared.lock();
-        state.readings.drain((self.elapsed)())
-    }
-}
-
-impl Drop for StoreProbe {
-    /// Ends the threads, with what they wait for; nobody waits for them.
-    fn drop(&mut self) {
-        self.shared.lock().stop = true;
-        self.shared.stopped.notify_all();
-        self.shared.ask.abort();
-    }
-}
-
-fn work(shared: &Shared, slot: usize, clock: &impl Clock) {
-    while let Some(at) = next_request(shared, slot, clock) {
-        let answer = shared.ask.ask();
-        let latency = clock.elapsed().saturating_sub(at);
-        let mut state = shared.lock();
-        state.readings.answered(slot, latency, answer.is_err());
-        let Err(reason) = answer else { continue };
-        // What was ended together with the probe has not failed.
-        let news = match &state.told {
-            Some((told, _)) => clock.elapsed().saturating_sub(*told) >= WARN_EVERY,
-            None => true,
-        };
-        if news && !state.stop {
-            tracing::warn!("--probe {}: {reason}", shared.label);
-            state.told = Some((clock.elapsed(), reason));
-        }
-    }
-}
-
-/// Waits until a request is due and takes it; `None` where the probe was dropped.
-fn next_request(shared: &Shared, slot: usize, clock: &impl Clock) -> Option<Duration> {
-    /// Fractions of its multiples fill an interval evenly and never repeat (Weyl, 1916).
-    const GOLDEN: f64 = 0.618_033_988_749_894_9;
-    let mut state = shared.lock();
-    loop {
-        if state.stop {
-            return None;
-        }
-        let now = clock.elapsed();
-        if state.due <= now {
-            state.count = state.count.wrapping_add(1);
-            // Uneven intervals, so that they cannot keep step with the pass.
-            let jitter = 0.5 + (f64::from(state.count) * GOLDEN).fract();
-            let interval = shared.interval.mul_f64(jitter);
-            // What nobody could send, as all threads waited, is not sent later in a burst.
-            let late = now.saturating_sub(state.due);
-            state.due = if late > interval { now } else { state.due } + interval;
-            // Sent now: how late this thread was woken is no fault of the store.
-            state.readings.asked(slot, now);
-            return Some(now);
-        }
-        let left = state.due.saturating_sub(now);
-        state = shared
-            .stopped
-            .wait_timeout(state, left)
-            .unwrap_or_else(PoisonError::into_inner)
-            .0;
-    }
 }

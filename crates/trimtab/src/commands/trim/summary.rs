@@ -1,63 +1,47 @@
 //! How a pass ended, in plain words.
 
-use super::lines;
-use super::over::Over;
-use super::words::{Page, long, rate, short};
-use facts::Finding;
-use report::{count, human_bytes, listed};
-use std::time::Duration;
+use super::words::{Page, command_text, long, rate, short};
+use report::{count, escape, human_bytes, listed};
 use trim::account::Swallowed;
 use trim::pace::QuietLevel;
 use trim::pass::Ended;
+use trim::resume::CommandLine;
+use trim::summary::PassSummary;
 
-/// What is told of a pass that has ended.
-pub struct Ending<'a> {
-    /// The mount point, fit for a terminal.
-    pub mount: &'a str,
-    pub over: &'a Over<'a>,
-    /// Findings that explain why discards are swallowed.
-    pub explained: &'a [Finding],
-    /// The command that goes on, as [`super::again::Again::resume`] says it.
-    pub to_go_on: &'a str,
-    /// How long the quiet level was measured.
-    pub measuring: Duration,
-}
-
-/// Writes the summary.
-pub fn write(page: &mut Page, ending: &Ending<'_>) {
-    let outcome = ending.over.outcome;
-    let mount = ending.mount;
-    page.head(&match &outcome.ended {
+/// Writes the summary; `resume` is the command that resumes the pass.
+pub fn write(page: &mut Page, summary: &PassSummary, resume: &CommandLine) {
+    let ended = &summary.outcome.ended;
+    let mount = escape(&summary.mount_point);
+    page.head(&match ended {
         Ended::Complete => format!("{mount}: complete"),
         Ended::Stopped { reason } => format!("{mount}: stopped: {reason}"),
-        Ended::Signal(_) => format!(
-            "{mount}: ended by {}",
-            lines::reason(&outcome.ended).unwrap_or_default()
-        ),
+        Ended::Signal(_) => {
+            format!("{mount}: ended by {}", ended.reason().unwrap_or_default())
+        }
         Ended::Cancelled => format!("{mount}: cancelled; its checkpoint is forgotten"),
-        Ended::Swallowed(swallowed) => format!("{mount}: {}", swallowed_words(swallowed)),
+        Ended::Swallowed(swallowed) => format!("{mount}: {}", describe_swallowed(swallowed)),
         Ended::Failed { reason, .. } => format!("{mount}: failed: {reason}"),
     });
-    if outcome.survey.is_some() || outcome.progress.steps > 0 {
-        figures(page, ending);
+    if summary.has_figures() {
+        figures(page, summary);
     }
-    for finding in ending.explained {
+    for finding in &summary.findings {
         page.finding(finding);
     }
-    if matches!(outcome.ended, Ended::Swallowed(_)) && ending.explained.is_empty() {
+    if matches!(ended, Ended::Swallowed(_)) && summary.findings.is_empty() {
         page.row(
             "why",
             "no rule knows this stack: look at the settings of the layer that takes discards and \
              passes none on; `trimtab check -v` draws it",
         );
     }
-    if lines::is_resumable(&outcome.ended) {
-        page.row("to go on", ending.to_go_on);
+    if ended.is_resumable() {
+        page.row("to resume", &command_text(resume));
     }
 }
 
-fn figures(page: &mut Page, ending: &Ending<'_>) {
-    let (outcome, earlier) = (ending.over.outcome, &ending.over.earlier);
+fn figures(page: &mut Page, summary: &PassSummary) {
+    let (outcome, earlier) = (&summary.outcome, &summary.earlier);
     let progress = &outcome.progress;
     // What a drive does with what it takes no counter tells: it is not called freed.
     let label = if outcome.measurable {
@@ -65,44 +49,43 @@ fn figures(page: &mut Page, ending: &Ending<'_>) {
     } else {
         "freed"
     };
-    page.rows(label, &freed(page, ending.over));
+    page.rows(label, &discarded(page, summary));
+    if summary.was_trimmed_before() {
+        page.row(
+            "",
+            "ext4 skips block groups in which nothing was freed since they were last trimmed",
+        );
+    }
     let before = if earlier.visited_bytes > 0 {
         format!(
-            ", {} of it in earlier sittings",
+            ", {} of it in earlier sessions",
             human_bytes(earlier.visited_bytes)
         )
     } else {
         String::new()
     };
-    page.row("visited", &format!("{}{before}", visited(ending.over)));
-    let measuring = ending.measuring.min(progress.active);
-    let (sitting, steps) = if ending.over.is_resumed {
-        (
-            "in this sitting ",
-            progress.steps.saturating_sub(earlier.steps),
-        )
+    page.row("visited", &format!("{}{before}", visited(summary)));
+    let session = if summary.is_resumed {
+        "in this session "
     } else {
-        ("", progress.steps)
+        ""
     };
     page.row(
         "took",
         &format!(
-            "{sitting}{}, {} of it measuring before; {}, {} visited",
+            "{session}{}, {} of it measuring before; {}, {} visited",
             long(progress.active),
-            long(measuring),
-            count(steps, "step"),
-            rate(mean_rate(
-                progress.visited_bytes.saturating_sub(earlier.visited_bytes),
-                progress.active.saturating_sub(measuring)
-            ))
+            long(summary.session_measuring()),
+            count(summary.session_steps(), "step"),
+            rate(summary.visited_bytes_per_s())
         ),
     );
-    if ending.over.is_resumed {
+    if summary.is_resumed {
         page.row(
             "in all",
             &format!(
-                "{}, {}; what was discarded and visited is that of all sittings",
-                long(earlier.active.saturating_add(progress.active)),
+                "{}, {}; what was discarded and visited is that of all sessions",
+                long(summary.active_in_all()),
                 count(progress.steps, "step")
             ),
         );
@@ -129,11 +112,11 @@ fn figures(page: &mut Page, ending: &Ending<'_>) {
 }
 
 /// A pass that is complete has been everywhere, whatever the figures: what is free changes meanwhile,
-/// and Btrfs' unallocated space is visited in each sitting.
-fn visited(over: &Over<'_>) -> String {
-    let progress = &over.outcome.progress;
+/// and Btrfs' unallocated space is visited in each session.
+fn visited(summary: &PassSummary) -> String {
+    let progress = &summary.outcome.progress;
     let (visited, free) = (progress.visited_bytes, human_bytes(progress.free_bytes));
-    let is_complete = over.outcome.ended == Ended::Complete;
+    let is_complete = summary.outcome.ended == Ended::Complete;
     match (is_complete, visited >= progress.free_bytes) {
         (true, true) => format!("{free} of free space, all of it"),
         (true, false) => format!(
@@ -148,22 +131,13 @@ fn visited(over: &Over<'_>) -> String {
     }
 }
 
-#[allow(clippy::cast_precision_loss)] // a rate for people
-fn mean_rate(bytes: u64, over: Duration) -> f64 {
-    if over.is_zero() {
-        0.0
-    } else {
-        bytes as f64 / over.as_secs_f64()
-    }
-}
-
 /// A line for each group of layers that saw the same.
-fn freed(page: &Page, over: &Over<'_>) -> Vec<String> {
-    let outcome = over.outcome;
-    let tops = || listed(&over.ways.top());
+fn discarded(page: &Page, summary: &PassSummary) -> Vec<String> {
+    let outcome = &summary.outcome;
+    let tops = || listed(&summary.top_devices);
     if !outcome.measurable {
-        let text = if over.kernel_counts {
-            let verb = if over.ways.top().len() > 1 {
+        let text = if summary.kernel_counts {
+            let verb = if summary.top_devices.len() > 1 {
                 "count"
             } else {
                 "counts"
@@ -179,14 +153,14 @@ fn freed(page: &Page, over: &Over<'_>) -> Vec<String> {
         return report::wrap(&text, page.room());
     }
     let mut groups: Vec<(Option<u64>, Vec<String>)> = Vec::new();
-    for seen in over.seen() {
-        let name = seen.layer.device.clone();
+    for layer in &summary.layers {
+        let name = layer.device.clone();
         match groups
             .iter_mut()
-            .find(|(known, _)| *known == seen.discarded_bytes)
+            .find(|(known, _)| *known == layer.discarded_bytes)
         {
             Some((_, names)) => names.push(name),
-            None => groups.push((seen.discarded_bytes, vec![name])),
+            None => groups.push((layer.discarded_bytes, vec![name])),
         }
     }
     let free = human_bytes(outcome.progress.free_bytes);
@@ -220,36 +194,36 @@ fn latency(label: &str, quiet: &QuietLevel, during: Option<&QuietLevel>) -> Stri
 }
 
 /// At which layer discards end.
-pub fn swallowed_words(swallowed: &Swallowed) -> String {
+fn describe_swallowed(swallowed: &Swallowed) -> String {
     let taken = human_bytes(swallowed.taken_bytes);
     match &swallowed.device {
         Some(device) => format!(
-            "stopped: discards end at {device}: it took {taken}, the drives below saw {}. Nothing \
-             is freed by going on",
+            "stopped: discards end at {device}: it took {taken}, the drives below saw {}. Going \
+             on would free nothing",
             human_bytes(swallowed.passed_bytes)
         ),
         None => format!(
             "stopped: the filesystem says that it trimmed {taken}, and no device saw a discard. \
-             Nothing is freed by going on"
+             Going on would free nothing"
         ),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::audit;
-    use super::super::layers::{self, Ways};
-    use super::super::options::of_a_test;
-    use super::super::over::Earlier;
+    use super::super::lines;
     use super::*;
     use facts::Host;
     use facts::host::{BlockDevice, DeviceKind, DeviceNumber};
     use jiff::Timestamp;
     use std::collections::BTreeMap;
     use std::path::PathBuf;
+    use std::time::Duration;
     use trim::account::Discarded;
     use trim::geometry::Survey;
+    use trim::layers::{self, LayerCounters};
     use trim::pass::{Outcome, Progressed};
+    use trim::summary::EarlierSessions;
     use trim::target::{Identity, Target};
 
     fn level(mean_us: u64, p99_us: u64) -> QuietLevel {
@@ -326,12 +300,7 @@ mod tests {
         }
     }
 
-    fn with_over<T>(
-        outcome: &Outcome,
-        earlier: Option<Earlier>,
-        kernel_counts: bool,
-        told: impl FnOnce(&Over<'_>) -> T,
-    ) -> T {
+    fn summary(outcome: &Outcome, earlier: Option<EarlierSessions>) -> PassSummary {
         let host = Host {
             devices: vec![
                 device("md0", &["nvme0n1", "nvme1n1"]),
@@ -341,45 +310,53 @@ mod tests {
             ..Host::default()
         };
         let stacks = [host.stack_below(&host.devices[0])];
-        let target = Target {
-            mount_point: PathBuf::from("/data"),
-            mount_id: 1,
-            identity: Identity {
-                device: DeviceNumber { major: 9, minor: 0 },
-                uuid: Some("0f0f".to_owned()),
-                fs_type: "xfs".to_owned(),
+        let counters = LayerCounters::new(&stacks, &layers::layers(&stacks));
+        let mut layers = counters.read(&outcome.progress.discarded);
+        if !outcome.measurable {
+            for layer in &mut layers {
+                layer.discarded_bytes = None;
+            }
+        }
+        PassSummary {
+            mount_point: "/data".to_owned(),
+            target: Target {
+                mount_point: PathBuf::from("/data"),
+                mount_id: 1,
+                identity: Identity {
+                    device: DeviceNumber { major: 9, minor: 0 },
+                    uuid: Some("0f0f".to_owned()),
+                    fs_type: "xfs".to_owned(),
+                },
+                device_path: PathBuf::from("/dev/md0"),
             },
-            device_path: PathBuf::from("/dev/md0"),
-        };
-        told(&Over {
-            target: &target,
             began_at: Timestamp::UNIX_EPOCH,
-            outcome,
+            outcome: outcome.clone(),
             is_resumed: earlier.is_some(),
             earlier: earlier.unwrap_or_default(),
-            ways: &Ways::new(&stacks, &layers::layers(&stacks)),
-            kernel_counts,
-            warnings: &[],
-        })
+            layers,
+            top_devices: counters.top(),
+            kernel_counts: false,
+            measuring: Duration::from_secs(5),
+            warnings: Vec::new(),
+            findings: Vec::new(),
+        }
     }
 
-    fn page(over: &Over<'_>) -> String {
+    fn page(summary: &PassSummary) -> String {
         let mut page = Page::new(80);
-        write(
-            &mut page,
-            &Ending {
-                mount: "/data",
-                over,
-                explained: &[],
-                to_go_on: "`trimtab trim --now /data`",
-                measuring: Duration::from_secs(5),
-            },
-        );
+        let resume = CommandLine {
+            words: ["trimtab", "trim", "--now", "/data"]
+                .map(str::to_owned)
+                .to_vec(),
+            omitted: Vec::new(),
+            lacks_options: false,
+        };
+        write(&mut page, summary, &resume);
         page.finish()
     }
 
     fn text(outcome: &Outcome) -> String {
-        with_over(outcome, None, false, page)
+        page(&summary(outcome, None))
     }
 
     fn words(text: &str) -> String {
@@ -401,8 +378,8 @@ mod tests {
     }
 
     #[test]
-    fn what_can_go_on_says_how_and_what_cannot_does_not() {
-        let resumable = "to go on    `trimtab trim --now /data`";
+    fn what_can_be_resumed_says_how_and_what_cannot_does_not() {
+        let resumable = "to resume   `trimtab trim --now /data`";
         for (ended, goes_on) in [
             (Ended::Signal(2), true),
             (
@@ -443,7 +420,11 @@ mod tests {
     #[test]
     fn a_drive_that_does_not_count_is_no_old_kernel() {
         let outcome = outcome(Ended::Complete, false);
-        let text = words(&with_over(&outcome, None, true, page));
+        let told = PassSummary {
+            kernel_counts: true,
+            ..summary(&outcome, None)
+        };
+        let text = words(&page(&told));
         assert!(
             text.contains("freed not measurable: md0 counts nothing (queue/iostats is 0"),
             "{text}"
@@ -464,20 +445,10 @@ mod tests {
         outcome.progress.discarded.0.remove("nvme1n1");
         let less = text(&outcome);
         assert!(less.contains("not counted at md0 and nvme1n1\n"), "{less}");
-        let (ended, audited) = with_over(&outcome, None, true, |over| {
-            let options = of_a_test(None);
-            (
-                lines::ended(over, "/data", &[]),
-                audit::entry(over, &options),
-            )
-        });
+        let ended = lines::ended(&summary(&outcome, None));
         let bytes = |index: usize| ended["layers"][index]["discarded_bytes"].clone();
         assert!(bytes(0).is_null() && bytes(2).is_null(), "{ended}");
         assert_eq!(bytes(1), 1_556_925_645);
-        let expected = serde_json::json!({
-            "md0": null, "nvme0n1": 1_556_925_645, "nvme1n1": null,
-        });
-        assert_eq!(audited["discarded_bytes"], expected);
     }
 
     #[test]
@@ -507,36 +478,39 @@ mod tests {
     }
 
     #[test]
-    fn sittings_are_told_apart() {
+    fn sessions_are_told_apart() {
         let outcome = outcome(Ended::Complete, true);
-        let earlier = Earlier {
+        let earlier = EarlierSessions {
             steps: 600,
             visited_bytes: 2 << 30,
             active: Duration::from_secs(90),
         };
-        let (text, ended, audited) = with_over(&outcome, Some(earlier), true, |over| {
-            let options = of_a_test(None);
-            (
-                words(&page(over)),
-                lines::ended(over, "/data", &[]),
-                audit::entry(over, &options),
-            )
-        });
+        let summary = summary(&outcome, Some(earlier));
+        let text = words(&page(&summary));
         for part in [
-            "3 GiB of free space, all of it, 2 GiB of it in earlier sittings",
-            "took in this sitting 12.3 s, 5.0 s of it measuring before; 73 steps,",
+            "3 GiB of free space, all of it, 2 GiB of it in earlier sessions",
+            "took in this session 12.3 s, 5.0 s of it measuring before; 73 steps,",
             "in all 1 min 42 s, 673 steps;",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
+        let ended = lines::ended(&summary);
         assert_eq!(
             (&ended["steps"], &ended["resumed_steps"]),
             (&673.into(), &600.into())
         );
-        assert_eq!(
-            (&audited["steps"], &audited["resumed_steps"]),
-            (&73.into(), &600.into())
-        );
-        assert_eq!(audited["resumed_active_s"], 90.0);
+    }
+
+    #[test]
+    fn a_pass_of_ext4_that_discards_little_says_why() {
+        let mut outcome = outcome(Ended::Complete, true);
+        outcome.progress.discarded.0.insert("md0".to_owned(), 0);
+        outcome.progress.discarded.0.insert("nvme0n1".to_owned(), 0);
+        outcome.progress.discarded.0.insert("nvme1n1".to_owned(), 0);
+        let why = "ext4 skips block groups in which nothing was freed";
+        let mut told = summary(&outcome, None);
+        assert!(!words(&page(&told)).contains(why));
+        told.target.identity.fs_type = "ext4".to_owned();
+        assert!(words(&page(&told)).contains(why));
     }
 }

@@ -1,41 +1,48 @@
-//! Who is told: people on standard error, or programs on standard output.
+//! Where a run goes: people read standard error and standard output, programs a stream of objects.
 
-use super::draw::{Draw, Narrator};
-use super::layers::Ways;
+use super::draw::{Draw, ProgressLine};
 use super::lines::{self, Lines};
 use crate::cli::TrimFormat;
 use crate::error::CommandError;
+use report::escape;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
+use trim::events::{EventSink, SessionEvent};
 use trim::pace::Settings;
-use trim::pass::{Event, Progress};
+use trim::pass::Event;
+use trim::summary::PassSummary;
 
 /// Steps and waits are told to programs no more often than this.
 const STEP_EVERY: Duration = Duration::from_secs(1);
 
 /// The way out of a run.
 #[derive(Debug)]
-pub struct Teller {
+pub struct Output {
     draw: Draw,
     lines: Option<Lines>,
+    settings: Settings,
+    /// The line of the pass that runs, and its mount point.
+    line: Option<(String, ProgressLine)>,
+    told_at: Option<Instant>,
+    /// The pass that ended last.
+    ended: Option<PassSummary>,
     /// Standard output failed in mid-pass: told at the end, the pass goes on.
     failed: Option<CommandError>,
 }
 
-impl Teller {
-    /// For a form of output.
-    pub fn new(format: TrimFormat, quiet: bool) -> Self {
+impl Output {
+    /// For a form of output; `settings` have the budgets that the progress line shows.
+    pub fn new(format: TrimFormat, quiet: bool, settings: Settings) -> Self {
         let is_json = format == TrimFormat::Json;
         Self {
             draw: Draw::new(quiet || is_json),
             lines: is_json.then(Lines::default),
+            settings,
+            line: None,
+            told_at: None,
+            ended: None,
             failed: None,
         }
-    }
-
-    /// Whether programs read along.
-    pub fn is_json(&self) -> bool {
-        self.lines.is_some()
     }
 
     /// An object for programs; people get nothing.
@@ -48,29 +55,21 @@ impl Teller {
         }
     }
 
-    /// A message about a mount.
-    pub fn say(&mut self, mount_point: &str, text: &str) {
-        self.draw
-            .say(&format!("{}: {text}", report::escape(mount_point)));
-        self.emit("note", json!({"mount_point": mount_point, "text": text}));
-    }
-
-    /// A message about the run.
-    pub fn remark(&mut self, text: &str) {
-        self.draw.say(text);
-        self.emit("note", json!({"mount_point": null, "text": text}));
-    }
-
     /// Text for standard output, where people read.
     ///
     /// # Errors
     /// Where it cannot be written.
     pub fn print(&mut self, text: &str) -> Result<(), CommandError> {
         self.draw.clear();
-        if self.is_json() {
+        if self.lines.is_some() {
             return Ok(());
         }
         crate::output::print(text)
+    }
+
+    /// The summary of the pass that has just ended.
+    pub fn take_ended(&mut self) -> Option<PassSummary> {
+        self.ended.take()
     }
 
     /// What went wrong on standard output.
@@ -80,58 +79,68 @@ impl Teller {
     pub fn finish(self) -> Result<(), CommandError> {
         self.failed.map_or(Ok(()), Err)
     }
-}
 
-/// Hears one pass.
-#[derive(Debug)]
-pub struct Ear<'t> {
-    teller: &'t mut Teller,
-    mount_point: String,
-    narrator: Narrator,
-    ways: &'t Ways,
-    told_at: Option<Instant>,
-    /// What was warned of, for the audit log.
-    pub warnings: Vec<String>,
-}
-
-impl<'t> Ear<'t> {
-    /// For one mount.
-    pub fn new(
-        teller: &'t mut Teller,
-        mount_point: &str,
-        leaves: Vec<String>,
-        ways: &'t Ways,
-        settings: Settings,
-    ) -> Self {
-        let shown = report::escape(mount_point).into_owned();
-        Self {
-            teller,
-            mount_point: mount_point.to_owned(),
-            narrator: Narrator::new(shown, leaves, settings),
-            ways,
-            told_at: None,
-            warnings: Vec::new(),
+    fn pass_event(&mut self, mount_point: &str, drives: &[String], event: &Event) {
+        if self.line.as_ref().is_none_or(|(of, _)| of != mount_point) {
+            let shown = escape(mount_point).into_owned();
+            let line = ProgressLine::new(shown, drives.to_vec(), self.settings.clone());
+            self.line = Some((mount_point.to_owned(), line));
+            self.told_at = None;
         }
+        if let Some((_, line)) = &mut self.line {
+            line.tell(&mut self.draw, event);
+        }
+    }
+
+    /// Whether programs were told of a step or a wait a moment ago.
+    fn is_soon(&mut self, event: &Event) -> bool {
+        if !matches!(event, Event::Stepped { .. } | Event::Waiting { .. }) {
+            return false;
+        }
+        if self.told_at.is_some_and(|at| at.elapsed() < STEP_EVERY) {
+            return true;
+        }
+        self.told_at = Some(Instant::now());
+        false
     }
 }
 
-impl Progress for Ear<'_> {
-    fn event(&mut self, event: &Event) {
-        if let Event::Warning(text) = event {
-            self.warnings.push(text.clone());
-        }
-        self.narrator.tell(&mut self.teller.draw, event);
-        if !self.teller.is_json() {
-            return;
-        }
-        if matches!(event, Event::Stepped { .. } | Event::Waiting { .. }) {
-            let is_soon = self.told_at.is_some_and(|at| at.elapsed() < STEP_EVERY);
-            if is_soon {
-                return;
+impl EventSink for Output {
+    fn event(&mut self, event: SessionEvent<'_>) {
+        match event {
+            SessionEvent::Note { mount_point, text } => {
+                let subject = mount_point.map_or(String::new(), |point| format!("{point}: "));
+                self.draw.say(&escape(&format!("{subject}{text}")));
+                self.emit("note", json!({"mount_point": mount_point, "text": text}));
             }
-            self.told_at = Some(Instant::now());
+            SessionEvent::Waiting {
+                mount_point,
+                reason,
+                pause,
+            } => {
+                let pause_s = pause.as_secs_f64();
+                let fields = json!({
+                    "mount_point": mount_point, "reason": reason, "pause_s": pause_s,
+                });
+                self.emit("waiting", fields);
+            }
+            SessionEvent::Pass {
+                mount_point,
+                drives,
+                counters,
+                event,
+            } => {
+                self.pass_event(mount_point, drives, event);
+                if self.lines.is_some() && !self.is_soon(event) {
+                    let (kind, fields) = lines::event(mount_point, counters, event);
+                    self.emit(kind, fields);
+                }
+            }
+            SessionEvent::Ended(summary) => {
+                self.emit("ended", lines::ended(summary));
+                self.line = None;
+                self.ended = Some(summary.clone());
+            }
         }
-        let (kind, fields) = lines::event(&self.mount_point, self.ways, event);
-        self.teller.emit(kind, fields);
     }
 }

@@ -1,8 +1,12 @@
 //! Text for people: labelled rows that fit a terminal, and numbers in words.
 
 use facts::Finding;
-use report::{human_bytes, human_duration, wrap};
+use report::{escape, human_bytes, human_duration, wrap};
+use rules::shell::quote;
 use std::time::Duration;
+use trim::filesystem::Filesystem;
+use trim::request::Request;
+use trim::resume::CommandLine;
 
 /// Where labels and texts start.
 const LABEL: usize = 2;
@@ -62,7 +66,7 @@ impl Page {
             self.row(if index == 0 { "remedy" } else { "or" }, &remedy.text);
             for line in remedy.command.iter().flat_map(|command| command.lines()) {
                 // Commands are copied: never broken.
-                self.rows("", &[format!("$ {}", report::escape(line))]);
+                self.rows("", &[format!("$ {}", escape(line))]);
             }
             if let Some(risk) = &remedy.risk {
                 self.row("risk", risk);
@@ -86,6 +90,36 @@ impl Page {
         self.out.push_str(line.trim_end());
         self.out.push('\n');
     }
+}
+
+/// A command that can be pasted into a shell, with a word on what it lacks:
+/// `` `trimtab trim --now /data`, with its --probe ``.
+pub fn command_text(command: &CommandLine) -> String {
+    let words: Vec<String> = command.words.iter().map(|word| quote(word)).collect();
+    let lacks = if command.lacks_options {
+        ", with the options that it was begun with".to_owned()
+    } else if command.omitted.is_empty() {
+        String::new()
+    } else {
+        format!(", with its {}", command.omitted.join(" and "))
+    };
+    format!("`{}`{lacks}", words.join(" "))
+}
+
+/// The word that a pass still needs before it may begin; `None` where none is missing.
+pub fn missing_consent(filesystem: &Filesystem<'_>, request: &Request) -> Option<String> {
+    request.lacks_consent(filesystem).then(|| {
+        format!(
+            "{} runs on {}: add --window 01:00-05:00 (its quiet hours) or --now",
+            store_names(filesystem),
+            escape(filesystem.mount_point())
+        )
+    })
+}
+
+/// Kinds of stores on a filesystem.
+pub fn store_names(filesystem: &Filesystem<'_>) -> String {
+    escape(&filesystem.store_labels().join(", ")).into_owned()
 }
 
 /// A latency or a short stall: `0.42 ms`, `12 ms`, `1.3 s`.
@@ -140,6 +174,25 @@ mod tests {
         assert_eq!(long(Duration::from_secs(90)), "1 min 30 s");
         assert_eq!(rate(1.5 * 1024.0 * 1024.0), "1.5 MiB/s");
         assert_eq!(rate(-1.0), "0 B/s");
+    }
+
+    #[test]
+    fn commands_can_be_pasted_and_say_what_they_lack() {
+        let mut command = CommandLine {
+            words: ["trimtab", "trim", "--now", "/my data\n"]
+                .map(str::to_owned)
+                .to_vec(),
+            omitted: Vec::new(),
+            lacks_options: false,
+        };
+        assert_eq!(
+            command_text(&command),
+            "`trimtab trim --now $'/my data\\x0a'`"
+        );
+        command.omitted = vec!["--probe", "--require-green"];
+        assert!(command_text(&command).ends_with("`, with its --probe and --require-green"));
+        command.lacks_options = true;
+        assert!(command_text(&command).ends_with("`, with the options that it was begun with"));
     }
 
     #[test]

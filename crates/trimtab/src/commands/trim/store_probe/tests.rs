@@ -5,6 +5,7 @@ use http::testing::{Answer, Server};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 use trim::clock::SystemClock;
+use trim::probe::{Probe, Reading};
 
 /// Longer than any test needs on a slow machine; reached only by a test that fails.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -17,11 +18,11 @@ fn options() -> StoreProbeOptions {
 }
 
 fn start(what: &str) -> StoreProbe {
-    StoreProbe::start(what, &options(), SystemClock::start()).unwrap()
+    super::start(what, &options(), SystemClock::start()).unwrap()
 }
 
 fn refused(what: &str, options: &StoreProbeOptions) -> CommandError {
-    let error = StoreProbe::start(what, options, SystemClock::start()).err();
+    let error = super::start(what, options, SystemClock::start()).err();
     let error = error.expect("an error at once");
     assert!(!error.hints.is_empty(), "{error}");
     error
@@ -29,8 +30,7 @@ fn refused(what: &str, options: &StoreProbeOptions) -> CommandError {
 
 /// The words of the failure that was told last.
 fn told(probe: &StoreProbe) -> Option<String> {
-    let state = probe.shared.lock();
-    state.told.as_ref().map(|(_, words)| words.clone())
+    probe.last_failure()
 }
 
 /// Drains until a reading fits.
@@ -151,7 +151,7 @@ fn an_answer_beyond_the_time_limit_has_failed() {
         time_limit: Duration::from_millis(200),
         ..options()
     };
-    let mut probe = StoreProbe::start(&server.url("/"), &options, SystemClock::start()).unwrap();
+    let mut probe = super::start(&server.url("/"), &options, SystemClock::start()).unwrap();
     let reading = wait_for(&mut probe, |reading| reading.failed);
     assert!(reading.latency >= Duration::from_millis(150), "{reading:?}");
     assert!(told(&probe).unwrap().contains("not done within 200ms"));
@@ -174,13 +174,13 @@ fn a_dropped_probe_stops_without_waiting() {
         time_limit: Duration::from_hours(1),
         ..options()
     };
-    let mut probe = StoreProbe::start(&server.url("/"), &options, SystemClock::start()).unwrap();
+    let mut probe = super::start(&server.url("/"), &options, SystemClock::start()).unwrap();
     silent.store(true, Ordering::Relaxed);
     wait_for(&mut probe, |reading| reading.pending);
-    let shared = Arc::downgrade(&probe.shared);
+    let threads = probe.threads();
     drop(probe);
     // The threads let go of what they shared, though their answers never came.
-    wait_until("threads remain", || shared.strong_count() == 0);
+    wait_until("threads remain", || threads.have_ended());
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn a_command_beyond_its_time_is_killed_with_all_it_started() {
         time_limit: Duration::from_millis(500),
         ..options()
     };
-    let mut probe = StoreProbe::start(&script, &options, SystemClock::start()).unwrap();
+    let mut probe = super::start(&script, &options, SystemClock::start()).unwrap();
     std::fs::write(directory.path().join("hang"), "").unwrap();
     let reading = wait_for(&mut probe, |reading| reading.failed);
     assert!(reading.latency >= options.time_limit, "{reading:?}");
@@ -313,10 +313,10 @@ fn a_dropped_probe_kills_its_command() {
         directory.path().join("pid").exists()
     });
     wait_for(&mut probe, |reading| reading.pending);
-    let shared = Arc::downgrade(&probe.shared);
+    let threads = probe.threads();
     drop(probe);
     wait_until("the program's child lives", || is_gone(directory.path()));
-    wait_until("threads remain", || shared.strong_count() == 0);
+    wait_until("threads remain", || threads.have_ended());
 }
 
 #[test]

@@ -1,17 +1,15 @@
 //! Waits for a window, and what `--status` is told meanwhile.
 
-use super::sitting::{Run, state_error};
-use super::tell::Teller;
-use super::window::Windows;
-use super::words::long;
-use crate::error::CommandError;
+use crate::clock::Clock;
+use crate::events::{EventSink, SessionEvent};
+use crate::pass::{Closed, Ended, Gate, asked_to_end};
+use crate::range::Cursor;
+use crate::state::{CHECKPOINT_SCHEMA, Checkpoint, Phase, State, StateError, boot_id};
+use crate::stop::Stop;
+use crate::target::Target;
+use crate::window::Windows;
 use jiff::Timestamp;
 use std::time::Duration;
-use trim::Cursor;
-use trim::clock::Clock;
-use trim::pass::{Closed, Ended, Gate, asked_to_end};
-use trim::state::{Checkpoint, Phase, State};
-use trim::target::Target;
 
 /// How often a closed window is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -27,51 +25,80 @@ pub enum Waited {
     Ended(Ended),
 }
 
-/// Waits until a window opens, the stop flag and the deadline in view.
-///
-/// # Errors
-/// Where the checkpoint for `--status` cannot be written.
-pub fn for_window(
-    run: &Run<'_>,
-    target: &Target,
-    resume: Option<&Checkpoint>,
-    teller: &mut Teller,
-) -> Result<Waited, CommandError> {
-    let mut windows = run.options.windows.clone();
-    let point = target.mount_point.display().to_string();
-    let key = target.identity.key();
-    let mut was_closed = false;
-    while let Some(closed) = windows.closed(run.clock.wall()) {
-        if let Some(ended) = asked_to_end(run.stop, run.state, &key) {
-            return Ok(Waited::Ended(ended));
+/// A pass that has not begun to work, or not been resumed yet.
+#[derive(Clone, Copy)]
+pub(crate) struct Pending<'a> {
+    /// What is to be trimmed.
+    pub(crate) target: &'a Target,
+    /// What it is resumed from.
+    pub(crate) resume: Option<&'a Checkpoint>,
+    /// Checkpoints.
+    pub(crate) state: &'a State,
+    /// Being asked to stop.
+    pub(crate) stop: &'a Stop,
+    /// Time.
+    pub(crate) clock: &'a dyn Clock,
+}
+
+impl Pending<'_> {
+    /// Waits until a window opens, the stop flag and the deadline in view. `time_left` is the time
+    /// until the deadline.
+    ///
+    /// # Errors
+    /// Where the checkpoint for `--status` cannot be written.
+    pub(crate) fn wait_for_window(
+        self,
+        windows: &Windows,
+        time_left: &dyn Fn() -> Option<Duration>,
+        sink: &mut dyn EventSink,
+    ) -> Result<Waited, StateError> {
+        let mut windows = windows.clone();
+        let point = self.target.mount_point.display().to_string();
+        let key = self.target.identity.key();
+        let mut was_closed = false;
+        while let Some(closed) = windows.closed(self.clock.wall()) {
+            if let Some(ended) = asked_to_end(self.stop, self.state, &key) {
+                return Ok(Waited::Ended(ended));
+            }
+            let reason = reason(&windows, &closed);
+            let Some(opens_at) = closed.opens_at else {
+                return Ok(Waited::Ended(Ended::Stopped { reason }));
+            };
+            let pause = Duration::try_from(opens_at.duration_since(self.clock.wall()));
+            let pause = pause.unwrap_or_default();
+            if time_left().is_some_and(|left| left < pause) {
+                return Ok(Waited::Ended(Ended::Stopped {
+                    reason: format!("{reason}, and the deadline is before that"),
+                }));
+            }
+            if !was_closed {
+                was_closed = true;
+                self.save(&format!("{WAITING}{reason}"))?;
+                sink.event(SessionEvent::Waiting {
+                    mount_point: &point,
+                    reason: &reason,
+                    pause,
+                });
+                let text = format!("waiting, {reason} ({})", units::duration(pause));
+                sink.note(&point, &text);
+            }
+            self.clock.sleep(LOOK_EVERY);
         }
-        let reason = reason(&windows, &closed);
-        let Some(opens_at) = closed.opens_at else {
-            return Ok(Waited::Ended(Ended::Stopped { reason }));
-        };
-        let pause = Duration::try_from(opens_at.duration_since(run.clock.wall()));
-        let pause = pause.unwrap_or_default();
-        if run.time_left().is_some_and(|left| left < pause) {
-            return Ok(Waited::Ended(Ended::Stopped {
-                reason: format!("{reason}, and the deadline is before that"),
-            }));
-        }
-        if !was_closed {
-            was_closed = true;
-            save(run, target, resume, &format!("{WAITING}{reason}"))?;
-            teller.emit(
-                "waiting",
-                serde_json::json!({
-                    "mount_point": point,
-                    "reason": reason,
-                    "pause_s": pause.as_secs_f64(),
-                }),
-            );
-            teller.say(&point, &format!("waiting, {reason} ({})", long(pause)));
-        }
-        run.clock.sleep(LOOK_EVERY);
+        Ok(Waited::Open)
     }
-    Ok(Waited::Open)
+
+    /// Writes for `--status` that the pass is at work, though it has not freed anything yet.
+    ///
+    /// # Errors
+    /// Where the checkpoint cannot be written.
+    pub(crate) fn begin(self) -> Result<(), StateError> {
+        self.save("getting ready")
+    }
+
+    fn save(self, remark: &str) -> Result<(), StateError> {
+        let checkpoint = untouched(self.target, self.resume, remark, self.clock.wall());
+        self.state.save(&checkpoint)
+    }
 }
 
 fn reason(windows: &Windows, closed: &Closed) -> String {
@@ -79,30 +106,6 @@ fn reason(windows: &Windows, closed: &Closed) -> String {
         Some(opens_at) => format!("{}; it opens at {}", closed.reason, windows.local(opens_at)),
         None => format!("{}, which never opens", closed.reason),
     }
-}
-
-/// Writes for `--status` that the pass is at work, though it has not freed anything yet.
-///
-/// # Errors
-/// Where the checkpoint cannot be written.
-pub fn begin(
-    run: &Run<'_>,
-    target: &Target,
-    resume: Option<&Checkpoint>,
-) -> Result<(), CommandError> {
-    save(run, target, resume, "getting ready")
-}
-
-fn save(
-    run: &Run<'_>,
-    target: &Target,
-    resume: Option<&Checkpoint>,
-    remark: &str,
-) -> Result<(), CommandError> {
-    let checkpoint = untouched(target, resume, remark, run.clock.wall());
-    run.state
-        .save(&checkpoint)
-        .map_err(|error| state_error(&error))
 }
 
 /// For `--status`: a pass that has not begun, or not gone on yet.
@@ -113,7 +116,7 @@ fn untouched(
     now: Timestamp,
 ) -> Checkpoint {
     let mut checkpoint = resume.cloned().unwrap_or_else(|| Checkpoint {
-        schema: trim::state::CHECKPOINT_SCHEMA.to_owned(),
+        schema: CHECKPOINT_SCHEMA.to_owned(),
         identity: target.identity.clone(),
         mount_point: target.mount_point.display().to_string(),
         started_at: now,
@@ -127,7 +130,7 @@ fn untouched(
         phase: Phase::Running,
         remark: None,
         left_s: None,
-        boot_id: trim::state::boot_id(),
+        boot_id: boot_id(),
     });
     checkpoint.updated_at = now;
     checkpoint.phase = Phase::Running;
@@ -139,12 +142,11 @@ fn untouched(
 ///
 /// # Errors
 /// Where it cannot be written or removed.
-pub fn undo(state: &State, key: &str, found: Option<&Checkpoint>) -> Result<(), CommandError> {
-    let undone = match found {
+pub fn undo(state: &State, key: &str, found: Option<&Checkpoint>) -> Result<(), StateError> {
+    match found {
         Some(checkpoint) => state.save(checkpoint),
         None => state.forget(key),
-    };
-    undone.map_err(|error| state_error(&error))
+    }
 }
 
 /// In mid-pass: writes into the checkpoint that the window is closed. The pass itself writes
@@ -181,11 +183,11 @@ pub fn is_waiting(checkpoint: &Checkpoint) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::trim::window::Window;
+    use crate::target::Identity;
+    use crate::window::Window;
     use facts::host::DeviceNumber;
     use jiff::tz::TimeZone;
     use std::path::PathBuf;
-    use trim::target::Identity;
 
     fn target() -> Target {
         Target {

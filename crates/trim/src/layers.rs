@@ -1,10 +1,10 @@
 //! The layers below a mount, as the pass counts them, and what each may come to see.
 
+use crate::account::{Discarded, LayerName, Layers};
 use facts::host::{BlockDevice, DeviceKind, DeviceNumber};
 use facts::{Host, Stack};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use trim::account::{Discarded, LayerName, Layers};
 
 /// Where the kernel lists the devices of a mounted Btrfs.
 const BTRFS_DIR: &str = "/sys/fs/btrfs";
@@ -128,15 +128,15 @@ fn passed_on(device: &BlockDevice, bytes: u64, below: usize) -> Option<u64> {
 
 /// What the layers' counters are worth. md RAID0, RAID5 and RAID10 hand discards to their members
 /// and count none (drivers/md/raid0.c, since 5.14); a drive whose `queue/iostats` is 0 counts
-/// nothing at all. A zero of theirs is not what was discarded, but what is not known.
+/// nothing at all. Their zero means unknown, not "nothing discarded".
 #[derive(Debug, Clone, Default)]
-pub struct Ways {
-    ways: Vec<Way>,
+pub struct LayerCounters {
+    layers: Vec<CountedLayer>,
 }
 
 #[derive(Debug, Clone)]
-struct Way {
-    layer: LayerName,
+struct CountedLayer {
+    name: LayerName,
     /// Everything below it.
     below: BTreeSet<String>,
     /// Of a partition. The kernel counts for both at once.
@@ -146,78 +146,85 @@ struct Way {
 }
 
 /// What a layer saw.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen<'w> {
-    pub layer: &'w LayerName,
-    /// `None` where it does not count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LayerCount {
+    /// Kernel name.
+    pub device: String,
+    /// Layers above it.
+    pub depth: usize,
+    /// Nothing is below it.
+    pub is_leaf: bool,
+    /// Bytes discarded; `None` where it does not count.
     pub discarded_bytes: Option<u64>,
 }
 
-impl Ways {
+impl LayerCounters {
     /// For the layers of some stacks.
     pub fn new(stacks: &[Stack<'_>], layers: &Layers) -> Self {
-        let way = |layer: &LayerName| {
-            let mut way = Way {
-                layer: layer.clone(),
+        let counted = |name: &LayerName| {
+            let mut layer = CountedLayer {
+                name: name.clone(),
                 below: BTreeSet::new(),
                 disk: None,
                 is_mapper: false,
             };
             for stack in stacks {
                 for (index, known) in stack.layers.iter().enumerate() {
-                    if known.device.name != layer.device {
+                    if known.device.name != name.device {
                         continue;
                     }
                     match known.device.kind {
                         DeviceKind::Partition { .. } => {
                             let disk = stack.below(index).next();
-                            way.disk = disk.map(|disk| disk.device.name.clone());
+                            layer.disk = disk.map(|disk| disk.device.name.clone());
                         }
-                        DeviceKind::DeviceMapper { .. } => way.is_mapper = true,
+                        DeviceKind::DeviceMapper { .. } => layer.is_mapper = true,
                         _ => {}
                     }
-                    way.below.extend(all_below(stack, index));
+                    layer.below.extend(all_below(stack, index));
                 }
             }
-            way
+            layer
         };
         Self {
-            ways: layers.layers.iter().map(way).collect(),
+            layers: layers.layers.iter().map(counted).collect(),
         }
     }
 
     /// What is mounted.
     pub fn top(&self) -> Vec<String> {
-        let top = self.ways.iter().filter(|way| way.layer.depth == 0);
-        top.map(|way| way.layer.device.clone()).collect()
+        let top = self.layers.iter().filter(|layer| layer.name.depth == 0);
+        top.map(|layer| layer.name.device.clone()).collect()
     }
 
     /// What each layer saw, from the mount down.
-    pub fn seen(&self, discarded: &Discarded) -> Vec<Seen<'_>> {
-        self.ways
+    pub fn read(&self, discarded: &Discarded) -> Vec<LayerCount> {
+        self.layers
             .iter()
-            .map(|way| Seen {
-                layer: &way.layer,
-                discarded_bytes: self.counted(way, discarded),
+            .map(|layer| LayerCount {
+                device: layer.name.device.clone(),
+                depth: layer.name.depth,
+                is_leaf: layer.name.is_leaf,
+                discarded_bytes: self.counted(layer, discarded),
             })
             .collect()
     }
 
-    fn counted(&self, way: &Way, discarded: &Discarded) -> Option<u64> {
-        let bytes = *discarded.0.get(&way.layer.device)?;
-        if bytes > 0 || way.is_mapper {
+    fn counted(&self, layer: &CountedLayer, discarded: &Discarded) -> Option<u64> {
+        let bytes = *discarded.0.get(&layer.name.device)?;
+        if bytes > 0 || layer.is_mapper {
             return Some(bytes);
         }
-        let disk = way.disk.as_ref();
-        if let Some(disk) = disk.and_then(|disk| self.way(disk)) {
+        let disk = layer.disk.as_ref();
+        if let Some(disk) = disk.and_then(|disk| self.layer(disk)) {
             return self.counted(disk, discarded).map(|_| 0);
         }
         let is_nothing = |name: &String| discarded.0.get(name) == Some(&0);
-        way.below.iter().all(is_nothing).then_some(0)
+        layer.below.iter().all(is_nothing).then_some(0)
     }
 
-    fn way(&self, device: &str) -> Option<&Way> {
-        self.ways.iter().find(|way| way.layer.device == device)
+    fn layer(&self, device: &str) -> Option<&CountedLayer> {
+        self.layers.iter().find(|layer| layer.name.device == device)
     }
 }
 
@@ -335,10 +342,10 @@ mod tests {
         let discarded = discarded
             .iter()
             .map(|&(name, bytes)| (name.to_owned(), bytes));
-        Ways::new(&stacks, &layers(&stacks))
-            .seen(&Discarded(discarded.collect()))
+        LayerCounters::new(&stacks, &layers(&stacks))
+            .read(&Discarded(discarded.collect()))
             .iter()
-            .map(|seen| (seen.layer.device.clone(), seen.discarded_bytes))
+            .map(|seen| (seen.device.clone(), seen.discarded_bytes))
             .collect()
     }
 

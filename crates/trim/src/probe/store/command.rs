@@ -1,9 +1,8 @@
-//! `--probe COMMAND`: a program that is run again and again. Its exit code is the answer.
+//! A program that is run again and again. Its exit code is the answer.
 
 use super::Ask;
-use crate::error::{CommandError, Kind};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
@@ -19,8 +18,10 @@ const LINE_CHARS_MAX: usize = 200;
 const COMPLAINT: Duration = Duration::from_millis(200);
 
 /// A program, run directly in a process group of its own.
-pub(super) struct CommandProbe {
+pub struct CommandProbe {
     words: Vec<String>,
+    /// Variables that it does not get.
+    secrets: &'static [&'static str],
     time_limit: Duration,
     shared: Arc<Shared>,
 }
@@ -84,20 +85,50 @@ impl Shared {
     }
 }
 
+/// Why a program cannot be used as a probe.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// Its words are none.
+    #[error("{reason}")]
+    Unreadable {
+        /// Why.
+        reason: &'static str,
+    },
+    /// No thread can be started to watch it.
+    #[error("no thread: {0}")]
+    Thread(io::Error),
+    /// It failed at once.
+    #[error("{label}: {reason}")]
+    Failed {
+        /// The program.
+        label: String,
+        /// How it ended, with its last words.
+        reason: String,
+    },
+}
+
 impl CommandProbe {
-    /// Splits the words as a shell would, and runs the program once.
-    pub(super) fn open(text: &str, time_limit: Duration) -> Result<Self, CommandError> {
-        let usage = |message: &str| {
-            CommandError::new(Kind::Usage, format!("--probe: {message}"))
-                .hint("a URL (http://localhost:9200/) or a program with its arguments")
-        };
-        let words = shlex::split(text)
-            .ok_or_else(|| usage("the command's quotes have no end, or it ends with \\"))?;
+    /// Splits the words as a shell would, and runs the program once. It does not get the variables
+    /// named by `secrets`.
+    ///
+    /// # Errors
+    /// Where the words are none, or the program fails.
+    pub fn open(
+        text: &str,
+        time_limit: Duration,
+        secrets: &'static [&'static str],
+    ) -> Result<Self, CommandError> {
+        let words = shlex::split(text).ok_or(CommandError::Unreadable {
+            reason: "the command's quotes have no end, or it ends with \\",
+        })?;
         if words.first().is_none_or(String::is_empty) {
-            return Err(usage("the command is empty"));
+            return Err(CommandError::Unreadable {
+                reason: "the command is empty",
+            });
         }
         let probe = Self {
             words,
+            secrets,
             time_limit,
             shared: Arc::default(),
         };
@@ -105,26 +136,19 @@ impl CommandProbe {
         std::thread::Builder::new()
             .name("store-probe-watch".to_owned())
             .spawn(move || shared.watch())
-            .map_err(|error| {
-                CommandError::new(Kind::Environment, format!("--probe: no thread: {error}"))
-                    .hint("check the limit of processes: ulimit -u, TasksMax=")
-            })?;
+            .map_err(CommandError::Thread)?;
         match probe.run(Stdio::piped()) {
             Ok(()) => Ok(probe),
-            Err(reason) => {
-                // `probe` is dropped here, and with it the watching thread ends.
-                Err(CommandError::new(
-                    Kind::Environment,
-                    format!("--probe: {}: {reason}", probe.label()),
-                )
-                .hint("it has to exit with 0 while the store is well; try it by hand")
-                .hint("no shell reads it: write sh -c '...' for pipes, variables and redirections"))
-            }
+            // `probe` is dropped then, and with it the watching thread ends.
+            Err(reason) => Err(CommandError::Failed {
+                label: probe.label(),
+                reason,
+            }),
         }
     }
 
     /// The program's name: its arguments may hold secrets.
-    pub(super) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         let program = &self.words[0];
         let name = Path::new(program).file_name().map_or_else(
             || program.clone(),
@@ -143,7 +167,7 @@ impl CommandProbe {
             .stderr(stderr)
             .process_group(0);
         // They are this process's; a program that needs some is given its own.
-        for name in http::SECRET_VARIABLES {
+        for name in self.secrets {
             command.env_remove(name);
         }
         command
@@ -294,7 +318,7 @@ impl Complaints {
 fn one_line(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let line: String = text.trim().chars().take(LINE_CHARS_MAX).collect();
-    report::escape(&line).into_owned()
+    units::escape(&line).into_owned()
 }
 
 #[cfg(test)]
@@ -303,16 +327,13 @@ mod tests {
 
     #[test]
     fn a_program_gets_no_secrets_of_the_environment() {
-        let probe = CommandProbe::open("true", Duration::from_secs(30)).unwrap();
+        let secrets = &["TRIMTAB_PASSWORD", "TRIMTAB_API_KEY"];
+        let probe = CommandProbe::open("true", Duration::from_secs(30), secrets).unwrap();
         let command = probe.command(Stdio::null());
-        for name in [
-            "TRIMTAB_PASSWORD",
-            "TRIMTAB_API_KEY",
-            "TRIMTAB_BEARER_TOKEN",
-        ] {
+        for name in secrets {
             let removed = command
                 .get_envs()
-                .any(|(key, value)| key == name && value.is_none());
+                .any(|(key, value)| key == *name && value.is_none());
             assert!(removed, "{name}");
         }
     }

@@ -4,11 +4,11 @@
 //! on which clocks are put forward or back, and when somebody sets the host's clock: nothing is
 //! remembered from one question to the next.
 
+use crate::pass::{Closed, Gate};
 use jiff::Timestamp;
 use jiff::civil::Time;
 use jiff::tz::TimeZone;
 use std::fmt;
-use trim::pass::{Closed, Gate};
 
 const MINUTES_PER_DAY: u16 = 24 * 60;
 /// Days that are looked ahead for the next opening: on one of them a clock may be put forward over

@@ -1,23 +1,22 @@
 //! The audit log: one line for each pass, written when it ends, and read for what passes before it
 //! reached.
 
-use super::lines;
-use super::options::{self, Options};
-use super::over::Over;
+use crate::layers::LayerCount;
+use crate::request::Request;
+use crate::summary::PassSummary;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::Path;
-use trim::pass::Ended;
 
 const SCHEMA: &str = "trimtab.audit/1";
 /// More of the log than this is not looked at.
 const TAIL_BYTES: u64 = 1 << 20;
 
-/// The line of a pass. Bytes visited, steps and times are of this sitting; what begins with
-/// `resumed_` is of those before. What was discarded is of all.
-pub fn entry(over: &Over<'_>, options: &Options) -> Value {
-    let (target, outcome, earlier) = (over.target, over.outcome, &over.earlier);
+/// The line of a pass. Bytes visited, steps and times are of this session; what begins with
+/// `resumed_` is of those before. What was discarded is of all. `tool_version` is that of the program.
+pub fn entry(summary: &PassSummary, request: &Request, tool_version: &str) -> Value {
+    let (target, outcome, earlier) = (&summary.target, &summary.outcome, &summary.earlier);
     let progress = &outcome.progress;
     let loginuid: Option<u32> = std::fs::read_to_string("/proc/self/loginuid")
         .ok()
@@ -26,8 +25,8 @@ pub fn entry(over: &Over<'_>, options: &Options) -> Value {
     json!({
         "schema": SCHEMA,
         "type": "trim",
-        "tool_version": env!("CARGO_PKG_VERSION"),
-        "began_at": over.began_at,
+        "tool_version": tool_version,
+        "began_at": summary.began_at,
         "ended_at": Timestamp::now(),
         "who": {
             "uid": rustix::process::getuid().as_raw(),
@@ -37,33 +36,29 @@ pub fn entry(over: &Over<'_>, options: &Options) -> Value {
         "mount_point": target.mount_point.display().to_string(),
         "key": target.identity.key(),
         "identity": target.identity,
-        "options": options.for_audit(),
-        "outcome": word(&outcome.ended),
-        "reason": lines::reason(&outcome.ended),
+        "options": request.for_audit(),
+        "outcome": outcome.ended.word(),
+        "reason": outcome.ended.reason(),
         "free_bytes": outcome.survey.as_ref().map(|survey| survey.free_bytes),
-        "visited_bytes": progress.visited_bytes.saturating_sub(earlier.visited_bytes),
+        "visited_bytes": summary.session_visited_bytes(),
         "resumed_bytes": earlier.visited_bytes,
-        "discarded_bytes": outcome.measurable.then(|| lines::by_device(&over.seen())),
-        "steps": progress.steps.saturating_sub(earlier.steps),
+        "discarded_bytes": outcome.measurable.then(|| by_device(&summary.layers)),
+        "steps": summary.session_steps(),
         "resumed_steps": earlier.steps,
         "active_s": progress.active.as_secs_f64(),
         "resumed_active_s": earlier.active.as_secs_f64(),
-        "measuring_s": options::QUIET.min(progress.active).as_secs_f64(),
+        "measuring_s": summary.session_measuring().as_secs_f64(),
         "longest_step_s": outcome.longest_step.as_secs_f64(),
-        "warnings": over.warnings,
+        "warnings": summary.warnings,
     })
 }
 
-/// One word for an end.
-pub fn word(ended: &Ended) -> &'static str {
-    match ended {
-        Ended::Complete => "complete",
-        Ended::Stopped { .. } => "stopped",
-        Ended::Signal(_) => "signal",
-        Ended::Cancelled => "cancelled",
-        Ended::Swallowed(_) => "swallowed",
-        Ended::Failed { .. } => "failed",
-    }
+/// Bytes discarded by device; null for one that does not count.
+pub fn by_device(layers: &[LayerCount]) -> Value {
+    let each = layers.iter();
+    each.map(|layer| (layer.device.clone(), layer.discarded_bytes.into()))
+        .collect::<serde_json::Map<String, Value>>()
+        .into()
 }
 
 /// What an earlier pass reached.
@@ -123,6 +118,12 @@ fn last_complete_in(log: &str, key: &str) -> Option<Earlier> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pass::{Ended, Outcome, Progressed};
+    use crate::request::plain;
+    use crate::summary::EarlierSessions;
+    use crate::target::{Identity, Target};
+    use facts::host::DeviceNumber;
+    use std::time::Duration;
 
     #[test]
     fn what_is_no_log_tells_of_nothing_and_holds_nobody_up() {
@@ -162,5 +163,77 @@ mod tests {
             last_complete_in(&short, "a").unwrap().visited_bytes_per_s,
             None
         );
+    }
+
+    fn summary(discarded: &[(&str, Option<u64>)], earlier: Option<EarlierSessions>) -> PassSummary {
+        let layers = discarded
+            .iter()
+            .map(|&(device, discarded_bytes)| LayerCount {
+                device: device.to_owned(),
+                depth: 0,
+                is_leaf: true,
+                discarded_bytes,
+            });
+        PassSummary {
+            mount_point: "/data".to_owned(),
+            target: Target {
+                mount_point: "/data".into(),
+                mount_id: 1,
+                identity: Identity {
+                    device: DeviceNumber { major: 9, minor: 0 },
+                    uuid: Some("0f0f".to_owned()),
+                    fs_type: "xfs".to_owned(),
+                },
+                device_path: "/dev/md0".into(),
+            },
+            began_at: Timestamp::UNIX_EPOCH,
+            outcome: Outcome {
+                ended: Ended::Complete,
+                progress: Progressed {
+                    steps: 673,
+                    free_bytes: 3 << 30,
+                    visited_bytes: 3 << 30,
+                    active: Duration::from_millis(12_340),
+                    ..Progressed::default()
+                },
+                survey: None,
+                quiet: Vec::new(),
+                longest_step: Duration::ZERO,
+                locks_whole_steps: true,
+                measurable: true,
+            },
+            is_resumed: earlier.is_some(),
+            earlier: earlier.unwrap_or_default(),
+            layers: layers.collect(),
+            top_devices: vec!["md0".to_owned()],
+            kernel_counts: true,
+            measuring: Duration::from_secs(5),
+            warnings: Vec::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_layer_that_does_not_count_is_null() {
+        let told = summary(&[("md0", None), ("nvme0n1", Some(5))], None);
+        let entry = entry(&told, &plain(None), "1.0");
+        assert_eq!(entry["discarded_bytes"], json!({"md0": null, "nvme0n1": 5}));
+        assert_eq!(entry["schema"], SCHEMA);
+        assert_eq!(entry["outcome"], "complete");
+    }
+
+    #[test]
+    fn sessions_are_told_apart() {
+        let earlier = EarlierSessions {
+            steps: 600,
+            visited_bytes: 2 << 30,
+            active: Duration::from_secs(90),
+        };
+        let entry = entry(&summary(&[], Some(earlier)), &plain(None), "1.0");
+        assert_eq!(entry["steps"], 73);
+        assert_eq!(entry["resumed_steps"], 600);
+        assert_eq!(entry["visited_bytes"], 1_u64 << 30);
+        assert_eq!(entry["resumed_active_s"], 90.0);
+        assert_eq!(entry["measuring_s"], 5.0);
     }
 }

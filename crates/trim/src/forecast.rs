@@ -1,0 +1,489 @@
+//! What a pass would do, without doing it: the figures behind the dry run.
+
+use crate::account::Layers;
+use crate::audit;
+use crate::filesystem::Filesystem;
+use crate::geometry::{self, Survey};
+use crate::layers;
+use crate::limits::lowered_to;
+use crate::pace::Controller;
+use crate::pass::{ASSUMED_BYTES_PER_S, STALL_UNASKED};
+use crate::privilege;
+use crate::range::Cursor;
+use crate::request::Request;
+use crate::state::{Checkpoint, boot_id};
+use crate::stop::Stop;
+use crate::target::Target;
+use facts::host::DiscardLimits;
+use facts::{Host, Stack};
+use jiff::Timestamp;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What a paced pass visits a second where nothing was measured on this host: a middling drive, its
+/// pauses included. Said to be assumed wherever it is used.
+const ASSUMED_VISITED_BYTES_PER_S: u64 = 500 << 20;
+
+/// What is known of a filesystem before a pass.
+#[derive(Debug, Clone)]
+pub struct Forecast<'a> {
+    /// What is mounted there; `None` where it could not be identified.
+    pub target: Option<Target>,
+    /// The stacks below it: one, or one for each device of a Btrfs.
+    pub stacks: Vec<Stack<'a>>,
+    /// Their layers, each device once.
+    pub layers: Layers,
+    /// Its own structures, where they were looked at.
+    pub survey: Option<Survey>,
+    /// Parts of the survey that cannot be split, with what they may cost.
+    pub stalls: Vec<Stall>,
+    /// Why there is no survey.
+    pub unknown: Option<String>,
+    /// Size of the filesystem for its users, as `df` shows it, or from the survey.
+    pub size_bytes: Option<u64>,
+    /// Free bytes, from the survey or from statfs.
+    pub free_bytes: Option<u64>,
+    /// What each layer will see, from the mount down.
+    pub expected: Vec<ExpectedDiscards>,
+    /// How long it may take.
+    pub estimate: Option<Estimate>,
+    /// The last trim that this host tells of, and by what.
+    pub last_trim: Option<(Timestamp, String)>,
+    /// A pass that was stopped, and is resumed.
+    pub checkpoint: Option<Checkpoint>,
+    /// Limits that `--max-request` lowers for the length of the pass.
+    pub limit_changes: Vec<LimitChange>,
+}
+
+/// What a layer will see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpectedDiscards {
+    /// Kernel name.
+    pub device: String,
+    /// Layers above it.
+    pub depth: usize,
+    /// Nothing is below it.
+    pub is_leaf: bool,
+    /// Its queue's limits.
+    pub limits: Option<DiscardLimits>,
+    /// Bytes of discards at most; `None` where that cannot be told.
+    pub bytes_max: Option<u64>,
+    /// What `--max-request` lowers its limit to; `None`: it is left alone, or not known.
+    pub lowered_to_bytes: Option<u64>,
+}
+
+/// A limit that is lowered for the length of the pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitChange {
+    /// The drive.
+    pub device: String,
+    /// `discard_max_bytes` now; `None` where it is not known.
+    pub now_bytes: Option<u64>,
+    /// What is written.
+    pub new_bytes: u64,
+}
+
+/// A part of the free space that is trimmed in one call, with what that may cost before anything is
+/// measured: the figures are those by which the pass itself decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stall {
+    /// What it is.
+    pub what: String,
+    /// Free bytes that one call discards.
+    pub bytes: u64,
+    /// For how long an allocation may have to wait; `None` where one free extent at a time is locked.
+    pub stall: Option<Duration>,
+    /// For how long it may.
+    pub allowed: Duration,
+}
+
+impl Stall {
+    /// The pass would stop before it.
+    pub fn is_beyond_allowed(&self) -> bool {
+        self.stall.is_some_and(|stall| stall > self.allowed)
+    }
+}
+
+/// How long it may take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Time.
+    pub takes: Duration,
+    /// Bytes visited a second.
+    pub bytes_per_s: u64,
+    /// Where that rate is from.
+    pub basis: Basis,
+}
+
+/// Where a rate is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// Nothing was measured on this host.
+    Assumed,
+    /// The last complete pass of this filesystem.
+    LastPass,
+    /// `--rate`, which is lower.
+    RateLimit,
+}
+
+/// How closely to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// With the filesystem's own structures, which takes a while where it is large.
+    Survey,
+    /// What the facts tell: the pass itself will look closer.
+    Facts,
+}
+
+/// Looks at one filesystem. Nothing is changed; the state directory need not be there. One that may
+/// not be trimmed is not surveyed.
+pub fn forecast<'a>(
+    host: &'a Host,
+    filesystem: &Filesystem<'a>,
+    may_trim: bool,
+    request: &Request,
+    depth: Depth,
+) -> Forecast<'a> {
+    let usage = filesystem.mount.usage;
+    let mut forecast = Forecast {
+        target: None,
+        stacks: filesystem.stack.iter().cloned().collect(),
+        layers: Layers { layers: Vec::new() },
+        survey: None,
+        stalls: Vec::new(),
+        unknown: None,
+        size_bytes: usage.map(|usage| usage.size_bytes),
+        free_bytes: usage.map(|usage| usage.free_bytes),
+        expected: Vec::new(),
+        estimate: None,
+        last_trim: None,
+        checkpoint: None,
+        limit_changes: Vec::new(),
+    };
+    let Some(stack) = &filesystem.stack else {
+        return forecast;
+    };
+    match filesystem.identify() {
+        Ok(target) => {
+            let uuid = target.identity.uuid.as_deref();
+            let is_btrfs = filesystem.mount.fs_type == "btrfs";
+            forecast.stacks = layers::stacks(host, stack, uuid.filter(|_| is_btrfs));
+            if may_trim && depth == Depth::Survey {
+                survey(&mut forecast, filesystem, &target, request);
+            }
+            forecast.target = Some(target);
+        }
+        Err(error) => forecast.unknown = Some(error.to_string()),
+    }
+    forecast.layers = layers::layers(&forecast.stacks);
+    forecast.expected = expected(&forecast, request);
+    if let Some(max_bytes) = request.max_request_bytes {
+        forecast.limit_changes = limit_changes(&forecast.stacks, max_bytes);
+    }
+    let key = forecast.target.as_ref().map(|target| target.identity.key());
+    let earlier = key.and_then(|key| audit::last_complete(&request.state_dir, &key));
+    forecast.last_trim = last_trim(host, earlier.as_ref());
+    forecast.estimate = estimate(&forecast, request, earlier.as_ref());
+    forecast
+}
+
+/// Filesystems of several forecasts that share a drive: the drive with the mount points over it.
+/// They are trimmed one after another.
+pub fn shared_drives<'f>(
+    forecasts: impl IntoIterator<Item = (&'f str, &'f Forecast<'f>)>,
+) -> Vec<(String, Vec<String>)> {
+    let mut on_drive: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (mount_point, forecast) in forecasts {
+        for drive in forecast.layers.leaves() {
+            on_drive
+                .entry(drive)
+                .or_default()
+                .push(mount_point.to_owned());
+        }
+    }
+    on_drive.retain(|_, mounts| mounts.len() > 1);
+    on_drive.into_iter().collect()
+}
+
+/// Why a checkpoint of this filesystem is not resumed; `None` where it is.
+pub(crate) fn outdated(
+    checkpoint: &Checkpoint,
+    filesystem: &Filesystem<'_>,
+    target: &Target,
+) -> Option<String> {
+    let stack = filesystem.stack.as_ref();
+    let size_bytes = stack.and_then(|stack| stack.top().size_bytes);
+    let now = Timestamp::now();
+    checkpoint.outdated(&target.identity, size_bytes, now, boot_id().as_deref())
+}
+
+fn survey(
+    forecast: &mut Forecast<'_>,
+    filesystem: &Filesystem<'_>,
+    target: &Target,
+    request: &Request,
+) {
+    if !request.restart {
+        // One that cannot be read is told when the pass is to be resumed from it.
+        let found = request.state().checkpoint(&target.identity.key());
+        let found = found.ok().flatten();
+        forecast.checkpoint = found.filter(|found| outdated(found, filesystem, target).is_none());
+    }
+    let from = forecast
+        .checkpoint
+        .as_ref()
+        .map_or_else(Cursor::default, |checkpoint| checkpoint.cursor);
+    let budget = Controller::new(request.settings.clone(), Vec::new(), &[]).step_budget();
+    let surveyed = geometry::open(target, from, &Stop::default()).and_then(|mut walk| {
+        let survey = walk.survey(budget)?;
+        Ok((survey, walk.locks_one_extent_at_a_time()))
+    });
+    match surveyed {
+        Ok((survey, locks_one_extent)) => {
+            forecast.stalls = stalls(&survey, locks_one_extent, request);
+            forecast.size_bytes = forecast.size_bytes.or(Some(survey.size_bytes));
+            forecast.free_bytes = Some(survey.free_bytes);
+            forecast.survey = Some(survey);
+        }
+        Err(error) => {
+            let root = if privilege::may_trim() {
+                ""
+            } else {
+                " (the geometry is read as root)"
+            };
+            forecast.unknown = Some(format!("{error}{root}"));
+        }
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // an estimate
+fn stalls(survey: &Survey, locks_one_extent: bool, request: &Request) -> Vec<Stall> {
+    let allowed = request
+        .accept_stall
+        .unwrap_or(STALL_UNASKED)
+        .max(request.settings.stall);
+    let each = survey.unsplittable.iter();
+    each.map(|part| {
+        let locks_all = part.is_unallocated || !locks_one_extent;
+        let stall = Duration::from_secs_f64(part.bytes as f64 / ASSUMED_BYTES_PER_S as f64);
+        Stall {
+            what: part.what.clone(),
+            bytes: part.bytes,
+            stall: locks_all.then_some(stall),
+            allowed,
+        }
+    })
+    .collect()
+}
+
+fn expected(forecast: &Forecast<'_>, request: &Request) -> Vec<ExpectedDiscards> {
+    let bytes_max = forecast
+        .free_bytes
+        .map_or_else(BTreeMap::new, |free_bytes| {
+            layers::expected(&forecast.stacks, free_bytes)
+        });
+    let stacked = || forecast.stacks.iter().flat_map(|stack| &stack.layers);
+    let each = forecast.layers.layers.iter();
+    each.map(|layer| {
+        let limits = stacked()
+            .find(|known| known.device.name == layer.device)
+            .and_then(|known| known.device.discard);
+        let asked = request.max_request_bytes.filter(|_| layer.is_leaf);
+        ExpectedDiscards {
+            device: layer.device.clone(),
+            depth: layer.depth,
+            is_leaf: layer.is_leaf,
+            limits,
+            bytes_max: bytes_max.get(&layer.device).copied(),
+            lowered_to_bytes: asked.and_then(|max_bytes| lowered_to(limits?, max_bytes)),
+        }
+    })
+    .collect()
+}
+
+/// What `--max-request` writes, drive by drive.
+fn limit_changes(stacks: &[Stack<'_>], max_bytes: u64) -> Vec<LimitChange> {
+    let mut changes: Vec<LimitChange> = Vec::new();
+    for drive in stacks.iter().flat_map(Stack::leaves) {
+        let limits = drive.discard.unwrap_or_default();
+        let new_bytes = match limits.max_bytes {
+            Some(_) => lowered_to(limits, max_bytes),
+            None => Some(max_bytes),
+        };
+        let Some(new_bytes) = new_bytes else {
+            continue;
+        };
+        if !changes.iter().any(|change| change.device == drive.name) {
+            changes.push(LimitChange {
+                device: drive.name.clone(),
+                now_bytes: limits.max_bytes,
+                new_bytes,
+            });
+        }
+    }
+    changes
+}
+
+fn last_trim(host: &Host, earlier: Option<&audit::Earlier>) -> Option<(Timestamp, String)> {
+    let jobs = host.jobs.iter().flatten().filter(|job| {
+        job.commands
+            .iter()
+            .any(|command| command.program == "fstrim")
+    });
+    // A stamp is no proof of a run, but the best that there is.
+    let by_job = jobs.filter_map(|job| Some((job.last_run?, job.name.clone())));
+    let by_pass = earlier.map(|pass| (pass.ended_at, "trimtab".to_owned()));
+    by_job.chain(by_pass).max_by_key(|(at, _)| *at)
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss
+)] // an estimate in whole bytes a second
+fn estimate(
+    forecast: &Forecast<'_>,
+    request: &Request,
+    earlier: Option<&audit::Earlier>,
+) -> Option<Estimate> {
+    let visited_bytes = forecast
+        .checkpoint
+        .as_ref()
+        .map(|found| found.visited_bytes);
+    // What is free may have become less than what was visited.
+    let left_bytes = forecast
+        .free_bytes?
+        .saturating_sub(visited_bytes.unwrap_or(0));
+    let (mut rate, mut basis) = match earlier.and_then(|pass| pass.visited_bytes_per_s) {
+        Some(rate) if rate >= 1.0 => (rate as u64, Basis::LastPass),
+        _ => (ASSUMED_VISITED_BYTES_PER_S, Basis::Assumed),
+    };
+    if let Some(limit) = request.settings.rate_bytes_per_s
+        && limit < rate
+    {
+        (rate, basis) = (limit, Basis::RateLimit);
+    }
+    Some(Estimate {
+        takes: Duration::from_secs(left_bytes.div_ceil(rate.max(1))),
+        bytes_per_s: rate,
+        basis,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::Unsplittable;
+    use crate::request::plain;
+    use crate::state::{CHECKPOINT_SCHEMA, Phase};
+    use crate::target::Identity;
+    use facts::host::DeviceNumber;
+
+    fn empty<'a>() -> Forecast<'a> {
+        Forecast {
+            target: None,
+            stacks: Vec::new(),
+            layers: Layers { layers: Vec::new() },
+            survey: None,
+            stalls: Vec::new(),
+            unknown: None,
+            size_bytes: None,
+            free_bytes: None,
+            expected: Vec::new(),
+            estimate: None,
+            last_trim: None,
+            checkpoint: None,
+            limit_changes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_was_visited_takes_no_time() {
+        let mut forecast = Forecast {
+            free_bytes: Some(10 * ASSUMED_VISITED_BYTES_PER_S),
+            ..empty()
+        };
+        let takes = |forecast: &Forecast<'_>| {
+            let estimated = estimate(forecast, &plain(None), None);
+            estimated.unwrap().takes
+        };
+        assert_eq!(takes(&forecast), Duration::from_secs(10));
+        forecast.checkpoint = Some(Checkpoint {
+            schema: CHECKPOINT_SCHEMA.to_owned(),
+            identity: Identity {
+                device: DeviceNumber { major: 7, minor: 1 },
+                uuid: None,
+                fs_type: "xfs".to_owned(),
+            },
+            mount_point: "/data".to_owned(),
+            started_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+            cursor: Cursor::default(),
+            steps: 7,
+            free_bytes: 0,
+            visited_bytes: 7 * ASSUMED_VISITED_BYTES_PER_S,
+            discarded_bytes: BTreeMap::new(),
+            active_s: 0.0,
+            phase: Phase::Running,
+            remark: None,
+            left_s: None,
+            boot_id: None,
+        });
+        assert_eq!(takes(&forecast), Duration::from_secs(3));
+    }
+
+    #[test]
+    fn a_plan_judges_stalls_as_the_pass_does() {
+        let survey = |bytes: u64, is_unallocated: bool| Survey {
+            description: String::new(),
+            free_bytes: bytes,
+            free_extents: None,
+            largest_extent_bytes: None,
+            steps: 1,
+            unsplittable: vec![Unsplittable {
+                what: "unallocated space".to_owned(),
+                bytes,
+                is_unallocated,
+            }],
+            size_bytes: bytes,
+        };
+        let stall = |survey: &Survey, locks_one: bool, accepted: Option<u64>| {
+            let request = plain(accepted.map(Duration::from_secs));
+            stalls(survey, locks_one, &request).remove(0)
+        };
+        // 2 GiB/s are assumed, a quarter of a second is allowed unasked.
+        let large = survey(8 << 30, true);
+        let found = stall(&large, true, None);
+        assert_eq!(found.stall, Some(Duration::from_secs(4)));
+        assert_eq!(found.allowed, Duration::from_millis(250));
+        assert!(found.is_beyond_allowed());
+        assert!(!stall(&survey(400 << 20, true), true, None).is_beyond_allowed());
+        assert!(!stall(&large, true, Some(5)).is_beyond_allowed());
+        // What the pass makes without asking needs no advice.
+        let groups = stall(&survey(8 << 30, false), true, None);
+        assert_eq!(groups.stall, None);
+        assert!(!groups.is_beyond_allowed());
+        assert!(stall(&survey(8 << 30, false), false, None).is_beyond_allowed());
+    }
+
+    #[test]
+    fn filesystems_that_share_a_drive_are_named_once_each_drive() {
+        let layer = |device: &str| crate::account::LayerName {
+            device: device.to_owned(),
+            depth: 0,
+            is_leaf: true,
+            is_mapped: false,
+        };
+        let on = |drives: &[&str]| Forecast {
+            layers: Layers {
+                layers: drives.iter().map(|drive| layer(drive)).collect(),
+            },
+            ..empty()
+        };
+        let (a, b, c) = (on(&["sda"]), on(&["sda", "sdb"]), on(&["sdc"]));
+        assert_eq!(
+            shared_drives([("/a", &a), ("/b", &b), ("/c", &c)]),
+            [("sda".to_owned(), vec!["/a".to_owned(), "/b".to_owned()])]
+        );
+    }
+}

@@ -1,0 +1,195 @@
+//! A pass under way, and what its parts share: the controller's ears, pauses, being asked to stop.
+
+use super::believed::Believed;
+use crate::account::Discarded;
+use crate::counters::{CounterError, Sample};
+use crate::geometry::{GeometryError, Survey};
+use crate::pace::{Controller, QuietLevel};
+use crate::pass::model::{
+    DEADLINE_PASSED, Ended, Options, Parts, Progress, Progressed, asked_to_end,
+};
+use crate::range::Cursor;
+use crate::settle::Settler;
+use jiff::Timestamp;
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+/// How long a pause lasts at most without a look at the probes and the stop flag.
+pub(super) const SLICE: Duration = Duration::from_millis(100);
+/// How often counters are looked at while nothing else happens.
+const SAMPLE_EVERY: Duration = Duration::from_millis(500);
+
+/// A pass under way.
+pub(super) struct Engine<'a> {
+    pub(super) parts: Parts<'a>,
+    pub(super) options: &'a Options,
+    pub(super) progress: &'a mut dyn Progress,
+    pub(super) began: Duration,
+    pub(super) started_at: Timestamp,
+    /// From earlier sessions.
+    pub(super) earlier: Progressed,
+    /// Of this session.
+    pub(super) now: Progressed,
+    pub(super) survey: Option<Survey>,
+    pub(super) quiet: Vec<(String, QuietLevel)>,
+    pub(super) quiet_in_flight: u64,
+    pub(super) longest_step: Duration,
+    /// The last look at a step that had not settled: what is discarded after it belongs to it.
+    pub(super) unsettled: Option<Sample>,
+    pub(super) saved_at: Option<Duration>,
+    pub(super) sampled_at: Duration,
+    /// Where the last finished step ended: one that was interrupted is made again.
+    pub(super) cursor: Cursor,
+    /// The last steps, for rates.
+    pub(super) recent: VecDeque<Recent>,
+    pub(super) settler: Settler,
+    pub(super) measurable: bool,
+    /// Drives whose counters stand still.
+    pub(super) silent: BTreeSet<String>,
+    /// The longest stall that was announced: each is told once, not each step.
+    pub(super) announced: Duration,
+}
+
+/// A finished step.
+pub(super) struct Recent {
+    pub(super) at: Duration,
+    pub(super) visited_bytes: u64,
+    pub(super) discarded_bytes: Option<u64>,
+}
+
+/// What the controller was not given a quiet level for is not judged.
+pub(super) struct Judged {
+    pub(super) controller: Controller,
+    /// Index of each probe in the controller.
+    pub(super) indices: Vec<Option<usize>>,
+}
+
+impl<'a> Engine<'a> {
+    pub(super) fn new(
+        parts: Parts<'a>,
+        options: &'a Options,
+        progress: &'a mut dyn Progress,
+    ) -> Self {
+        let began = parts.clock.elapsed();
+        let mut earlier = Progressed::default();
+        let mut started_at = parts.clock.wall();
+        if let Some(checkpoint) = &parts.resume {
+            started_at = checkpoint.started_at;
+            earlier.steps = checkpoint.steps;
+            earlier.visited_bytes = checkpoint.visited_bytes;
+            earlier.discarded = Discarded(checkpoint.discarded_bytes.clone());
+            earlier.active = Duration::try_from_secs_f64(checkpoint.active_s).unwrap_or_default();
+        }
+        let cursor = parts.walk.cursor();
+        Self {
+            parts,
+            options,
+            progress,
+            cursor,
+            began,
+            started_at,
+            earlier,
+            now: Progressed::default(),
+            survey: None,
+            quiet: Vec::new(),
+            quiet_in_flight: 0,
+            longest_step: Duration::ZERO,
+            unsettled: None,
+            saved_at: None,
+            sampled_at: began,
+            recent: VecDeque::new(),
+            settler: Settler::new(),
+            measurable: false,
+            silent: BTreeSet::new(),
+            announced: Duration::ZERO,
+        }
+    }
+
+    pub(super) fn sample(&mut self) -> Result<Sample, Ended> {
+        let mut sample = self.parts.watch.sample().map_err(|error| gone(&error))?;
+        Believed::strip(&self.silent, &mut sample);
+        self.sampled_at = self.parts.clock.elapsed();
+        Ok(sample)
+    }
+
+    pub(super) fn stop_requested(&self) -> Option<Ended> {
+        let key = self.parts.target.identity.key();
+        asked_to_end(&self.parts.stop, self.parts.state, &key)
+    }
+
+    /// Whether somebody wants an end, and time is left.
+    pub(super) fn check(&self) -> Result<(), Ended> {
+        if let Some(ended) = self.stop_requested() {
+            return Err(ended);
+        }
+        let active = self.parts.clock.elapsed().saturating_sub(self.began);
+        match self.options.deadline {
+            Some(deadline) if active >= deadline => Err(Ended::Stopped {
+                reason: DEADLINE_PASSED.to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Probes and counters to the controller.
+    pub(super) fn look(&mut self, judged: &mut Judged) -> Result<(), Ended> {
+        self.check()?;
+        self.hear(judged);
+        let now = self.parts.clock.elapsed();
+        if now.saturating_sub(self.sampled_at) >= SAMPLE_EVERY {
+            let sample = self.sample()?;
+            judged.controller.sample(&sample);
+        }
+        Ok(())
+    }
+
+    pub(super) fn hear(&mut self, judged: &mut Judged) {
+        for (probe, index) in self.parts.probes.iter_mut().zip(&judged.indices) {
+            let readings = probe.drain();
+            if let Some(index) = index {
+                judged.controller.read(*index, &readings);
+            }
+        }
+    }
+
+    pub(super) fn run_housekeeping(&mut self) -> Result<(), Ended> {
+        (self.parts.run_housekeeping)().map_err(|reason| Ended::Failed {
+            reason,
+            resumable: true,
+        })
+    }
+
+    pub(super) fn pause(&mut self, pause: Duration, judged: &mut Judged) -> Result<(), Ended> {
+        let until = self.parts.clock.elapsed() + pause;
+        loop {
+            let left = until.saturating_sub(self.parts.clock.elapsed());
+            if left.is_zero() {
+                return Ok(());
+            }
+            self.parts.clock.sleep(left.min(SLICE));
+            self.look(judged)?;
+        }
+    }
+
+    pub(super) fn unwalked(&self, error: &GeometryError) -> Ended {
+        match error {
+            GeometryError::Stopped => self.stop_requested().unwrap_or(Ended::Signal(0)),
+            _ => Ended::Failed {
+                reason: error.to_string(),
+                resumable: true,
+            },
+        }
+    }
+}
+
+pub(super) fn gone(error: &CounterError) -> Ended {
+    Ended::Failed {
+        reason: error.to_string(),
+        resumable: true,
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // rates and durations for people
+pub(super) fn ratio(bytes: u64, per: u64) -> f64 {
+    bytes as f64 / per as f64
+}

@@ -1,0 +1,100 @@
+//! What a call asks for: how passes are made, when, and what is agreed to.
+
+use crate::filesystem::Filesystem;
+use crate::pace::Settings;
+use crate::state::State;
+use crate::window::Windows;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where locks are, whatever `--state` says.
+pub const RUN_DIR: &str = "/run/trimtab";
+/// How long the quiet level is measured.
+pub const QUIET: Duration = Duration::from_secs(8);
+/// How long the drives may take after a step before the pass goes on, slower.
+pub const SETTLE_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Everything that passes are made with.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// When they may work.
+    pub windows: Windows,
+    /// At once, also below a running store.
+    pub now: bool,
+    /// Budgets of latency and rate.
+    pub settings: Settings,
+    /// For how long a step that cannot be split may lock its space.
+    pub accept_stall: Option<Duration>,
+    /// Longest duration of the whole call, waits included.
+    pub deadline: Option<Duration>,
+    /// What `discard_max_bytes` of the drives is lowered to.
+    pub max_request_bytes: Option<u64>,
+    /// What is asked beside the drives, without the secrets that arguments and queries may hold.
+    pub probes: Vec<String>,
+    /// The cluster that has to be green, without secrets.
+    pub green_cluster: Option<String>,
+    /// Checkpoints, the journal of limits, the audit log.
+    pub state_dir: PathBuf,
+    /// Start over instead of resuming from the checkpoint.
+    pub restart: bool,
+    /// Trim although TRIM010 advises against it.
+    pub force: bool,
+}
+
+impl Request {
+    /// Whether a word is missing that allows the trim: below a running store, `--window` or `--now`.
+    pub fn lacks_consent(&self, filesystem: &Filesystem<'_>) -> bool {
+        !filesystem.stores.is_empty() && !self.now && self.windows.is_empty()
+    }
+
+    /// The state, without making its directories.
+    pub fn state(&self) -> State {
+        state_at(self.state_dir.clone())
+    }
+
+    /// For the audit log: what was asked for, as it was in force.
+    pub fn for_audit(&self) -> Value {
+        let seconds = |duration: Option<Duration>| duration.map(|duration| duration.as_secs_f64());
+        json!({
+            "now": self.now,
+            "window": (!self.windows.is_empty()).then(|| self.windows.words()),
+            "max_latency_s": seconds(self.settings.max_latency),
+            "deadline_s": seconds(self.deadline),
+            "rate_bytes_per_s": self.settings.rate_bytes_per_s,
+            "max_request_bytes": self.max_request_bytes,
+            "accept_stall_s": seconds(self.accept_stall),
+            // Commands and URLs may hold secrets.
+            "probes": self.probes.len(),
+            "require_green": self.green_cluster.is_some(),
+            "restart": self.restart,
+            "force": self.force,
+        })
+    }
+}
+
+/// The state, without making its directories.
+pub fn state_at(state_dir: PathBuf) -> State {
+    State {
+        state_dir,
+        run_dir: PathBuf::from(RUN_DIR),
+    }
+}
+
+/// A request without any option, for tests.
+#[cfg(test)]
+pub(crate) fn plain(accept_stall: Option<Duration>) -> Request {
+    Request {
+        windows: Windows::new(Vec::new(), jiff::tz::TimeZone::UTC),
+        now: true,
+        settings: Settings::default(),
+        accept_stall,
+        deadline: None,
+        max_request_bytes: None,
+        probes: Vec::new(),
+        green_cluster: None,
+        state_dir: PathBuf::new(),
+        restart: false,
+        force: false,
+    }
+}

@@ -1,0 +1,613 @@
+//! One session of one pass: locks, leftovers, checkpoint, limits, the pass itself, its end.
+
+use crate::audit;
+use crate::child::Child;
+use crate::clock::{Clock, SystemClock};
+use crate::counters::{HostCounters, Watch};
+use crate::events::{EventSink, SessionEvent};
+use crate::filesystem::Filesystem;
+use crate::forecast::{self, Forecast};
+use crate::geometry::{self, GeometryError, Walk};
+use crate::kernel_log::KernelLog;
+use crate::layers::{self, LayerCounters};
+use crate::limits::{self, Guard, LimitError, Lowered, Restored};
+use crate::pass::{self, Ended, Event, Outcome, Parts, Progress, Progressed, describe_stop};
+use crate::probe::{DriveProbe, DriveProbeOptions, Probe, ProbeError};
+use crate::range::Cursor;
+use crate::request::{QUIET, Request, SETTLE_TIMEOUT};
+use crate::state::{Checkpoint, Locks, Phase, State, StateError};
+use crate::stop::Stop;
+use crate::summary::{EarlierSessions, PassSummary, layer_counts};
+use crate::target::Target;
+use crate::waiting::{self, Pending, Waited};
+use facts::{Finding, Host};
+use jiff::Timestamp;
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Reads a second that ask the drives how they are: noticed by nobody, and enough to judge by.
+const PROBE_READS_PER_S: f64 = 20.0;
+
+/// Why a session could not begin, or not end in good order.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// What is mounted there could not be identified.
+    #[error("{mount_point}: {reason}")]
+    Unidentified {
+        /// Where.
+        mount_point: String,
+        /// Why.
+        reason: String,
+    },
+    /// The state directory, or that of the locks; another pass holds a lock.
+    #[error("{source}")]
+    State {
+        /// Where the pass was to be made.
+        mount_point: String,
+        /// What happened.
+        source: StateError,
+    },
+    /// The checkpoint of an earlier pass cannot be read.
+    #[error("{0}")]
+    Checkpoint(StateError),
+    /// The filesystem's structures cannot be read.
+    #[error("{mount_point}: {source}")]
+    Geometry {
+        /// Where.
+        mount_point: String,
+        /// Why.
+        source: GeometryError,
+    },
+    /// The drives' latency cannot be watched.
+    #[error("the drives' latency cannot be watched: {0}")]
+    Probe(#[from] ProbeError),
+    /// The limits cannot be lowered.
+    #[error("--max-request: {0}")]
+    Limits(LimitError),
+    /// What an earlier pass had lowered cannot be put back.
+    #[error("limits that an earlier pass had lowered: {0}")]
+    Leftovers(LimitError),
+    /// The locks cannot be handed to the child.
+    #[error("locks for a child: {0}")]
+    Locks(io::Error),
+}
+
+/// What a session needs that this crate cannot do: asking servers, and judging stacks.
+pub trait Surroundings {
+    /// How that may fail.
+    type Error: From<SessionError>;
+
+    /// Makes sure that the cluster is green, and gives its name; `None` where nobody asked for it.
+    ///
+    /// # Errors
+    /// Where it is not green, or cannot be asked.
+    fn require_green(&self) -> Result<Option<String>, Self::Error>;
+
+    /// Starts the probes of stores.
+    ///
+    /// # Errors
+    /// Where one fails at once.
+    fn store_probes(&self, clock: SystemClock) -> Result<Vec<Box<dyn Probe>>, Self::Error>;
+
+    /// Explains a stack that swallowed discards, from facts that are read afresh: it may have been
+    /// changed.
+    fn explain_lost_discards(&self, filesystem: &Filesystem<'_>) -> Vec<Finding>;
+}
+
+/// Hidden first arguments that make this program's binary a helper of a pass.
+#[derive(Debug, Clone, Copy)]
+pub struct HelperNames {
+    /// Ends up in [`crate::child::serve`].
+    pub trimmer: &'static str,
+    /// Ends up in [`crate::limits::guard`]; the state directory follows.
+    pub guardian: &'static str,
+}
+
+/// What all passes of a call share.
+pub struct Session<'a, S> {
+    /// The facts.
+    pub host: &'a Host,
+    /// What is asked for.
+    pub request: &'a Request,
+    /// Checkpoints and locks.
+    pub state: &'a State,
+    /// Being asked to stop.
+    pub stop: &'a Stop,
+    /// Began with the call.
+    pub clock: SystemClock,
+    /// Helpers of this program's binary.
+    pub helpers: HelperNames,
+    /// For the audit log.
+    pub tool_version: &'static str,
+    /// What is handed in.
+    pub surroundings: &'a S,
+}
+
+impl<S: Surroundings> Session<'_, S> {
+    /// Until the deadline, which is that of the whole call: all its passes and waits.
+    pub fn time_left(&self) -> Option<Duration> {
+        let deadline = self.request.deadline?;
+        Some(deadline.saturating_sub(self.clock.elapsed()))
+    }
+
+    /// Makes, or resumes, the pass of one filesystem. `notes` are worth knowing beforehand.
+    ///
+    /// # Errors
+    /// Where it could not begin.
+    pub fn trim(
+        &self,
+        filesystem: &Filesystem<'_>,
+        forecast: &Forecast<'_>,
+        notes: &[String],
+        sink: &mut dyn EventSink,
+    ) -> Result<Ended, S::Error> {
+        let point = filesystem.mount_point();
+        let target = forecast
+            .target
+            .clone()
+            .ok_or_else(|| SessionError::Unidentified {
+                mount_point: point.to_owned(),
+                reason: forecast.unknown.clone().unwrap_or_default(),
+            })?;
+        if !filesystem.other_mount_points.is_empty() {
+            let others = units::list(&filesystem.other_mount_points);
+            sink.note(point, &format!("also mounted on {others}; trimmed once"));
+        }
+        for note in notes {
+            sink.note(point, note);
+        }
+        let key = target.identity.key();
+        let drives = layers::drives(&forecast.stacks);
+        let state_error = |source| SessionError::State {
+            mount_point: point.to_owned(),
+            source,
+        };
+        let locks = self
+            .state
+            .lock(&target.identity, &drives)
+            .map_err(state_error)?;
+        let found = self.find_checkpoint(&key)?;
+        let one = OnePass {
+            session: self,
+            filesystem,
+            forecast,
+            target: &target,
+            counters: LayerCounters::new(&forecast.stacks, &forecast.layers),
+            resume: self.resumable(filesystem, &target, found.as_ref(), sink),
+            found,
+        };
+        let pending = one.pending();
+        let waited = pending.wait_for_window(&self.request.windows, &|| self.time_left(), sink);
+        match waited.map_err(state_error) {
+            Ok(Waited::Open) => {}
+            Ok(Waited::Ended(ended)) => return one.finish_early(ended, sink),
+            Err(error) => return Err(one.undone(error.into(), sink)),
+        }
+        let began_at = Timestamp::now();
+        let ready = pending
+            .begin()
+            .map_err(|error| state_error(error).into())
+            .and_then(|()| one.prepare(&locks, sink))
+            .map_err(|error| one.undone(error, sink))?;
+        if let Some(checkpoint) = &one.resume {
+            sink.note(point, &describe_resumed(checkpoint));
+        }
+        one.make(ready, began_at, sink)
+    }
+
+    /// The checkpoint that an earlier pass left. With `--restart`, one that cannot be read is none.
+    fn find_checkpoint(&self, key: &str) -> Result<Option<Checkpoint>, SessionError> {
+        match self.state.checkpoint(key) {
+            Err(_) if self.request.restart => Ok(None),
+            read => read.map_err(SessionError::Checkpoint),
+        }
+    }
+
+    /// The checkpoint to resume from, unless it is too old, or `--restart` was given.
+    fn resumable(
+        &self,
+        filesystem: &Filesystem<'_>,
+        target: &Target,
+        found: Option<&Checkpoint>,
+        sink: &mut dyn EventSink,
+    ) -> Option<Checkpoint> {
+        let found = found.filter(|_| !self.request.restart)?;
+        if let Some(why) = forecast::outdated(found, filesystem, target) {
+            let text = format!("an earlier pass is not resumed: {why}");
+            sink.note(filesystem.mount_point(), &text);
+            return None;
+        }
+        Some(found.clone())
+    }
+}
+
+/// Puts back what a pass that died has left lowered; returns how many limits.
+///
+/// # Errors
+/// Where the journal cannot be read, or a value not be written.
+pub fn restore_leftovers(
+    state_dir: &Path,
+    sink: &mut dyn EventSink,
+) -> Result<usize, SessionError> {
+    let restored =
+        limits::restore_leftovers(state_dir, Path::new("/sys")).map_err(SessionError::Leftovers)?;
+    for (lowered, outcome) in &restored {
+        let text = describe_restored(lowered, outcome);
+        sink.remark(&format!("left by a pass that died: {text}"));
+    }
+    Ok(restored.len())
+}
+
+/// What is done for one filesystem.
+struct OnePass<'a, S> {
+    session: &'a Session<'a, S>,
+    filesystem: &'a Filesystem<'a>,
+    forecast: &'a Forecast<'a>,
+    target: &'a Target,
+    counters: LayerCounters,
+    /// What an earlier pass left: stays until this one has begun to work.
+    found: Option<Checkpoint>,
+    /// What this pass is resumed from.
+    resume: Option<Checkpoint>,
+}
+
+/// All that a pass needs, at hand.
+struct Ready {
+    walk: Box<dyn Walk>,
+    trimmer: Child,
+    watch: HostCounters<SystemClock>,
+    probes: Vec<Box<dyn Probe>>,
+    guard: Option<Guard>,
+    kernel_counts: bool,
+}
+
+impl<S: Surroundings> OnePass<'_, S> {
+    fn point(&self) -> &str {
+        self.filesystem.mount_point()
+    }
+
+    fn pending(&self) -> Pending<'_> {
+        Pending {
+            target: self.target,
+            resume: self.resume.as_ref(),
+            state: self.session.state,
+            stop: self.session.stop,
+            clock: &self.session.clock,
+        }
+    }
+
+    fn state_error(&self, source: StateError) -> SessionError {
+        SessionError::State {
+            mount_point: self.point().to_owned(),
+            source,
+        }
+    }
+
+    fn prepare(&self, locks: &Locks, sink: &mut dyn EventSink) -> Result<Ready, S::Error> {
+        let session = self.session;
+        let layers = &self.forecast.layers;
+        if let Some(name) = session.surroundings.require_green()? {
+            sink.note(self.point(), &format!("cluster {name} is green"));
+        }
+        let probes = self.probes(&layers.leaves())?;
+        let resume = self.resume.as_ref();
+        let cursor = resume.map_or_else(Cursor::default, |checkpoint| checkpoint.cursor);
+        let walk = geometry::open(self.target, cursor, session.stop).map_err(|source| {
+            SessionError::Geometry {
+                mount_point: self.point().to_owned(),
+                source,
+            }
+        })?;
+        let trimmer = self.child(locks)?;
+        let mut watch = HostCounters::new(PathBuf::from("/proc"), layers.all(), session.clock);
+        // Whatever is wrong with the counters, the pass itself will find and say.
+        let counters = watch.sample().unwrap_or_default();
+        let kernel_counts = counters
+            .devices
+            .values()
+            .any(|device| device.discarded_bytes.is_some());
+        Ok(Ready {
+            walk,
+            trimmer,
+            watch,
+            probes,
+            // The last: nothing fails after it.
+            guard: self.lower_limits(&layers.leaves(), sink)?,
+            kernel_counts,
+        })
+    }
+
+    fn probes(&self, leaves: &[String]) -> Result<Vec<Box<dyn Probe>>, S::Error> {
+        let nodes: Vec<PathBuf> = leaves.iter().map(|leaf| layers::node(leaf)).collect();
+        let options = DriveProbeOptions {
+            reads_per_s: PROBE_READS_PER_S,
+            seed: u64::from(std::process::id()),
+        };
+        let clock = self.session.clock;
+        let drives = DriveProbe::start(&nodes, options, clock).map_err(SessionError::Probe)?;
+        let mut probes: Vec<Box<dyn Probe>> = vec![Box::new(drives)];
+        probes.extend(self.session.surroundings.store_probes(clock)?);
+        Ok(probes)
+    }
+
+    /// The process that trims; it inherits the locks, and keeps them should it be stuck in the
+    /// kernel.
+    fn child(&self, locks: &Locks) -> Result<Child, SessionError> {
+        let helper = vec![own_binary(), OsString::from(self.session.helpers.trimmer)];
+        let inherited = locks.for_child().map_err(SessionError::Locks)?;
+        let stop = self.session.stop.clone();
+        Ok(Child::new(helper, self.target.clone(), inherited, stop))
+    }
+
+    /// Lowers the limits of drives, where that was asked for. Nothing is left lowered where it fails.
+    fn lower_limits(
+        &self,
+        leaves: &[String],
+        sink: &mut dyn EventSink,
+    ) -> Result<Option<Guard>, SessionError> {
+        let Some(max_request_bytes) = self.session.request.max_request_bytes else {
+            return Ok(None);
+        };
+        let state_dir = self.session.state.state_dir.as_path();
+        let guardian = vec![
+            own_binary(),
+            OsString::from(self.session.helpers.guardian),
+            state_dir.as_os_str().to_owned(),
+        ];
+        let sysfs = Path::new("/sys");
+        let guard = Guard::lower(state_dir, sysfs, leaves, max_request_bytes, guardian)
+            .map_err(SessionError::Limits)?;
+        for lowered in guard.lowered() {
+            sink.remark(&format!(
+                "{}: discard_max_bytes lowered from {} to {} until the pass ends",
+                lowered.device,
+                units::bytes(lowered.old_bytes),
+                units::bytes(lowered.new_bytes)
+            ));
+        }
+        Ok(Some(guard))
+    }
+
+    fn make(
+        &self,
+        ready: Ready,
+        began_at: Timestamp,
+        sink: &mut dyn EventSink,
+    ) -> Result<Ended, S::Error> {
+        let session = self.session;
+        let request = session.request;
+        let layers = &self.forecast.layers;
+        let key = self.target.identity.key();
+        let guard = RefCell::new(ready.guard);
+        let mut kernel_log = KernelLog::open(Path::new("/dev/kmsg"), layers.all());
+        let mut windows = request.windows.clone();
+        let parts = Parts {
+            target: self.target,
+            layers,
+            walk: ready.walk,
+            resume: self.resume.clone(),
+            trimmer: Box::new(ready.trimmer),
+            watch: Box::new(ready.watch),
+            probes: ready.probes,
+            clock: &session.clock,
+            state: session.state,
+            stop: session.stop.clone(),
+            gate: Box::new(request.windows.clone()),
+            run_housekeeping: Box::new(|| {
+                if let Some(message) = kernel_log.failed_discard() {
+                    return Err(format!(
+                        "a drive refuses discards; the kernel's log says \"{message}\". Nothing \
+                         is freed until that is fixed; --restart then begins the pass anew"
+                    ));
+                }
+                waiting::remark(session.state, &key, &mut windows, session.clock.wall())?;
+                match guard.borrow_mut().as_mut() {
+                    Some(guard) => guard.keep_guarded().map_err(|error| error.to_string()),
+                    None => Ok(()),
+                }
+            }),
+        };
+        let options = pass::Options {
+            settings: request.settings.clone(),
+            accept_stall: request.accept_stall,
+            quiet: QUIET,
+            deadline: session.time_left(),
+            settle_timeout: SETTLE_TIMEOUT,
+        };
+        let mut listener = Listener {
+            sink,
+            mount_point: self.point(),
+            drives: layers.leaves(),
+            counters: &self.counters,
+            warnings: Vec::new(),
+        };
+        let outcome = pass::run(parts, &options, &mut listener);
+        let mut warnings = listener.warnings;
+        if let Some(guard) = guard.into_inner() {
+            self.restore_limits(guard, &mut warnings, sink);
+        }
+        if self.resume.is_none() && outcome.survey.is_none() && outcome.progress.steps == 0 {
+            // What was written before it worked is no checkpoint worth keeping.
+            self.undo(&outcome.ended)?;
+        }
+        Ok(self.close(began_at, outcome, ready.kernel_counts, warnings, sink))
+    }
+
+    /// Ends a pass that did not get to work in this session.
+    fn finish_early(&self, ended: Ended, sink: &mut dyn EventSink) -> Result<Ended, S::Error> {
+        self.undo(&ended)?;
+        let outcome = Outcome {
+            ended,
+            progress: Progressed::default(),
+            survey: None,
+            quiet: Vec::new(),
+            longest_step: Duration::ZERO,
+            locks_whole_steps: false,
+            measurable: false,
+        };
+        let summary = PassSummary {
+            is_resumed: false,
+            earlier: EarlierSessions::default(),
+            ..self.summary(Timestamp::now(), outcome, true, Vec::new())
+        };
+        Ok(self.tell_end(summary, sink))
+    }
+
+    /// Leaves what was found, unless the pass was cancelled.
+    fn undo(&self, ended: &Ended) -> Result<(), SessionError> {
+        let found = self.found.as_ref();
+        let kept = found.filter(|_| *ended != Ended::Cancelled);
+        waiting::undo(self.session.state, &self.target.identity.key(), kept)
+            .map_err(|error| self.state_error(error))
+    }
+
+    /// Leaves what was found, and hands on why nothing was done.
+    fn undone(&self, error: S::Error, sink: &mut dyn EventSink) -> S::Error {
+        let key = self.target.identity.key();
+        if let Err(undone) = waiting::undo(self.session.state, &key, self.found.as_ref()) {
+            sink.note(self.point(), &undone.to_string());
+        }
+        error
+    }
+
+    /// Puts the limits back, and says how it went.
+    fn restore_limits(&self, guard: Guard, warnings: &mut Vec<String>, sink: &mut dyn EventSink) {
+        let restored = match guard.restore() {
+            Ok(restored) => restored,
+            Err(error) => {
+                let text = format!(
+                    "the limits could not be put back: {error}; try `trimtab trim \
+                     --restore-limits`, with the same --state"
+                );
+                sink.note(self.point(), &text);
+                warnings.push(text);
+                return;
+            }
+        };
+        for (lowered, outcome) in &restored {
+            let text = describe_restored(lowered, outcome);
+            if !matches!(outcome, Restored::Restored | Restored::Nearest { .. }) {
+                warnings.push(text.clone());
+            }
+            sink.note(self.point(), &text);
+        }
+    }
+
+    fn summary(
+        &self,
+        began_at: Timestamp,
+        outcome: Outcome,
+        kernel_counts: bool,
+        warnings: Vec<String>,
+    ) -> PassSummary {
+        let earlier = self.resume.as_ref().map(EarlierSessions::of);
+        PassSummary {
+            mount_point: self.point().to_owned(),
+            target: self.target.clone(),
+            began_at,
+            is_resumed: earlier.is_some(),
+            earlier: earlier.unwrap_or_default(),
+            layers: layer_counts(&self.counters, &outcome),
+            top_devices: self.counters.top(),
+            kernel_counts,
+            measuring: QUIET,
+            warnings,
+            findings: Vec::new(),
+            outcome,
+        }
+    }
+
+    fn close(
+        &self,
+        began_at: Timestamp,
+        outcome: Outcome,
+        kernel_counts: bool,
+        warnings: Vec<String>,
+        sink: &mut dyn EventSink,
+    ) -> Ended {
+        let summary = self.summary(began_at, outcome, kernel_counts, warnings);
+        self.tell_end(summary, sink)
+    }
+
+    /// The audit line, and the end for whoever listens.
+    fn tell_end(&self, mut summary: PassSummary, sink: &mut dyn EventSink) -> Ended {
+        let session = self.session;
+        let entry = audit::entry(&summary, session.request, session.tool_version);
+        if let Err(error) = session.state.audit(&entry) {
+            let text = format!("the audit log could not be written: {error}");
+            sink.note(self.point(), &text);
+        }
+        if let Ended::Swallowed(_) = summary.outcome.ended {
+            summary.findings = session.surroundings.explain_lost_discards(self.filesystem);
+        }
+        sink.event(SessionEvent::Ended(&summary));
+        summary.outcome.ended
+    }
+}
+
+/// Hands on the events of one pass, and keeps its warnings.
+struct Listener<'a> {
+    sink: &'a mut dyn EventSink,
+    mount_point: &'a str,
+    drives: Vec<String>,
+    counters: &'a LayerCounters,
+    warnings: Vec<String>,
+}
+
+impl Progress for Listener<'_> {
+    fn event(&mut self, event: &Event) {
+        if let Event::Warning(text) = event {
+            self.warnings.push(text.clone());
+        }
+        self.sink.event(SessionEvent::Pass {
+            mount_point: self.mount_point,
+            drives: &self.drives,
+            counters: self.counters,
+            event,
+        });
+    }
+}
+
+/// This binary, by a path that is right even where it was replaced or PATH has another.
+fn own_binary() -> OsString {
+    OsString::from("/proc/self/exe")
+}
+
+fn describe_resumed(checkpoint: &Checkpoint) -> String {
+    let why = match &checkpoint.phase {
+        Phase::Running => "it was killed, or the host went down".to_owned(),
+        Phase::Stopped { reason } => describe_stop(reason),
+    };
+    format!(
+        "resumes the pass of {} ({why}): {} of {} visited; --restart starts over",
+        checkpoint.started_at.strftime("%Y-%m-%d %H:%M UTC"),
+        units::bytes(checkpoint.visited_bytes),
+        units::bytes(checkpoint.free_bytes)
+    )
+}
+
+/// What became of a limit.
+fn describe_restored(lowered: &Lowered, restored: &Restored) -> String {
+    let device = &lowered.device;
+    match restored {
+        Restored::Restored => format!(
+            "{device}: discard_max_bytes is back at {}",
+            units::bytes(lowered.old_bytes)
+        ),
+        Restored::ChangedByOthers { found_bytes } => format!(
+            "{device}: discard_max_bytes is {} now, which is not what trimtab wrote: left alone",
+            units::bytes(*found_bytes)
+        ),
+        Restored::Nearest { found_bytes } => format!(
+            "{device}: discard_max_bytes is back at {}, the nearest that the kernel allows to {}",
+            units::bytes(*found_bytes),
+            units::bytes(lowered.old_bytes)
+        ),
+        Restored::Obsolete => {
+            format!("{device}: the lowered discard_max_bytes is gone with an earlier boot or drive")
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! `--status` and `--cancel`: passes of other processes, as their checkpoints and locks tell.
+
+use crate::filesystem::{self, MountPathError};
+use crate::pass::describe_stop;
+use crate::state::{Checkpoint, Phase, State, StateError};
+use crate::target::TargetError;
+use crate::waiting::is_waiting;
+use facts::Host;
+use jiff::Timestamp;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Passes that run or can be resumed.
+#[derive(Debug, Default)]
+pub struct Status {
+    /// Those whose checkpoints can be read.
+    pub passes: Vec<PassStatus>,
+    /// Checkpoints that cannot be read; they do not hide the others.
+    pub unreadable: Vec<StateError>,
+}
+
+/// How far a pass is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PassStatus {
+    /// Where its filesystem was mounted.
+    pub mount_point: String,
+    /// The filesystem's uuid.
+    pub uuid: Option<String>,
+    /// What became of it.
+    pub state: PassState,
+    /// When the pass began.
+    pub started_at: Timestamp,
+    /// When it last told how far it is.
+    pub updated_at: Timestamp,
+    /// Steps made.
+    pub steps: u64,
+    /// Free bytes at its start.
+    pub free_bytes: u64,
+    /// Free bytes visited.
+    pub visited_bytes: u64,
+    /// Bytes discarded by device; absent: not measurable.
+    pub discarded_bytes: BTreeMap<String, u64>,
+    /// Time spent in all sessions, pauses included.
+    pub active_s: f64,
+    /// Time left, as estimated.
+    pub left_s: Option<f64>,
+    /// What it does or waits for.
+    pub remark: Option<String>,
+}
+
+/// What became of a pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PassState {
+    /// A process is at it.
+    Running {
+        /// Which.
+        pid: u32,
+        /// It waits for its window.
+        waits_for_window: bool,
+    },
+    /// It was stopped.
+    Stopped {
+        /// Why.
+        reason: String,
+    },
+    /// It was killed, or the host went down.
+    Interrupted,
+}
+
+/// What became of a request to cancel a pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cancelled {
+    /// The path that was named.
+    pub path: PathBuf,
+    /// What was done.
+    pub outcome: CancelOutcome,
+}
+
+/// See [`Cancelled`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelOutcome {
+    /// The process that makes the pass was asked to end.
+    Asked {
+        /// Which; `None` where it ended meanwhile.
+        pid: Option<u32>,
+    },
+    /// No pass was running; its checkpoint is gone.
+    Forgotten,
+    /// No pass was running, and there was no checkpoint.
+    NothingThere,
+}
+
+/// Why passes could not be told or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum StatusError {
+    /// A path names no filesystem, and no pass.
+    #[error(transparent)]
+    Path(#[from] MountPathError),
+    /// What is mounted there could not be identified.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The state directory, or that of the locks.
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+impl PassStatus {
+    /// Of a checkpoint, and the process that holds its filesystem's lock.
+    pub fn of(checkpoint: &Checkpoint, holder: Option<u32>) -> Self {
+        let state = match (holder, &checkpoint.phase) {
+            (Some(pid), _) => PassState::Running {
+                pid,
+                waits_for_window: is_waiting(checkpoint),
+            },
+            (None, Phase::Stopped { reason }) => PassState::Stopped {
+                reason: describe_stop(reason),
+            },
+            (None, Phase::Running) => PassState::Interrupted,
+        };
+        Self {
+            mount_point: checkpoint.mount_point.clone(),
+            uuid: checkpoint.identity.uuid.clone(),
+            state,
+            started_at: checkpoint.started_at,
+            updated_at: checkpoint.updated_at,
+            steps: checkpoint.steps,
+            free_bytes: checkpoint.free_bytes,
+            visited_bytes: checkpoint.visited_bytes,
+            discarded_bytes: checkpoint.discarded_bytes.clone(),
+            active_s: checkpoint.active_s,
+            left_s: checkpoint.left_s,
+            remark: checkpoint.remark.clone(),
+        }
+    }
+
+    /// A process is at it.
+    pub fn is_running(&self) -> bool {
+        matches!(self.state, PassState::Running { .. })
+    }
+
+    /// It has not begun to work.
+    pub fn is_untouched(&self) -> bool {
+        self.steps == 0 && self.free_bytes == 0
+    }
+
+    /// Time spent in all sessions.
+    pub fn active(&self) -> Duration {
+        Duration::try_from_secs_f64(self.active_s).unwrap_or_default()
+    }
+
+    /// Time left, as estimated.
+    pub fn left(&self) -> Option<Duration> {
+        Duration::try_from_secs_f64(self.left_s?).ok()
+    }
+
+    /// Bytes visited a second, pauses included.
+    #[allow(clippy::cast_precision_loss)] // a rate for people
+    pub fn visited_bytes_per_s(&self) -> Option<f64> {
+        (self.active_s > 0.0).then(|| self.visited_bytes as f64 / self.active_s)
+    }
+}
+
+/// Passes that run or can be resumed: all, or those with some [`keys`].
+///
+/// # Errors
+/// Where it cannot be told who holds a lock.
+pub fn status(state: &State, meant: Option<&[String]>) -> Result<Status, StateError> {
+    let mut status = Status::default();
+    for checkpoint in state.checkpoints() {
+        let checkpoint = match checkpoint {
+            Ok(checkpoint) => checkpoint,
+            Err(error) => {
+                status.unreadable.push(error);
+                continue;
+            }
+        };
+        let key = checkpoint.identity.key();
+        if meant.is_some_and(|keys| !keys.contains(&key)) {
+            continue;
+        }
+        let holder = state.holder(&key)?;
+        status.passes.push(PassStatus::of(&checkpoint, holder));
+    }
+    Ok(status)
+}
+
+/// Ends passes and forgets their checkpoints.
+///
+/// # Errors
+/// Where a path is neither a mount point nor that of a pass, or a request cannot be left.
+pub fn cancel(
+    state: &State,
+    host: &Host,
+    mounts: &[PathBuf],
+) -> Result<Vec<Cancelled>, StatusError> {
+    let mut meant: Vec<(&Path, String)> = Vec::new();
+    for path in mounts {
+        for key in keys_of(state, host, path)? {
+            if !meant.iter().any(|(_, known)| *known == key) {
+                meant.push((path, key));
+            }
+        }
+    }
+    let mut cancelled = Vec::new();
+    for (path, key) in meant {
+        let known = state.checkpoint(&key).ok().flatten().is_some();
+        let pid = state.holder(&key)?;
+        let outcome = match (state.cancel(&key)?, known) {
+            (true, _) => CancelOutcome::Asked { pid },
+            (false, true) => CancelOutcome::Forgotten,
+            (false, false) => CancelOutcome::NothingThere,
+        };
+        cancelled.push(Cancelled {
+            path: path.to_owned(),
+            outcome,
+        });
+    }
+    Ok(cancelled)
+}
+
+/// Keys of the passes that some paths mean.
+///
+/// # Errors
+/// Where a path is neither a mount point nor that of a pass.
+pub fn keys(state: &State, host: &Host, paths: &[PathBuf]) -> Result<Vec<String>, StatusError> {
+    let mut keys = Vec::new();
+    for path in paths {
+        keys.extend(keys_of(state, host, path)?);
+    }
+    Ok(keys)
+}
+
+/// A path means the pass of the filesystem that is mounted there, through whichever of its mounts.
+/// Where there is none, it means the passes that were made at this path: their filesystems may have
+/// been unmounted, or have another mounted over them.
+fn keys_of(state: &State, host: &Host, path: &Path) -> Result<Vec<String>, StatusError> {
+    let mounted = key_at(host, path);
+    if let Ok(Some(key)) = &mounted {
+        // One that cannot be read is there, too.
+        let has_checkpoint = !matches!(state.checkpoint(key), Ok(None));
+        if has_checkpoint || state.holder(key).ok().flatten().is_some() {
+            return Ok(vec![key.clone()]);
+        }
+    }
+    let names = names_of(path);
+    let recorded: Vec<String> = state
+        .checkpoints()
+        .into_iter()
+        .flatten()
+        .filter(|checkpoint| {
+            let point = Path::new(&checkpoint.mount_point);
+            names.iter().any(|name| name == point)
+        })
+        .map(|checkpoint| checkpoint.identity.key())
+        .collect();
+    if recorded.is_empty() {
+        mounted.map(|key| key.into_iter().collect())
+    } else {
+        Ok(recorded)
+    }
+}
+
+/// The key of what is mounted at a path.
+fn key_at(host: &Host, path: &Path) -> Result<Option<String>, StatusError> {
+    let named = filesystem::named(host, &[path.to_path_buf()])?;
+    let Some(filesystem) = named.first() else {
+        return Ok(None);
+    };
+    Ok(Some(filesystem.identify()?.identity.key()))
+}
+
+/// What a pass over this path would have recorded as its mount point, whether or not the directory
+/// is still there.
+fn names_of(path: &Path) -> Vec<PathBuf> {
+    let below_parent = || {
+        let absolute = std::path::absolute(path).ok()?;
+        let parent = absolute.parent()?.canonicalize().ok()?;
+        Some(parent.join(absolute.file_name()?))
+    };
+    [
+        std::path::absolute(path).ok(),
+        path.canonicalize().ok(),
+        below_parent(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::range::Cursor;
+    use crate::target::Identity;
+    use facts::host::DeviceNumber;
+
+    fn checkpoint(phase: Phase) -> Checkpoint {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        Checkpoint {
+            schema: "trimtab.trim-checkpoint/1".to_owned(),
+            identity: Identity {
+                device: DeviceNumber { major: 7, minor: 1 },
+                uuid: Some("0f0f".to_owned()),
+                fs_type: "xfs".to_owned(),
+            },
+            mount_point: "/data".to_owned(),
+            started_at: at("2026-03-02T01:00:00Z"),
+            updated_at: at("2026-03-02T02:00:00Z"),
+            cursor: Cursor::default(),
+            steps: 1234,
+            free_bytes: 4 << 30,
+            visited_bytes: 1 << 30,
+            discarded_bytes: BTreeMap::new(),
+            active_s: 1024.0,
+            phase,
+            remark: Some("4 KiB reads: mean 0.4 ms".to_owned()),
+            left_s: Some(3072.0),
+            boot_id: None,
+        }
+    }
+
+    #[test]
+    fn a_path_is_known_by_all_its_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let real = directory.path().canonicalize().unwrap();
+        std::fs::create_dir_all(real.join("a/mount")).unwrap();
+        std::os::unix::fs::symlink(real.join("a"), real.join("link")).unwrap();
+        let knows = |path: &str| names_of(&real.join(path)).contains(&real.join("a/mount"));
+        for path in [
+            "a/mount",
+            "a/mount/",
+            "a/./mount",
+            "link/mount",
+            "a/../a/mount",
+        ] {
+            assert!(knows(path), "{path}");
+        }
+        assert!(!knows("a") && !knows("a/mount/x"));
+        std::fs::remove_dir(real.join("a/mount")).unwrap();
+        for path in ["a/mount", "a/mount/", "link/mount", "a/../a/mount"] {
+            assert!(knows(path), "{path}, which is gone");
+        }
+        assert!(!names_of(Path::new("mount")).contains(&PathBuf::from("mount")));
+        assert!(names_of(Path::new("")).is_empty());
+    }
+
+    #[test]
+    fn what_became_of_a_pass_is_told_by_its_lock_and_its_checkpoint() {
+        let state = |phase: Phase, holder| PassStatus::of(&checkpoint(phase), holder).state;
+        let running = |waits_for_window| PassState::Running {
+            pid: 4711,
+            waits_for_window,
+        };
+        assert_eq!(state(Phase::Running, Some(4711)), running(false));
+        assert_eq!(state(Phase::Running, None), PassState::Interrupted);
+        let mut waiting = checkpoint(Phase::Running);
+        waiting.remark = Some("waiting, outside of --window 01:00-05:00, UTC".to_owned());
+        assert_eq!(PassStatus::of(&waiting, Some(4711)).state, running(true));
+        // It was killed while it waited.
+        assert_eq!(PassStatus::of(&waiting, None).state, PassState::Interrupted);
+        let signal = Phase::Stopped {
+            reason: "signal 15".to_owned(),
+        };
+        let stopped = PassState::Stopped {
+            reason: "ended by SIGTERM".to_owned(),
+        };
+        assert_eq!(state(signal, None), stopped);
+    }
+
+    #[test]
+    fn figures_of_a_pass() {
+        let status = PassStatus::of(&checkpoint(Phase::Running), None);
+        assert_eq!(status.visited_bytes_per_s(), Some(1024.0 * 1024.0));
+        assert_eq!(status.left(), Some(Duration::from_secs(3072)));
+        assert!(!status.is_untouched());
+    }
+}

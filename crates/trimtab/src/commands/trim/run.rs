@@ -1,0 +1,507 @@
+//! `trimtab trim`: arguments to passes, their events to a terminal or a stream, their end to an exit
+//! code.
+
+use super::describe::{self, Plan};
+use super::errors::{self, PassError};
+use super::options::{self, Options};
+use super::store_probe::{self, StoreProbeOptions};
+use super::tell::Output;
+use super::words::{Page, missing_consent};
+use super::{lines, status, summary};
+use crate::cli::{Trim, TrimFormat};
+use crate::commands::source;
+use crate::config::Config;
+use crate::error::{CommandError, Kind};
+use crate::{FITRIM_HELPER, GUARDIAN_HELPER, output};
+use facts::{Finding, Host};
+use jiff::Timestamp;
+use report::escape;
+use rules::{TrimRefusal, TrimRequest, TrimVerdict};
+use serde_json::json;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+use trim::clock::SystemClock;
+use trim::events::EventSink;
+use trim::filesystem::{self, Filesystem};
+use trim::forecast::{self, Depth, Forecast, shared_drives};
+use trim::pace::Settings;
+use trim::pass::Ended;
+use trim::probe::Probe;
+use trim::request::{self, Request};
+use trim::resume::ResumeCommand;
+use trim::session::{self, HelperNames, Session, Surroundings};
+use trim::state::State;
+use trim::stop::Stop;
+use trim::{privilege, signals};
+
+const HELPERS: HelperNames = HelperNames {
+    trimmer: FITRIM_HELPER,
+    guardian: GUARDIAN_HELPER,
+};
+
+/// Runs `trimtab trim`. `config_path` is that of a configuration that was named.
+///
+/// # Errors
+/// When it could not run or was refused; how a pass ended is the exit code.
+pub fn run(
+    arguments: &Trim,
+    config: &Config,
+    config_path: Option<&Path>,
+    quiet: bool,
+) -> Result<ExitCode, CommandError> {
+    // Before the host is read: a deadline is that of the whole call.
+    let clock = SystemClock::start();
+    let format = options::format(arguments, &config.trim);
+    let resume = options::resume_command(arguments, config_path);
+    if arguments.status || arguments.cancel {
+        let state = request::state_at(options::state_dir(arguments, &config.trim));
+        return if arguments.status {
+            show_status(&state, arguments, config, &resume, format)
+        } else {
+            cancel(&state, &read(config)?, arguments)
+        };
+    }
+    if arguments.restore_limits {
+        let state_dir = options::state_dir(arguments, &config.trim);
+        let mut output = Output::new(format, quiet, Settings::default());
+        restore_limits(&state_dir, &resume, &mut output)?;
+        output.finish()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let options = Options::resolve(arguments, &config.trim)?;
+    let mut output = Output::new(format, quiet, options.request.settings.clone());
+    let host = read(config)?;
+    let wanted = if arguments.all {
+        filesystem::all(&host)
+    } else {
+        filesystem::named(&host, &arguments.mounts)
+            .map_err(|error| errors::mount_path_error(&error))?
+    };
+    let judged: Vec<Judged<'_>> = wanted
+        .into_iter()
+        .map(|filesystem| Judged {
+            verdict: judge(&host, &filesystem, arguments.force),
+            filesystem,
+        })
+        .collect();
+    let call = Call {
+        host: &host,
+        options: &options,
+        resume: &resume,
+        clock,
+    };
+    let code = if arguments.dry_run {
+        call.show_plans(&judged, Depth::Survey, &mut output)?;
+        // Of a mount that was named it is the answer; of those that --all came upon it is not.
+        let refused = judged.iter().any(|one| !one.verdict.may_trim());
+        ExitCode::from(if refused && !arguments.all { 2 } else { 0 })
+    } else {
+        call.trim(&judged, arguments, &mut output)?
+    };
+    output.finish()?;
+    Ok(code)
+}
+
+fn read(config: &Config) -> Result<Host, CommandError> {
+    let opened = source::live();
+    let arguments = crate::cli::SourceArgs {
+        root: None,
+        data_path: Vec::new(),
+    };
+    let (host, _) = source::read(&opened, &arguments, &config.check.data_paths)?;
+    if host.mounts.is_empty() {
+        return Err(CommandError::new(
+            Kind::Environment,
+            "no mounts are known: /proc/self/mountinfo could not be read",
+        ));
+    }
+    Ok(host)
+}
+
+fn judge(host: &Host, filesystem: &Filesystem<'_>, force: bool) -> TrimVerdict {
+    let request = TrimRequest {
+        force,
+        is_directory: &|path| Path::new(path).is_dir(),
+    };
+    rules::trim_verdict(host, filesystem.mount, &request)
+}
+
+fn show_status(
+    state: &State,
+    arguments: &Trim,
+    config: &Config,
+    resume: &ResumeCommand,
+    format: TrimFormat,
+) -> Result<ExitCode, CommandError> {
+    let meant = if arguments.mounts.is_empty() {
+        None
+    } else {
+        let keys = trim::status::keys(state, &read(config)?, &arguments.mounts);
+        Some(keys.map_err(|error| errors::status_error(&error))?)
+    };
+    let found = trim::status::status(state, meant.as_deref())
+        .map_err(|error| errors::unreadable(&error))?;
+    match format {
+        TrimFormat::Text => {
+            let mut page = new_page();
+            for pass in &found.passes {
+                page.blank();
+                status::pass(&mut page, pass, resume, Timestamp::now());
+            }
+            if found.passes.is_empty() && found.unreadable.is_empty() {
+                page.head("no pass is running, and none can be resumed");
+            }
+            output::print(&page.finish())?;
+        }
+        TrimFormat::Json => {
+            let mut lines = lines::Lines::default();
+            for pass in &found.passes {
+                lines.emit("pass", lines::pass_status(pass))?;
+            }
+        }
+    }
+    // One that cannot be read does not hide the others.
+    match found.unreadable.first() {
+        Some(error) => Err(errors::unreadable(error)),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn cancel(state: &State, host: &Host, arguments: &Trim) -> Result<ExitCode, CommandError> {
+    let cancelled = trim::status::cancel(state, host, &arguments.mounts)
+        .map_err(|error| errors::status_error(&error))?;
+    output::print(&status::cancelled(&cancelled))?;
+    let missed = cancelled
+        .iter()
+        .any(|request| request.outcome == trim::status::CancelOutcome::NothingThere);
+    Ok(ExitCode::from(u8::from(missed)))
+}
+
+fn restore_limits(
+    state_dir: &Path,
+    resume: &ResumeCommand,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    let restored = session::restore_leftovers(state_dir, output)
+        .map_err(|error| errors::session_error(&error, resume))?;
+    if restored == 0 {
+        output.remark("no limits were left lowered");
+    }
+    Ok(())
+}
+
+fn new_page() -> Page {
+    Page::new(usize::from(output::terminal_columns()))
+}
+
+/// A filesystem, and whether it may be trimmed.
+struct Judged<'a> {
+    filesystem: Filesystem<'a>,
+    verdict: TrimVerdict,
+}
+
+/// What this binary does for a session.
+struct Wiring<'a> {
+    options: &'a Options,
+}
+
+impl Wiring<'_> {
+    fn http_options(&self) -> Result<http::Options, CommandError> {
+        store_probe::http_options(
+            self.options.credentials_file.as_deref(),
+            self.options.ca_file.as_deref(),
+        )
+    }
+}
+
+impl Surroundings for Wiring<'_> {
+    type Error = PassError;
+
+    fn require_green(&self) -> Result<Option<String>, PassError> {
+        let Some(url) = &self.options.require_green else {
+            return Ok(None);
+        };
+        let client = http::Client::new(self.http_options()?).map_err(|error| {
+            CommandError::new(Kind::Environment, error.to_string()).hint(error.hint())
+        })?;
+        Ok(Some(store_probe::require_green(url, &client)?))
+    }
+
+    fn store_probes(&self, clock: SystemClock) -> Result<Vec<Box<dyn Probe>>, PassError> {
+        let mut probes: Vec<Box<dyn Probe>> = Vec::new();
+        if self.options.probes.is_empty() {
+            return Ok(probes);
+        }
+        let options = StoreProbeOptions::new(self.http_options()?);
+        for what in &self.options.probes {
+            probes.push(Box::new(store_probe::start(what, &options, clock)?));
+        }
+        Ok(probes)
+    }
+
+    fn explain_lost_discards(&self, filesystem: &Filesystem<'_>) -> Vec<Finding> {
+        let opened = source::live();
+        let reader = host::Reader::new(opened.source.as_ref());
+        let now = host::read_host(&reader, &host::Options::default(), Timestamp::now());
+        let device_number = filesystem.mount.device_number;
+        now.mounts
+            .iter()
+            .find(|mount| mount.device_number == device_number)
+            .map_or_else(Vec::new, |mount| rules::lost_discards(&now, mount))
+    }
+}
+
+/// What was asked for, of which host, and since when.
+struct Call<'a> {
+    host: &'a Host,
+    options: &'a Options,
+    resume: &'a ResumeCommand,
+    clock: SystemClock,
+}
+
+impl<'a> Call<'a> {
+    fn request(&self) -> &'a Request {
+        &self.options.request
+    }
+
+    fn forecast(&self, one: &Judged<'a>, depth: Depth) -> Forecast<'a> {
+        let may_trim = one.verdict.may_trim();
+        forecast::forecast(self.host, &one.filesystem, may_trim, self.request(), depth)
+    }
+
+    /// Tells what would be done: text to standard output, or a line each.
+    fn show_plans(
+        &self,
+        judged: &[Judged<'a>],
+        depth: Depth,
+        output: &mut Output,
+    ) -> Result<(), CommandError> {
+        let mut page = new_page();
+        let unicode = output::use_unicode();
+        let now = Timestamp::now();
+        let mut forecasts = Vec::new();
+        for one in judged {
+            let forecast = self.forecast(one, depth);
+            let plan = self.plan(one, &forecast);
+            output.emit("plan", lines::plan(&plan));
+            page.blank();
+            describe::plan(&mut page, &plan, unicode, now);
+            forecasts.push(forecast);
+        }
+        if judged.is_empty() {
+            page.head("no writable local filesystem on a block device was found: nothing to trim");
+        }
+        let wanted = judged.iter().zip(&forecasts);
+        let wanted = wanted.filter(|(one, _)| one.verdict.may_trim());
+        let wanted = wanted.map(|(one, forecast)| (one.filesystem.mount_point(), forecast));
+        for (drive, mounts) in shared_drives(wanted) {
+            let mounts = escape(&report::listed(&mounts)).into_owned();
+            page.blank();
+            page.head(&format!(
+                "{mounts} share {drive}: they are trimmed one after another"
+            ));
+        }
+        output.print(&page.finish())
+    }
+
+    fn plan<'p>(&'p self, one: &'p Judged<'a>, forecast: &'p Forecast<'a>) -> Plan<'p> {
+        Plan {
+            filesystem: &one.filesystem,
+            verdict: &one.verdict,
+            forecast,
+            request: self.request(),
+        }
+    }
+
+    fn trim(
+        &self,
+        judged: &[Judged<'a>],
+        arguments: &Trim,
+        output: &mut Output,
+    ) -> Result<ExitCode, CommandError> {
+        if !arguments.all {
+            refuse(judged, output)?;
+        }
+        let wanted: Vec<&Judged<'a>> = judged.iter().filter(|one| one.verdict.may_trim()).collect();
+        if arguments.all && !arguments.yes {
+            self.show_plans(judged, Depth::Facts, output)?;
+        }
+        self.require_consent(&wanted, arguments)?;
+        if wanted.is_empty() {
+            return Err(
+                CommandError::new(Kind::Refused, "nothing here can be trimmed")
+                    .hint("`trimtab trim --all --dry-run` gives the reasons"),
+            );
+        }
+        if !privilege::may_trim() {
+            return Err(
+                CommandError::new(Kind::Refused, "Trimming needs root (CAP_SYS_ADMIN).")
+                    .hint("run it with sudo; --dry-run works without"),
+            );
+        }
+        let environment = |what: &str, error: std::io::Error| {
+            CommandError::new(Kind::Environment, format!("{what}: {error}"))
+        };
+        let stop = Stop::default();
+        signals::listen(&stop).map_err(|error| environment("signal handlers", error))?;
+        let state_dir = self.request().state_dir.clone();
+        let state = State::open(state_dir.clone(), request::RUN_DIR.into())
+            .map_err(|error| errors::state_error(&error))?;
+        session::restore_leftovers(&state_dir, output)
+            .map_err(|error| errors::session_error(&error, self.resume))?;
+        let session = Session {
+            host: self.host,
+            request: self.request(),
+            state: &state,
+            stop: &stop,
+            clock: self.clock,
+            helpers: HELPERS,
+            tool_version: env!("CARGO_PKG_VERSION"),
+            surroundings: &Wiring {
+                options: self.options,
+            },
+        };
+        if let Some(left) = session.time_left() {
+            signals::end_after(&stop, left).map_err(|error| environment("--deadline", error))?;
+        }
+        if wanted.len() > 1 {
+            let points: Vec<&str> = wanted
+                .iter()
+                .map(|one| one.filesystem.mount_point())
+                .collect();
+            output.remark(&format!(
+                "{} filesystems, one after another: {}",
+                points.len(),
+                points.join(", ")
+            ));
+        }
+        self.passes(&session, &wanted, output)
+    }
+
+    /// Refuses to begin where consent is missing.
+    fn require_consent(
+        &self,
+        wanted: &[&Judged<'_>],
+        arguments: &Trim,
+    ) -> Result<(), CommandError> {
+        let missing: Vec<String> = wanted
+            .iter()
+            .filter_map(|one| missing_consent(&one.filesystem, self.request()))
+            .collect();
+        if !missing.is_empty() {
+            let mut error = CommandError::new(
+                Kind::Refused,
+                "a trim below a running store needs --window or --now",
+            );
+            error.hints = missing;
+            return Err(error);
+        }
+        if arguments.all && !arguments.yes {
+            let mounts = match wanted.len() {
+                1 => "this filesystem".to_owned(),
+                number => format!("these {number} filesystems, one after another"),
+            };
+            return Err(CommandError::new(
+                Kind::Refused,
+                format!("--all needs --yes to trim {mounts}"),
+            )
+            .hint("the plan is above; nothing was changed"));
+        }
+        Ok(())
+    }
+
+    /// One pass after another, in the order given; the exit code of all of them.
+    fn passes(
+        &self,
+        session: &Session<'_, Wiring<'_>>,
+        wanted: &[&Judged<'a>],
+        output: &mut Output,
+    ) -> Result<ExitCode, CommandError> {
+        let mut code = 0;
+        for (index, one) in wanted.iter().enumerate() {
+            let point = one.filesystem.mount_point();
+            if session.time_left() == Some(Duration::ZERO) {
+                output.note(point, "not begun: the deadline has passed");
+                code = code.max(1);
+                continue;
+            }
+            let forecast = self.forecast(one, Depth::Facts);
+            output.emit("plan", lines::plan(&self.plan(one, &forecast)));
+            let ended = session.trim(&one.filesystem, &forecast, &one.verdict.notes, output);
+            if let Some(told) = output.take_ended() {
+                let mut page = new_page();
+                summary::write(&mut page, &told, &self.resume.resume(point));
+                output.print(&page.finish())?;
+            }
+            match ended {
+                Ok(Ended::Signal(number)) => {
+                    for one in &wanted[index + 1..] {
+                        output.note(one.filesystem.mount_point(), "not begun");
+                    }
+                    let number = u8::try_from(number).unwrap_or(0);
+                    return Ok(ExitCode::from(128u8.saturating_add(number)));
+                }
+                Ok(Ended::Complete) => {}
+                Ok(Ended::Failed { .. }) => code = 2,
+                Ok(Ended::Cancelled) => {
+                    // It was meant for this filesystem, not for those that follow.
+                    session.stop.clear();
+                    code = code.max(1);
+                }
+                Ok(Ended::Stopped { .. } | Ended::Swallowed(_)) => code = code.max(1),
+                Err(error) => {
+                    let error = error.explain(self.resume);
+                    output.emit(
+                        "ended",
+                        json!({
+                            "mount_point": point,
+                            "outcome": "refused",
+                            "reason": error.message,
+                            "hints": error.hints,
+                        }),
+                    );
+                    if wanted.len() == 1 {
+                        return Err(error);
+                    }
+                    output.print("")?;
+                    output::complain(&error);
+                    code = 2;
+                }
+            }
+        }
+        Ok(ExitCode::from(code))
+    }
+}
+
+/// Refuses all where one of the named mounts must not or cannot be trimmed: half of what was asked
+/// for would look like all of it.
+fn refuse(judged: &[Judged<'_>], output: &mut Output) -> Result<(), CommandError> {
+    let refused: Vec<(&str, &TrimRefusal)> = judged
+        .iter()
+        .filter_map(|one| Some((one.filesystem.mount_point(), one.verdict.refusal.as_ref()?)))
+        .collect();
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let mut page = new_page();
+    let mut reasons = Vec::new();
+    let mut hints = Vec::new();
+    for (point, refusal) in refused {
+        output.emit("ended", lines::refused(point, refusal));
+        let name = escape(point);
+        reasons.push(format!("{name}: {}", refusal.reason));
+        hints.extend(refusal.hints.iter().cloned());
+        if let Some(finding) = &refusal.finding {
+            page.head(&name);
+            page.finding(finding);
+        }
+    }
+    output.print(&page.finish())?;
+    if judged.len() > 1 {
+        hints.push("no other mount of this call was trimmed either".to_owned());
+    }
+    let mut error = CommandError::new(Kind::Refused, reasons.join("; "));
+    error.hints = hints;
+    Err(error)
+}
