@@ -3,7 +3,6 @@
 mod world;
 
 use super::*;
-use crate::account::Swallowed;
 use crate::child::TrimError;
 use crate::stop::{Stop, StopRequest};
 use crate::target::TargetError;
