@@ -247,7 +247,7 @@ fn what_the_kernel_passed_over_is_told_of_xfs() {
         let (outcome, events) = trial.run();
         assert_eq!(outcome.ended, Ended::Complete);
         let said = events.iter().any(
-            |event| matches!(event, Event::Warning(text) if text.contains("32.0 MiB were not discarded")),
+            |event| matches!(event, Event::Warning(text) if text.contains("32 MiB were not discarded")),
         );
         assert_eq!(said, told, "{fs_type} {eighths}: {events:?}");
     }

@@ -98,12 +98,12 @@ const KNOWN: &[Known] = &[
     },
     Known {
         name: "trim",
-        files_in_circles: 19,
+        files_in_circles: 17,
         files_that_render: 0,
     },
     Known {
         name: "trimtab",
-        files_in_circles: 49,
+        files_in_circles: 39,
         files_that_render: 21,
     },
     Known {
