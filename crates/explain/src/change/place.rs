@@ -70,7 +70,7 @@ pub(super) fn place(
                 let high = (found + reach).min(scaled.y.len());
                 jump(scaled, low, high, &lines[change], &lines[change + 1])
             }
-            _ => found,
+            BreakKind::Slope => found,
         });
     }
     Placed {

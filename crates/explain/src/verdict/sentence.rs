@@ -241,7 +241,7 @@ impl SentenceContext<'_> {
             recurrence.cycles_seen,
             recurrence.cycles,
             periods(recurrence.rhythm.cycle),
-            self.from_until(recurrence)
+            self.since_until(recurrence)
         );
         text.push_str(&self.cause(recurs, experiment));
         text.push_str(match recurs.like_load {
@@ -261,7 +261,7 @@ impl SentenceContext<'_> {
     }
 
     /// Since when and until when, where that is not all of the time.
-    fn from_until(&self, recurrence: &Recurrence) -> String {
+    fn since_until(&self, recurrence: &Recurrence) -> String {
         let late = recurrence.since.zip(self.first).filter(|(since, first)| {
             since.duration_since(*first).as_secs_f64() > recurrence.rhythm.period_s
         });

@@ -338,7 +338,7 @@ pub struct Levels {
     /// Number of samples, one a minute.
     pub samples: u32,
     /// Number of levels, of equal length; ten by default.
-    pub levels: u32,
+    pub count: u32,
     /// Neighbouring levels lie between one and two of these apart, up or down.
     pub step: f64,
     /// Standard deviation of the noise.
@@ -350,7 +350,7 @@ impl Default for Levels {
     fn default() -> Self {
         Self {
             samples: 10_000,
-            levels: 10,
+            count: 10,
             step: 5.0,
             sigma: 2.0,
         }
@@ -364,7 +364,7 @@ impl Levels {
         const FIRST_LEVEL: f64 = 100.0;
         let mut random = Random::new(seed);
         let start_us = moment_us(date(2025, 1, 1), Time::midnight(), &TimeZone::UTC);
-        let (samples, levels) = (i64::from(self.samples), i64::from(self.levels));
+        let (samples, levels) = (i64::from(self.samples), i64::from(self.count));
         let mut truth = Truth::default();
         let (mut level, mut last_block) = (FIRST_LEVEL, 0);
         let mut times_us = Vec::new();
