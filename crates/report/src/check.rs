@@ -1,5 +1,5 @@
-use crate::cluster;
-use crate::units::{count, listed};
+use crate::views::cluster;
+use crate::words::{count, listed};
 use facts::host::{DeviceKind, Platform};
 use facts::{Cluster, Finding, Host, Severity, Skipped};
 use jiff::Timestamp;
@@ -98,8 +98,8 @@ impl<'a> CheckReport<'a> {
             && self.rules_run.iter().all(|rule| skipped.contains(rule))
     }
 
-    /// The answer in one line: `2 errors, 1 note on db1 (Debian 12, 4 drives); 3 checks skipped`.
-    pub(crate) fn verdict(&self) -> String {
+    /// `1 error, 2 notes`.
+    pub(crate) fn found(&self) -> String {
         let counts = self.counts();
         let found: Vec<String> = [
             (counts.error, "error"),
@@ -110,13 +110,18 @@ impl<'a> CheckReport<'a> {
         .filter(|(number, _)| *number > 0)
         .map(|(number, noun)| count(number, noun))
         .collect();
-        let found = if self.nothing_checked() {
+        if self.nothing_checked() {
             "Nothing could be checked".to_owned()
         } else if found.is_empty() {
             "Nothing found".to_owned()
         } else {
             found.join(", ")
-        };
+        }
+    }
+
+    /// The answer in one line: `2 errors, 1 note on db1 (Debian 12, 4 drives); 3 checks skipped`.
+    pub(crate) fn verdict(&self) -> String {
+        let found = self.found();
         let on: Vec<String> = self
             .host
             .map(|host| self.host_words(host))

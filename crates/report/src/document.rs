@@ -2,9 +2,8 @@
 //! unknown is null, never 0.
 
 use crate::check::{CheckReport, Counts, by_severity};
-use crate::escape::escape_json;
-use crate::groups::{Filesystems, Key};
-use crate::tree::dm_types;
+use crate::views::groups::{Filesystems, Key};
+use crate::views::stack::dm_types;
 use facts::cluster::Flavour;
 use facts::host::{BlockDevice, DeviceKind, Mount, Platform, Store, StoreEngine, StoreState};
 use facts::{Cluster, Finding, Host, Layer, Skipped};
@@ -13,6 +12,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
+use units::escape::escape_json;
 
 /// Name and version of the document's schema.
 pub const SCHEMA: &str = "trimtab.check/1";

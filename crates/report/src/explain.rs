@@ -139,7 +139,7 @@ impl<'a> ExplainReport<'a> {
 
     /// What jobs were weighed, for people.
     fn jobs_words(&self) -> String {
-        let number = crate::units::count(self.jobs.len(), "job");
+        let number = crate::words::count(self.jobs.len(), "job");
         match &self.jobs_from {
             Some(from) => format!("{number} of {from}"),
             None if self.jobs.is_empty() => "no jobs were looked at".to_owned(),
@@ -209,7 +209,7 @@ fn counts(told: &[Told<'_>]) -> String {
                 .filter(|one| one.verdict.verdict.kind == kind)
                 .count();
             (number > 0).then(|| {
-                let number = crate::units::grouped(number as u64);
+                let number = crate::words::grouped(number as u64);
                 format!("{number} {}", words::kind(kind))
             })
         })

@@ -11,33 +11,27 @@
 //! them as `\u001b`, which means the same string.
 
 mod check;
-mod cluster;
 mod document;
-mod escape;
 pub mod explain;
-mod groups;
-mod markdown;
+mod html_frame;
 mod nagios;
-mod page;
+mod render;
 mod sarif;
 mod sheet;
-mod text;
-mod tree;
-mod units;
-mod wrap;
+mod views;
+mod words;
 
+pub use ::page::wrap;
 pub use check::{CheckReport, Counts, RuleInfo, Suppressed};
 pub use document::{
     CheckDocument, CheckResult, ClusterRow, DiscardRow, LayerRow, MountRow, SCHEMA, StoreRow,
     SuppressedRow, json, schema_of, to_json,
 };
-pub use escape::{cut, escape, escape_json};
 pub use explain::{ExplainDocument, ExplainReport};
-pub use markdown::markdown;
+pub use html_frame::{PAGE_END, escape_html, page_start, page_table, scale_steps};
 pub use nagios::{NagiosStatus, nagios, nagios_status};
-pub use page::{PAGE_END, escape_html, page_start, page_table, scale_steps};
+pub use render::{TextOptions, html, markdown, text};
 pub use sarif::sarif;
-pub use text::{TextOptions, text};
-pub use tree::stack_tree;
-pub use units::{count, digits, grouped, human_bytes, human_duration, listed, percent};
-pub use wrap::wrap;
+pub use words::{
+    count, cut, digits, escape, escape_json, grouped, human_bytes, human_duration, listed, percent,
+};

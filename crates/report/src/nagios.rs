@@ -2,10 +2,10 @@
 //! Monitoring Plugins Development Guidelines, "Plugin Output for Nagios".
 
 use crate::check::{CheckReport, by_severity, severity_word};
-use crate::escape::{cut, escape};
-use crate::units::count;
+use crate::words::count;
 use facts::{Finding, Severity};
 use std::fmt::Write as _;
+use units::escape::{cut, escape};
 
 /// Findings named in the first line.
 const NAMED_MAX: usize = 4;

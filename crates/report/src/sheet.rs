@@ -1,7 +1,7 @@
 //! What is written on for a terminal: lines, paragraphs and colours, of every report alike.
 
-use crate::text::TextOptions;
-use crate::wrap::wrap;
+use crate::render::TextOptions;
+use ::page::wrap;
 
 /// Fewer columns count as these.
 const WIDTH_MIN: usize = 40;
@@ -12,8 +12,6 @@ pub(crate) enum Style {
     Plain,
     Bold,
     Dim,
-    /// What hurts.
-    Error,
     /// What wants to be looked at.
     Warning,
     /// What is good to know.
@@ -51,7 +49,6 @@ impl Sheet {
             Style::Plain => return text.to_owned(),
             Style::Bold => "1",
             Style::Dim => "2",
-            Style::Error => "1;31",
             Style::Warning => "1;33",
             Style::Note => "36",
         };

@@ -1,6 +1,6 @@
 //! How many.
 
-use crate::ValueError;
+use crate::{ValueError, digits};
 
 /// A number with a comma before each three digits: `999`, `25,000`.
 pub fn grouped(number: u64) -> String {
@@ -58,40 +58,18 @@ pub fn parse(text: &str) -> Result<u64, ValueError> {
     let end = trimmed
         .find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ',' | '_'))
         .unwrap_or(trimmed.len());
-    let (digits, letter) = trimmed.split_at(end);
+    let (number, letter) = trimmed.split_at(end);
     let letter = letter.trim_start().to_ascii_lowercase();
     let (_, factor) = FACTORS
         .iter()
         .find(|(name, _)| *name == letter)
         .ok_or_else(expected)?;
-    let plain = ungrouped(digits).ok_or_else(expected)?;
-    match crate::size::scaled(&plain, *factor) {
+    let plain = digits::ungrouped(number).ok_or_else(expected)?;
+    match digits::scaled(&plain, *factor) {
         Some((number, true)) => Ok(number),
         Some((_, false)) => Err(expected().hint("a count is whole")),
         None => Err(expected()),
     }
-}
-
-/// Without the commas or underscores between groups of three digits; `None` where they stand elsewhere,
-/// as in `0,07`, which is most likely a decimal comma.
-pub(crate) fn ungrouped(digits: &str) -> Option<String> {
-    let (whole, fraction) = match digits.split_once('.') {
-        Some((whole, fraction)) => (whole, Some(fraction)),
-        None => (digits, None),
-    };
-    let mut groups = whole.split([',', '_']);
-    let first = groups.next()?;
-    let rest: Vec<&str> = groups.collect();
-    let well_grouped = rest.is_empty()
-        || ((1..=3).contains(&first.len()) && rest.iter().all(|group| group.len() == 3));
-    if !well_grouped || first.is_empty() {
-        return None;
-    }
-    let mut plain = first.to_owned() + &rest.concat();
-    if let Some(fraction) = fraction {
-        plain = format!("{plain}.{fraction}");
-    }
-    Some(plain)
 }
 
 #[cfg(test)]

@@ -123,7 +123,7 @@ pub fn parse(text: &str) -> Result<Duration, ValueError> {
         let Some((_, unit_ns)) = UNITS.iter().find(|(name, _)| *name == unit) else {
             return Err(expected());
         };
-        let part = crate::size::scaled(digits, *unit_ns);
+        let part = crate::digits::scaled(digits, *unit_ns);
         let (part_ns, _) = part.ok_or_else(expected)?;
         // `30m1h` is a slip of the pen.
         if *unit_ns >= smallest_ns {

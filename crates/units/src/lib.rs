@@ -17,6 +17,7 @@
 
 pub mod count;
 pub mod date;
+mod digits;
 pub mod duration;
 mod error;
 pub mod escape;

@@ -1,7 +1,7 @@
 //! Sizes and rates in bytes. Written in binary units, since that is what the kernel and the stores
 //! print; read in binary and decimal ones.
 
-use crate::ValueError;
+use crate::{ValueError, digits};
 
 const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
@@ -60,37 +60,6 @@ const FACTORS: &[(&str, u64)] = &[
     ("pb", 1_000_000_000_000_000),
 ];
 
-/// Digits behind the point that are read; a byte of a TiB needs thirteen.
-const FRACTION_DIGITS_MAX: usize = 15;
-
-/// `plain` (digits, a point) times `factor`, cut to a whole number, and whether nothing was cut; `None`
-/// where it is no number or does not fit.
-pub(crate) fn scaled(plain: &str, factor: u64) -> Option<(u64, bool)> {
-    let (whole, fraction) = match plain.split_once('.') {
-        Some((whole, fraction)) if !fraction.is_empty() => (whole, fraction),
-        Some(_) => return None,
-        None => (plain, ""),
-    };
-    let are_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-    if whole.is_empty()
-        || !are_digits(whole)
-        || !are_digits(fraction)
-        || fraction.len() > FRACTION_DIGITS_MAX
-    {
-        return None;
-    }
-    let factor = u128::from(factor);
-    let mut product = u128::from(whole.parse::<u64>().ok()?) * factor;
-    let mut is_whole = true;
-    if !fraction.is_empty() {
-        let part = fraction.parse::<u128>().ok()? * factor;
-        let scale = 10_u128.pow(u32::try_from(fraction.len()).ok()?);
-        product += part / scale;
-        is_whole = part.is_multiple_of(scale);
-    }
-    Some((u64::try_from(product).ok()?, is_whole))
-}
-
 /// Reads a size above zero: `16MiB`, `500MB`, `1.5G`, `4096B`. A fraction of a byte is cut.
 ///
 /// # Errors
@@ -101,12 +70,12 @@ pub fn parse(text: &str) -> Result<u64, ValueError> {
     let end = trimmed
         .find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ',' | '_'))
         .unwrap_or(trimmed.len());
-    let (digits, unit) = trimmed.split_at(end);
+    let (number, unit) = trimmed.split_at(end);
     let unit = unit.trim_start().to_ascii_lowercase();
-    let plain = crate::count::ungrouped(digits).ok_or_else(expected)?;
+    let plain = digits::ungrouped(number).ok_or_else(expected)?;
     if unit.is_empty() {
         return Err(expected().hint(format!(
-            "{digits} of what? Write {digits}GiB or {digits}GB, for example"
+            "{number} of what? Write {number}GiB or {number}GB, for example"
         )));
     }
     let Some((_, factor)) = FACTORS.iter().find(|(name, _)| *name == unit) else {
@@ -114,7 +83,7 @@ pub fn parse(text: &str) -> Result<u64, ValueError> {
             "K, M, G, T and P, alone or with iB, are powers of 1024; KB, MB, GB, TB and PB powers of 1000",
         ));
     };
-    match scaled(&plain, *factor) {
+    match digits::scaled(&plain, *factor) {
         Some((0, _)) => Err(ValueError::new("a size above zero", text)),
         Some((bytes, _)) => Ok(bytes),
         None => Err(expected().hint("a size is below 16 EiB")),

@@ -1,7 +1,7 @@
 //! What was found: title and reason, then the way to fix it, then what it rests on.
 
 use super::sheet::{MIDDLE, Sheet};
-use super::wrap;
+use super::wrap::wrap;
 use crate::block::{Evidence, Finding, Fix, Tone};
 use units::escape::{cut, display_width, escape};
 
@@ -33,7 +33,7 @@ fn headline(sheet: &mut Sheet, finding: &Finding) {
     // An id that fills its column stands alone.
     let at = RIGHT.max(MIDDLE + display_width(&rule) + 1);
     let subject = escape(&finding.subject);
-    let titles = wrap(&escape(&finding.title), sheet.width - at);
+    let titles = wrap(&finding.title, sheet.width - at);
     let last = titles.len().saturating_sub(1);
     for (index, title) in titles.iter().enumerate() {
         let (mut line, start) = if index == 0 {
@@ -73,7 +73,7 @@ fn show_fix(sheet: &mut Sheet, label: &str, fix: &Fix) {
     }
     if let Some(command) = &fix.undo_command {
         if command.contains('\n') {
-            field(sheet, "undo", "run");
+            field(sheet, "undo", "run:");
             sheet.command(RIGHT, command);
         } else {
             let label = sheet.filled("undo", RIGHT - MIDDLE, Tone::Dim);

@@ -1,6 +1,7 @@
 //! A page as it stands on a terminal.
 
 mod finding;
+mod options;
 mod sheet;
 mod table;
 mod tree;
@@ -10,29 +11,8 @@ use crate::block::{Block, Commands, List, Page, Section, Tone};
 use sheet::Sheet;
 use units::escape::{display_width, escape};
 
+pub use options::Terminal;
 pub use wrap::wrap;
-
-/// What there is to know of the terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terminal {
-    /// Columns to fill; less than 40 count as 40. Commands and the paths of evidence are never broken
-    /// and may exceed them.
-    pub width: usize,
-    /// Colours, by ANSI SGR sequences.
-    pub color: bool,
-    /// Box-drawing and block characters; otherwise everything is ASCII.
-    pub unicode: bool,
-}
-
-impl Default for Terminal {
-    fn default() -> Self {
-        Self {
-            width: 80,
-            color: false,
-            unicode: true,
-        }
-    }
-}
 
 /// Renders a page for a terminal.
 pub fn terminal(page: &Page, options: &Terminal) -> String {

@@ -1,6 +1,7 @@
 //! Lines, paragraphs, labels and colours.
 
-use super::{Terminal, wrap};
+use super::options::Terminal;
+use super::wrap::wrap;
 use crate::block::{Level, Tone};
 use std::fmt::Write as _;
 use units::escape::{display_width, escape};
@@ -35,7 +36,7 @@ impl Sheet {
 
     /// Wrapped text at a column.
     pub fn paragraph(&mut self, indent: usize, text: &str, tone: Tone) {
-        for line in wrap(&shown(text), self.width - indent) {
+        for line in wrap(text.trim(), self.width - indent) {
             let line = self.paint(&line, tone);
             self.line(&format!("{}{line}", " ".repeat(indent)));
         }
@@ -50,7 +51,7 @@ impl Sheet {
             self.line(&format!("{}{label}", " ".repeat(indent)));
             head = None;
         }
-        for line in wrap(&shown(text), self.width - at) {
+        for line in wrap(text.trim(), self.width - at) {
             let label = head.take().unwrap_or_default();
             let label = self.filled(label, at - indent, tone);
             self.line(&format!("{}{label}{line}", " ".repeat(indent)));
@@ -69,7 +70,7 @@ impl Sheet {
     /// Wrapped text behind a bullet.
     pub fn hanging(&mut self, bullet: &str, text: &str) {
         let columns = display_width(bullet);
-        for (index, line) in wrap(&shown(text), self.width - columns).iter().enumerate() {
+        for (index, line) in wrap(text.trim(), self.width - columns).iter().enumerate() {
             let lead = if index == 0 {
                 bullet.to_owned()
             } else {
@@ -143,9 +144,4 @@ impl Sheet {
     pub fn blank(&mut self) {
         self.out.push('\n');
     }
-}
-
-/// One line of words: what would break it is shown.
-fn shown(text: &str) -> String {
-    escape(text.trim()).into_owned()
 }

@@ -1,7 +1,7 @@
 //! Rows and columns.
 
 use super::sheet::Sheet;
-use super::wrap;
+use super::wrap::wrap;
 use crate::block::{Align, Column, Table, Tone};
 use units::escape::{display_width, escape};
 

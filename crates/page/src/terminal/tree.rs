@@ -1,7 +1,7 @@
 //! What lies below what, drawn with guides.
 
 use super::sheet::Sheet;
-use super::wrap;
+use super::wrap::wrap;
 use crate::block::{Level, Node, Tone, Tree};
 use units::escape::{display_width, escape};
 

@@ -2,16 +2,18 @@
 
 use textwrap::core::{Fragment, Word};
 use textwrap::wrap_algorithms::wrap_first_fit;
-use units::escape::display_width;
+use units::escape::{display_width, escape};
 
-/// Breaks `text` into lines of at most `width` columns.
+/// Breaks `text` into lines of at most `width` columns. Line breaks and control characters in it are
+/// shown.
 ///
 /// A `code span` between two backticks is never broken, since people copy it: one that is too long
 /// stands on a line of its own and exceeds the width. A number stays with its unit. Other words that
 /// are too long are broken.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
-    let pieces: Vec<Piece<'_>> = words(text)
+    let shown = escape(text);
+    let pieces: Vec<Piece<'_>> = words(&shown)
         .flat_map(|word| {
             if word.contains('`') {
                 vec![Piece(Word::from(word))]
@@ -180,7 +182,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_line_is_too_long(text in "[^`0-9]*", width in 4_usize..100) {
-            for line in wrap(&units::escape(&text), width) {
+            for line in wrap(&text, width) {
                 prop_assert!(display_width(&line) <= width, "{line:?}");
                 prop_assert!(!line.is_empty());
             }

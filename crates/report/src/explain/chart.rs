@@ -2,7 +2,7 @@
 
 use super::columns::{Axis, range, share_of};
 use super::words::number;
-use crate::escape::display_width;
+use units::escape::display_width;
 
 /// What one column shows.
 #[derive(Debug, Clone, Copy, PartialEq)]

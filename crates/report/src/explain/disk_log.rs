@@ -1,7 +1,7 @@
 //! What text and page both tell of a log of disks.
 
 use super::{Told, counts, words};
-use crate::units::{count, digits, grouped, human_bytes};
+use crate::words::{count, digits, grouped, human_bytes};
 use explain::disk_log::{DeviceJump, DiskLog};
 
 /// Names of the columns: what is written in the first sample, after the jump, and how many times as much

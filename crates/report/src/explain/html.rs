@@ -7,14 +7,14 @@ use super::rows::{self, EXPLANATION_HEAD};
 use super::svg::{self, SeriesChart};
 use super::words::{self, Clock, micros};
 use super::{ExplainReport, Told, counts, disk_log, titles};
-use crate::escape::escape_json;
-use crate::page::{PAGE_END, escape_html, page_start};
-use crate::units::digits;
+use crate::html_frame::{PAGE_END, escape_html, page_start};
+use crate::words::digits;
 use explain::disk_log::DiskLog;
 use explain::verdict::SeriesVerdict;
 use facts::series::{Dating, Series};
 use serde::Serialize;
 use std::fmt::Write as _;
+use units::escape::escape_json;
 
 /// How the page is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,7 +156,7 @@ fn summary(out: &mut String, told: &[Told<'_>], titles: &[String], details_max: 
         "<p class=\"sentence\">{} series: {}.</p>\n<div class=\"scroll\"><table>\n<thead><tr>\
          <th scope=\"col\">effect</th><th scope=\"col\">verdict</th><th scope=\"col\">period</th>\
          <th scope=\"col\">q</th><th scope=\"col\" class=\"name\">series</th></tr></thead>\n<tbody>",
-        crate::units::grouped(told.len() as u64),
+        crate::words::grouped(told.len() as u64),
         escape_html(&counts(told))
     );
     for (index, (one, title)) in told.iter().zip(titles).enumerate() {

@@ -4,7 +4,7 @@ use super::words::{
     self, Clock, duration, micros, number, probability, signed, signed_percent, with_unit,
 };
 use super::{ExplainReport, Told};
-use crate::units::{count, grouped};
+use crate::words::{count, grouped};
 use explain::verdict::{
     Candidate, Change, ChangeKind, JobClass, OtherPattern, SeriesVerdict, Verdict,
 };

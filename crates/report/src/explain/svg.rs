@@ -5,7 +5,7 @@ use super::chart::Span;
 use super::columns::{Axis, Column, range, share_of};
 use super::fold::FoldAxis;
 use super::words::{Clock, number};
-use crate::page::{escape_html, scale_steps};
+use crate::html_frame::{escape_html, scale_steps};
 use std::fmt::Write as _;
 
 /// Width of a chart, and of its rooms for numbers.
@@ -133,7 +133,7 @@ pub(super) fn series(chart: &SeriesChart<'_>, id: &str) -> String {
         escape_html(chart.title)
     );
     if let Some(unit) = chart.unit {
-        let unit = escape_html(&crate::escape::cut(unit, 60));
+        let unit = escape_html(&units::escape::cut(unit, 60));
         let _ = writeln!(out, "<text x=\"4\" y=\"11\">{unit}</text>");
     }
     scale.draw(&mut out);

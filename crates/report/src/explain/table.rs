@@ -1,7 +1,7 @@
 //! Tables on a terminal: columns of figures, right-aligned, before a last one that takes the room that is
 //! left.
 
-use crate::escape::{display_width, escape};
+use units::escape::{display_width, escape};
 
 /// Columns before everything, and between columns.
 const INDENT: usize = 2;

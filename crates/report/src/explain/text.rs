@@ -7,12 +7,12 @@ use super::rows::{self, EXPLANATION_HEAD, Explanation};
 use super::table::{Table, plain};
 use super::words::{self, Clock, micros};
 use super::{ExplainReport, Told, counts, disk_log, titles};
-use crate::escape::{cut, display_width, escape};
+use crate::render::TextOptions;
 use crate::sheet::{Sheet, Style};
-use crate::text::TextOptions;
-use crate::wrap::wrap;
+use ::page::wrap;
 use explain::disk_log::DiskLog;
 use explain::verdict::{Kind, SeriesVerdict};
+use units::escape::{cut, display_width, escape};
 
 /// How the text is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +98,7 @@ pub fn text(report: &ExplainReport<'_>, options: &ExplainTextOptions) -> String 
                 page.sheet.blank();
                 let words = format!(
                     "{} more series; `--all` tells them in full, `--select` chooses.",
-                    crate::units::grouped(rest as u64)
+                    crate::words::grouped(rest as u64)
                 );
                 page.sheet.paragraph(0, &words, Style::Dim);
             }
@@ -162,7 +162,7 @@ impl Page {
     fn summary(&mut self, report: &ExplainReport<'_>, told: &[Told<'_>], titles: &[String]) {
         let words = format!(
             "{} series: {}.",
-            crate::units::grouped(told.len() as u64),
+            crate::words::grouped(told.len() as u64),
             counts(told)
         );
         let worst = if report.is_trouble() {

@@ -1,6 +1,6 @@
 //! Verdicts, numbers and times in words.
 
-use crate::units::{digits, human_duration};
+use crate::words::{digits, human_duration};
 use explain::verdict::{ChangeKind, Cycle, Kind, Role, Shape};
 use facts::series::Dating;
 use jiff::Timestamp;

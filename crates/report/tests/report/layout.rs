@@ -72,7 +72,7 @@ fn mounts_of_one_filesystem_stand_together() {
     case.host.stores.push(store);
     let shown = shown(&case);
     assert!(shown.contains("/mnt/data, /var/lib/mongodb ──"), "{shown}");
-    assert!(!shown.contains("nothing found here"), "{shown}");
+    assert!(!shown.contains("Nothing found here."), "{shown}");
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn a_healthy_cluster_is_named_all_the_same() {
         shown.starts_with("Nothing found on cluster logs (Elasticsearch 7.4.0, 2 nodes"),
         "{shown}"
     );
-    assert!(shown.contains("nothing found here"), "{shown}");
+    assert!(shown.contains("Nothing found here."), "{shown}");
     // Nothing is said of a host that was not looked at.
     for word in ["this host", "drive", "mount", "jobs are not known"] {
         assert!(!shown.contains(word), "{word} in {shown}");

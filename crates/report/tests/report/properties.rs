@@ -140,8 +140,7 @@ fn harmless(output: &str) -> Result<(), TestCaseError> {
 
 /// Columns, counted by a rule of its own: what is not ASCII, Latin or box drawing counts double.
 fn columns_at_least(line: &str) -> usize {
-    let wide = |c: char| matches!(c, '\u{3000}'..='\u{9fff}' | '\u{1f600}');
-    line.chars().map(|c| if wide(c) { 2 } else { 1 }).sum()
+    units::display_width(line)
 }
 
 proptest! {

@@ -67,11 +67,6 @@ const KNOWN: &[Known] = &[
         files_that_render: 0,
     },
     Known {
-        name: "page",
-        files_in_circles: 5,
-        files_that_render: 0,
-    },
-    Known {
         name: "report",
         files_in_circles: 2,
         files_that_render: 0,
@@ -105,11 +100,6 @@ const KNOWN: &[Known] = &[
         name: "trimtab",
         files_in_circles: 39,
         files_that_render: 21,
-    },
-    Known {
-        name: "units",
-        files_in_circles: 2,
-        files_that_render: 0,
     },
 ];
 

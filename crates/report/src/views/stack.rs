@@ -1,55 +1,28 @@
-//! A stack as a small tree, identical siblings drawn once.
+//! A stack as a tree, identical siblings drawn once.
 
-use crate::escape::{display_width, escape};
-use crate::units::human_bytes;
-use crate::wrap::wrap;
 use facts::Stack;
 use facts::host::{BlockDevice, DeviceKind, DiscardLimits, ScsiTransport};
+use page::Level;
 use std::collections::HashMap;
 
-/// More rows are summed up in one; rows on the way to a marked layer are kept.
-const ROWS_MAX: usize = 40;
-/// Kept rows in any case end here; a hostile bundle may blame every layer.
-const MARKED_ROWS_MAX: usize = 120;
-/// Levels of indentation on a wide page.
-const INDENT_DEPTH_MAX: usize = 8;
 /// Name patterns of one row.
 const PATTERNS_MAX: usize = 4;
 
-/// One line of a drawing: what stands there, and the mark behind it.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TreeLine {
-    pub body: String,
-    /// `<-- TRIM001`; empty where the layer is not blamed.
-    pub mark: String,
-}
-
-/// A stack as lines of at most `width` columns, without marks: what `trimtab check` draws of a mount.
-pub fn stack_tree(stack: &Stack<'_>, width: usize, unicode: bool) -> Vec<String> {
-    draw(stack, |_| Vec::new(), width, unicode)
-        .into_iter()
-        .map(|line| line.body)
-        .collect()
-}
-
-/// Draws a stack within `width` columns. `blamed_by` names the rules that blame a device; `unicode`
-/// chooses box-drawing characters over ASCII.
-pub(crate) fn draw<'a>(
+/// The tree of a stack. `blamed_by` names the rules that blame a device, and how severe the worst is.
+pub(crate) fn tree<'a>(
     stack: &Stack<'a>,
-    blamed_by: impl Fn(&str) -> Vec<&'a str>,
-    width: usize,
-    unicode: bool,
-) -> Vec<TreeLine> {
+    blamed_by: impl Fn(&str) -> (Vec<&'a str>, Option<Level>),
+) -> page::Tree {
     let mut below: Vec<Vec<usize>> = vec![Vec::new(); stack.layers.len()];
     for (index, layer) in stack.layers.iter().enumerate() {
         if let Some(above) = layer.above {
             below[above].push(index);
         }
     }
-    let root = Node::of(stack, &below, 0, &blamed_by);
-    let mut rows = Vec::new();
-    root.flatten(&mut rows, "", Place::Top, 0, &Glyphs::new(unicode, width));
-    lay_out(&keep_readable(rows), width)
+    page::Tree {
+        title: "stack".to_owned(),
+        nodes: vec![Node::of(stack, &below, 0, &blamed_by).shown()],
+    }
 }
 
 /// One or several devices that look alike, with what is below them.
@@ -60,6 +33,7 @@ struct Node<'a> {
     own_name: Option<&'a str>,
     discards: String,
     blamed_by: Vec<&'a str>,
+    level: Option<Level>,
     below: Vec<Node<'a>>,
     /// Equal for nodes that differ in their names only.
     signature: String,
@@ -70,7 +44,7 @@ impl<'a> Node<'a> {
         stack: &Stack<'a>,
         below: &[Vec<usize>],
         index: usize,
-        blamed_by: &impl Fn(&str) -> Vec<&'a str>,
+        blamed_by: &impl Fn(&str) -> (Vec<&'a str>, Option<Level>),
     ) -> Self {
         let layer = &stack.layers[index];
         let device = layer.device;
@@ -78,8 +52,8 @@ impl<'a> Node<'a> {
             .iter()
             .map(|index| Self::of(stack, below, *index, blamed_by));
         let children = merge(children.collect());
-        let (kind, discards, blamed_by) = if layer.repeated {
-            ("see above".to_owned(), String::new(), Vec::new())
+        let (kind, discards, (blamed_by, level)) = if layer.repeated {
+            ("see above".to_owned(), String::new(), (Vec::new(), None))
         } else {
             let discards = device.discard.map_or_else(String::new, discard_words);
             (kind_words(device), discards, blamed_by(&device.name))
@@ -96,6 +70,7 @@ impl<'a> Node<'a> {
             own_name: own_name(device).filter(|_| !layer.repeated),
             discards,
             blamed_by,
+            level,
             below: children,
             signature,
         }
@@ -109,55 +84,20 @@ impl<'a> Node<'a> {
         }
     }
 
-    fn flatten(
-        self,
-        rows: &mut Vec<Row>,
-        guide: &str,
-        place: Place,
-        depth: usize,
-        glyphs: &Glyphs,
-    ) -> bool {
-        let (branch, trunk) = match place {
-            Place::Top => ("", ""),
-            Place::Middle => (glyphs.tee, glyphs.pipe),
-            Place::Last => (glyphs.corner, "   "),
-        };
+    fn shown(self) -> page::Node {
         let names = patterns(&self.names);
-        let left = match (self.names.len(), self.own_name) {
+        let text = match (self.names.len(), self.own_name) {
             (1, Some(own_name)) => format!("{names}  {} {own_name}", self.kind),
             (1, None) => format!("{names}  {}", self.kind),
             (number, _) => format!("{names}  {number} x {}", self.kind),
         };
-        let at = rows.len();
-        rows.push(Row {
-            head: format!("{guide}{branch}"),
-            hang: format!("{guide}{trunk}"),
-            left,
-            discards: self.discards,
-            mark: if self.blamed_by.is_empty() {
-                String::new()
-            } else {
-                format!("<-- {}", self.blamed_by.join(", "))
-            },
-            leads_to_mark: !self.blamed_by.is_empty(),
-        });
-        let guide = if depth < glyphs.indent_depth_max {
-            format!("{guide}{trunk}")
-        } else {
-            guide.to_owned()
-        };
-        let last = self.below.len();
-        let mut marked = rows[at].leads_to_mark;
-        for (index, child) in self.below.into_iter().enumerate() {
-            let place = if index + 1 == last {
-                Place::Last
-            } else {
-                Place::Middle
-            };
-            marked |= child.flatten(rows, &guide, place, depth + 1, glyphs);
+        page::Node {
+            text,
+            note: self.discards,
+            mark: self.blamed_by.join(", "),
+            level: self.level,
+            below: self.below.into_iter().map(Self::shown).collect(),
         }
-        rows[at].leads_to_mark = marked;
-        marked
     }
 }
 
@@ -174,172 +114,6 @@ fn merge(siblings: Vec<Node<'_>>) -> Vec<Node<'_>> {
         }
     }
     merged
-}
-
-#[derive(Clone, Copy)]
-enum Place {
-    Top,
-    Middle,
-    Last,
-}
-
-struct Glyphs {
-    tee: &'static str,
-    corner: &'static str,
-    pipe: &'static str,
-    /// Deeper layers are drawn no further to the right.
-    indent_depth_max: usize,
-}
-
-impl Glyphs {
-    fn new(unicode: bool, width: usize) -> Self {
-        let (tee, corner, pipe) = if unicode {
-            ("├─ ", "└─ ", "│  ")
-        } else {
-            ("|- ", "`- ", "|  ")
-        };
-        Self {
-            tee,
-            corner,
-            pipe,
-            // Three columns a level; 20 are left for names.
-            indent_depth_max: (width.saturating_sub(20) / 3).clamp(1, INDENT_DEPTH_MAX),
-        }
-    }
-}
-
-struct Row {
-    /// Guides and branch before the name.
-    head: String,
-    /// Guides before what continues on the next line.
-    hang: String,
-    left: String,
-    discards: String,
-    mark: String,
-    /// It is marked, or a layer below it is.
-    leads_to_mark: bool,
-}
-
-/// Leaves out what makes a tree unreadable, never the way to a blamed layer.
-fn keep_readable(rows: Vec<Row>) -> Vec<Row> {
-    let all = rows.len();
-    let mut kept: Vec<Row> = Vec::new();
-    for (index, row) in rows.into_iter().enumerate() {
-        if index < ROWS_MAX || (row.leads_to_mark && kept.len() < MARKED_ROWS_MAX) {
-            kept.push(row);
-        }
-    }
-    if kept.len() < all {
-        kept.push(Row {
-            head: String::new(),
-            hang: String::new(),
-            left: format!(
-                "... and {} more layers (all of them: --format json)",
-                all - kept.len()
-            ),
-            discards: String::new(),
-            mark: String::new(),
-            leads_to_mark: false,
-        });
-    }
-    kept
-}
-
-/// Puts the rows in two columns where they fit; a row that is too wide continues on a second line.
-fn lay_out(rows: &[Row], width: usize) -> Vec<TreeLine> {
-    let lefts: Vec<String> = rows
-        .iter()
-        .map(|row| format!("{}{}", row.head, escape(&row.left)))
-        .collect();
-    let sizes: Vec<(usize, usize)> = lefts
-        .iter()
-        .zip(rows)
-        .map(|(left, row)| {
-            let marked = if row.mark.is_empty() { 0 } else { 2 };
-            let right = display_width(&row.discards) + marked + display_width(&escape(&row.mark));
-            (display_width(left), right)
-        })
-        .collect();
-    let column = column(&sizes, width);
-    let mut lines = Vec::new();
-    for ((row, left), (left_columns, right_columns)) in rows.iter().zip(lefts).zip(sizes) {
-        let mark = escape(&row.mark).into_owned();
-        if left_columns.max(column) + 2 + right_columns <= width {
-            let gap = if row.discards.is_empty() {
-                0
-            } else {
-                column.saturating_sub(left_columns) + 2
-            };
-            let body = format!("{left}{}{}", " ".repeat(gap), row.discards);
-            lines.push(TreeLine { body, mark });
-            continue;
-        }
-        if left_columns <= width {
-            lines.push(TreeLine {
-                body: left,
-                mark: String::new(),
-            });
-        } else {
-            wrap_row(&mut lines, width, &row.head, &row.hang, &row.left, false);
-        }
-        let hang = format!("{}  ", row.hang);
-        if !row.discards.is_empty() && display_width(&hang) + right_columns <= width {
-            lines.push(TreeLine {
-                body: format!("{hang}{}", row.discards),
-                mark,
-            });
-            continue;
-        }
-        wrap_row(&mut lines, width, &hang, &hang, &row.discards, false);
-        wrap_row(&mut lines, width, &hang, &hang, &mark, true);
-    }
-    lines
-}
-
-/// Where the second column starts: the furthest right at which all rows to its left still fit. One
-/// very long model must not push every other row onto two lines.
-fn column(sizes: &[(usize, usize)], width: usize) -> usize {
-    let fits = |column: usize| {
-        sizes
-            .iter()
-            .filter(|(left, _)| *left <= column)
-            .all(|(_, right)| column + 2 + right <= width)
-    };
-    let candidates = sizes.iter().map(|(left, _)| *left);
-    candidates.filter(|column| fits(*column)).max().unwrap_or(0)
-}
-
-/// Breaks one part of a row that is too wide.
-fn wrap_row(
-    lines: &mut Vec<TreeLine>,
-    width: usize,
-    head: &str,
-    hang: &str,
-    text: &str,
-    is_mark: bool,
-) {
-    // A mark is set off by two more blanks.
-    let taken = display_width(head) + if is_mark { 4 } else { 2 };
-    let room = width.saturating_sub(taken).max(8);
-    // Names are no code: a backtick in one must not keep it from being broken.
-    for (index, piece) in wrap(&text.replace('`', "'"), room).into_iter().enumerate() {
-        let lead = if index == 0 {
-            head.to_owned()
-        } else {
-            format!("{hang}  ")
-        };
-        lines.push(if is_mark {
-            TreeLine {
-                body: lead,
-                mark: piece,
-            }
-        } else {
-            TreeLine {
-                body: format!("{lead}{piece}"),
-                mark: String::new(),
-            }
-        });
-    }
 }
 
 /// What a device is, without the name that its owner gave it.
@@ -435,13 +209,13 @@ pub(crate) fn discard_words(limits: DiscardLimits) -> String {
     match (limits.max_bytes, limits.max_hw_bytes) {
         (None, _) => "discard limit not known".to_owned(),
         (Some(0), Some(hardware)) if hardware > 0 => {
-            format!("discards switched off (hw max {})", human_bytes(hardware))
+            format!("discards switched off (hw max {})", units::bytes(hardware))
         }
         (Some(0), _) => "takes no discards".to_owned(),
         (Some(max), Some(0)) => {
-            format!("takes discards up to {} (hw max 0)", human_bytes(max))
+            format!("takes discards up to {} (hw max 0)", units::bytes(max))
         }
-        (Some(max), _) => format!("takes discards up to {}", human_bytes(max)),
+        (Some(max), _) => format!("takes discards up to {}", units::bytes(max)),
     }
 }
 

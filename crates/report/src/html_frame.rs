@@ -1,7 +1,7 @@
 //! Pages that load nothing: their frame, text in them, scales of charts.
 
-use crate::escape::escape;
 use std::fmt::Write as _;
+use units::escape::escape;
 
 /// What ends a page that [`page_start`] began.
 pub const PAGE_END: &str = "</main>\n</body>\n</html>\n";

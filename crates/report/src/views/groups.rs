@@ -1,7 +1,7 @@
 //! Findings by the filesystem that they concern: how text and Markdown are laid out.
 
 use crate::check::{CheckReport, by_severity};
-use crate::units::human_bytes;
+use crate::words::human_bytes;
 use facts::host::{BlockDevice, DeviceNumber, Mount, Store, StoreEngine, StoreState};
 use facts::{Finding, Host, Stack};
 use std::cmp::Reverse;

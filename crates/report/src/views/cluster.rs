@@ -1,6 +1,6 @@
 //! A cluster in words.
 
-use crate::units::{count, grouped, listed};
+use crate::words::{count, grouped, listed};
 use facts::{Cluster, Finding};
 
 /// Its name; its address where it did not tell one.

@@ -1,0 +1,7 @@
+//! One view for each answer: a result in, a [`page::Page`] out. What is said stands here, how it is
+//! drawn in crate `page`.
+
+pub(crate) mod check;
+pub(crate) mod cluster;
+pub(crate) mod groups;
+pub(crate) mod stack;
