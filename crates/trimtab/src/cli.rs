@@ -388,6 +388,8 @@ pub enum Format {
     Text,
     /// For programs: see --schema
     Json,
+    /// For a browser: a page that loads nothing
+    Html,
     /// For tickets
     Markdown,
     /// For code-scanning and security dashboards (SARIF 2.1.0)

@@ -304,6 +304,7 @@ fn render(report: &CheckReport<'_>, format: Format, arguments: &Check, verbose: 
             },
         ),
         Format::Json => report::json(report),
+        Format::Html => report::html(report),
         Format::Markdown => report::markdown(report),
         Format::Sarif => report::sarif(report),
         Format::Nagios => report::nagios(report),

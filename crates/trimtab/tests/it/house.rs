@@ -67,11 +67,6 @@ const KNOWN: &[Known] = &[
         files_that_render: 0,
     },
     Known {
-        name: "report",
-        files_in_circles: 2,
-        files_that_render: 0,
-    },
-    Known {
         name: "rules",
         files_in_circles: 42,
         files_that_render: 0,
