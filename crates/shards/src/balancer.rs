@@ -9,19 +9,22 @@ mod balance;
 mod explain;
 mod model;
 mod moves;
+mod proof;
 mod sorter;
 mod spread;
 mod unassigned;
+mod weight;
 
 pub use explain::{AllocateDecision, CopyDecision, MoveDecision, NodeResult, Outcome, explain};
 
+use crate::allocation::Allocation;
 use crate::java::HashOrder;
 use crate::model::{Cluster, IndexIndex, NodeIndex};
 use crate::nodes::RoutingNodes;
-use crate::service::Allocation;
 use model::Model;
 use sorter::NodeSorter;
 use spread::Spreads;
+use weight::{WeightFunction, average};
 
 /// Allocates what is unassigned, moves what cannot stay, balances the rest (`allocate`).
 pub fn allocate(allocation: &mut Allocation<'_>) {
@@ -84,47 +87,6 @@ impl Kept {
     pub fn copies(&self) -> u64 {
         self.copies
     }
-}
-
-/// How heavy a node is for an index: shares of all copies and of the index's (`WeightFunction`).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WeightFunction {
-    theta0: f32,
-    theta1: f32,
-}
-
-impl WeightFunction {
-    fn new(index_balance: f32, shard_balance: f32) -> WeightFunction {
-        let sum = index_balance + shard_balance;
-        WeightFunction {
-            theta0: shard_balance / sum,
-            theta1: index_balance / sum,
-        }
-    }
-
-    /// What so many copies, of whatever indices, weigh.
-    fn of_copies(self, copies: i32) -> f32 {
-        self.theta0 * float(copies)
-    }
-
-    /// What so many copies of the index that it is about weigh on top.
-    fn of_index(self, copies: i32) -> f32 {
-        self.theta1 * float(copies)
-    }
-
-    fn weight(self, all: i32, of_index: i32, average: f32, average_of_index: f32) -> f32 {
-        let weight_shard = float(all) - average;
-        let weight_index = float(of_index) - average_of_index;
-        self.theta0 * weight_shard + self.theta1 * weight_index
-    }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "as Java converts an int to a float"
-)]
-fn float(count: i32) -> f32 {
-    count as f32
 }
 
 struct Balancer<'r, 'a> {
@@ -190,20 +152,6 @@ impl<'r, 'a> Balancer<'r, 'a> {
         }
         self.sorter.sort(from, to);
     }
-}
-
-/// Copies per node, in single precision.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "as Java converts an int to a float"
-)]
-fn average(copies: u64, nodes: usize) -> f32 {
-    copies as f32 / nodes as f32
-}
-
-/// Whether a difference of weights is within the threshold, rounding aside (`lessThan`).
-fn within(delta: f32, threshold: f32) -> bool {
-    delta <= (threshold + 0.001_f32)
 }
 
 #[cfg(test)]

@@ -18,47 +18,16 @@
 //!   the routing table: one reroute.
 
 pub mod fit;
+mod step;
 mod table;
 
 use fit::Size;
 
 pub use fit::Fit;
+pub use step::{Step, scans};
 pub use table::{COEFFICIENTS, Coefficients};
 
 use crate::profile::Profile;
-
-/// What was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Step {
-    /// A reroute with nothing to do.
-    Reroute,
-    /// The reroute in the task that creates an index.
-    Create,
-    /// Copies of a new index reported as started; up to 7.3 with the reroute, from 7.4 on without.
-    Start,
-    /// The reroute in the task that deletes an index.
-    Delete,
-}
-
-impl Step {
-    /// All steps.
-    pub const ALL: [Self; 4] = [Self::Reroute, Self::Create, Self::Start, Self::Delete];
-
-    /// Its name in the measurements.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Reroute => "reroute",
-            Self::Create => "create",
-            Self::Start => "start",
-            Self::Delete => "delete",
-        }
-    }
-
-    /// The step of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|step| step.name() == name)
-    }
-}
 
 /// A cluster, as far as the cost depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -338,16 +307,6 @@ fn started(profile: &Profile, shape: &Shape, starts: u64, answers: u64) -> Cours
         start_batches: starts,
         ms: time,
     }
-}
-
-/// Whether a step of a measured version scans, so that its times have terms of the walk.
-pub fn scans(measured: &str, step: Step) -> bool {
-    let mut standing_on = crate::profile::PROFILES
-        .iter()
-        .filter(|profile| profile.measured == measured);
-    standing_on.clone().any(|profile| profile.scans)
-        // Where the reroute is a task of its own, starting copies asks no decider.
-        && (step != Step::Start || standing_on.all(|profile| !profile.follow_up_reroute))
 }
 
 /// Sizes that were measured, for people: copies and data nodes, from and to.

@@ -15,17 +15,18 @@ mod pattern;
 mod prepared;
 mod recovery;
 mod same_shard;
+mod sizes;
 mod words;
 
 pub use decision::{Decision, Reason, Silent, Told, Verdict, Why};
-pub use disk::expected_size_bytes;
 pub use filters::{Join, matches};
 pub use pattern::simple_match;
 pub use prepared::Deciders;
+pub use sizes::expected_size_bytes;
 
+use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
 use crate::model::{Index, IndexIndex, Node, NodeIndex, ShardId};
-use crate::service::Allocation;
 
 /// Asks deciders in turn; the first NO ends it where no reasons are heard.
 macro_rules! ask {

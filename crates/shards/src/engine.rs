@@ -6,45 +6,14 @@
 
 mod incremental;
 mod scan;
+mod sums;
 
 pub use incremental::Incremental;
 pub use scan::Scan;
+pub use sums::{Disk, Sums};
 
-use crate::model::{ClusterInfo, IndexIndex, NodeIndex, PathIndex};
-use crate::nodes::{CopyIndex, RoutingNodes};
-use crate::service::Allocation;
-
-/// Which of a node's disks is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Disk {
-    /// The path with the least space: what counts for copies that are there.
-    Least,
-    /// The path with the most space: what counts for copies that are to come.
-    Most,
-}
-
-/// What deciders ask of a node's copies.
-pub trait Sums {
-    /// Bytes that relocations are going to take from a disk (`sizeOfRelocatingShards`): copies that are on
-    /// their way to the node, those on another path aside; for [`Disk::Least`] less the copies that leave
-    /// the path. Copies of unknown size count as nothing.
-    fn relocating_bytes(
-        &self,
-        round: &Allocation<'_>,
-        node: NodeIndex,
-        disk: Disk,
-        path: Option<PathIndex>,
-    ) -> i64;
-
-    /// Copies on the node that are not moving away.
-    fn owned(&self, nodes: &RoutingNodes, node: NodeIndex) -> u32;
-
-    /// Copies of one index on the node that are not moving away.
-    fn owned_of_index(&self, round: &Allocation<'_>, node: NodeIndex, index: IndexIndex) -> u32;
-
-    /// Primaries that recover on the node, from no other.
-    fn initial_primaries(&self, nodes: &RoutingNodes, node: NodeIndex) -> u32;
-}
+use crate::model::{Cluster, IndexIndex, NodeIndex, PathIndex};
+use crate::nodes::RoutingNodes;
 
 /// One engine or the other.
 #[derive(Debug)]
@@ -86,14 +55,15 @@ impl Default for Engine {
 impl Sums for Engine {
     fn relocating_bytes(
         &self,
-        round: &Allocation<'_>,
+        cluster: &Cluster,
+        nodes: &RoutingNodes,
         node: NodeIndex,
         disk: Disk,
         path: Option<PathIndex>,
     ) -> i64 {
         match self {
-            Engine::Scan(scan) => scan.relocating_bytes(round, node, disk, path),
-            Engine::Incremental(kept) => kept.relocating_bytes(round, node, disk, path),
+            Engine::Scan(scan) => scan.relocating_bytes(cluster, nodes, node, disk, path),
+            Engine::Incremental(kept) => kept.relocating_bytes(cluster, nodes, node, disk, path),
         }
     }
 
@@ -104,10 +74,16 @@ impl Sums for Engine {
         }
     }
 
-    fn owned_of_index(&self, round: &Allocation<'_>, node: NodeIndex, index: IndexIndex) -> u32 {
+    fn owned_of_index(
+        &self,
+        cluster: &Cluster,
+        nodes: &RoutingNodes,
+        node: NodeIndex,
+        index: IndexIndex,
+    ) -> u32 {
         match self {
-            Engine::Scan(scan) => scan.owned_of_index(round, node, index),
-            Engine::Incremental(kept) => kept.owned_of_index(round, node, index),
+            Engine::Scan(scan) => scan.owned_of_index(cluster, nodes, node, index),
+            Engine::Incremental(kept) => kept.owned_of_index(cluster, nodes, node, index),
         }
     }
 
@@ -117,13 +93,6 @@ impl Sums for Engine {
             Engine::Incremental(kept) => kept.initial_primaries(nodes, node),
         }
     }
-}
-
-/// On which path a copy that leaves lies: as it is, or as it was before it began to move.
-fn leaving_path(info: &ClusterInfo, nodes: &RoutingNodes, handle: CopyIndex) -> Option<PathIndex> {
-    let copy = nodes.copy(handle);
-    info.data_path(copy)
-        .or_else(|| info.data_path(&copy.cancel_relocation()))
 }
 
 #[cfg(test)]

@@ -2,33 +2,22 @@
 //! maps of hppc as they are with `-Dhppc.bitmixer=DETERMINISTIC`.
 
 mod hppc;
+mod string;
 mod tree;
 
 pub use hppc::HppcOrder;
+pub use string::{string_compare, string_hash};
 
 use std::collections::HashMap;
 
-use tree::Tree;
+use tree::{NONE, Tree};
 
-const NONE: u32 = u32::MAX;
 /// A bin that grows beyond this becomes a tree (`TREEIFY_THRESHOLD`), or its table doubles.
 const TREEIFY: u32 = 8;
 /// A tree that a split leaves with at most this many becomes a list (`UNTREEIFY_THRESHOLD`).
 const UNTREEIFY: u32 = 6;
 /// Below this many bins the table doubles instead (`MIN_TREEIFY_CAPACITY`).
 const MIN_TREEIFY_CAPACITY: usize = 64;
-
-/// `String.hashCode`: over UTF-16 units.
-pub fn string_hash(text: &str) -> i32 {
-    text.encode_utf16().fold(0i32, |hash, unit| {
-        hash.wrapping_mul(31).wrapping_add(i32::from(unit))
-    })
-}
-
-/// `String.compareTo`: by UTF-16 units, which differs from the order of `str` beyond U+D7FF.
-pub fn string_compare(a: &str, b: &str) -> std::cmp::Ordering {
-    a.encode_utf16().cmp(b.encode_utf16())
-}
 
 /// The order in which a `HashMap` or `HashSet` of strings is walked.
 ///

@@ -5,6 +5,7 @@
 //! ([`nodes::RoutingNodes`]), lets the gateway's rule ([`gateway`]) and then the balancer
 //! ([`balancer`]) work on it, each asking the [`deciders`], and writes the table back.
 
+mod allocation;
 pub mod balancer;
 pub mod copy;
 pub mod cost;

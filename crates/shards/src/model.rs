@@ -3,10 +3,12 @@
 //! Nodes, indices and allocations are numbers; their names stand beside them once. Numbers stay valid
 //! for the life of a [`Cluster`]: a node that left and an index that was deleted keep theirs.
 
+mod ids;
 mod info;
 mod settings;
 mod table;
 
+pub use ids::{IndexIndex, NodeIndex, ShardId};
 pub use info::{ClusterInfo, DiskUsage, PathIndex, PathKey};
 pub use settings::{
     AllocationEnable, AllowRebalance, Filters, IndexSettings, RebalanceEnable, Settings, Watermark,
@@ -16,37 +18,6 @@ pub use table::{IndexTable, RoutingTable, TableOrder};
 
 use crate::copy::AllocationIndex;
 use crate::java::HppcOrder;
-
-/// A node, by its place in [`Cluster::nodes`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct NodeIndex(pub u32);
-
-impl NodeIndex {
-    /// The place as a `usize`, to index with.
-    pub const fn at(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// An index, by its place in [`Cluster::indices`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct IndexIndex(pub u32);
-
-impl IndexIndex {
-    /// The place as a `usize`, to index with.
-    pub const fn at(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// A shard of an index; all its copies share it (`ShardId`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ShardId {
-    /// The index.
-    pub index: IndexIndex,
-    /// The shard's number within the index, from 0.
-    pub shard: u32,
-}
 
 /// A version of the server as it numbers itself: 7.4.0 is 7,040,099.
 ///

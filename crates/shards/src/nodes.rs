@@ -4,117 +4,32 @@
 //! place, so whatever list holds the handle keeps its order, as the server's lists do when it replaces
 //! an element. A copy that is removed from a node and put on one again stands at the end.
 
+mod assign;
 mod changes;
+mod error;
+mod handle;
 mod keep;
 mod list;
 mod load;
 mod recoveries;
+mod table;
 mod transitions;
 mod unassigned;
 
 pub use changes::{Change, Changes, ShardChanges};
+pub use error::RoutingError;
+pub use handle::CopyIndex;
 pub use unassigned::Unassigned;
 
 use crate::copy::{AllocationIds, AllocationIndex, ShardCopy};
 use crate::model::{NodeIndex, ShardId, Version};
 use list::{Handles, NodeList};
-use recoveries::Recoveries;
 
-/// A copy within a [`RoutingNodes`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CopyIndex(u32);
-
-impl CopyIndex {
-    /// The place as a `usize`, to index side tables with; below [`RoutingNodes::copy_limit`].
-    pub const fn at(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// A routing table, or a wish, that cannot be.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RoutingError {
-    /// Two copies of one shard on one node.
-    #[error("two copies of [{index}][{shard}] on node {node}: a node holds at most one")]
-    TwoOnNode {
-        /// Index, by name.
-        index: String,
-        /// Shard number.
-        shard: u32,
-        /// Node, by id.
-        node: String,
-    },
-    /// A shard with no primary, or more than one.
-    #[error("[{index}][{shard}] has {found} primaries: exactly one is expected")]
-    Primaries {
-        /// Index, by name.
-        index: String,
-        /// Shard number.
-        shard: u32,
-        /// How many there are.
-        found: usize,
-    },
-    /// An index that is listed twice, or has a shard twice, or lacks most of its shards.
-    #[error(
-        "the routing table lists {found} shards of [{index}], of which there are {expected}: \
-         one of them twice, or not nearly all"
-    )]
-    Shards {
-        /// Index, by name.
-        index: String,
-        /// How many it has by its metadata.
-        expected: u32,
-        /// How many groups of copies there are.
-        found: usize,
-    },
-    /// A replica recovers though its primary is on no node.
-    #[error("a copy of [{index}][{shard}] recovers from its primary, which is unassigned")]
-    NoPrimary {
-        /// Index, by name.
-        index: String,
-        /// Shard number.
-        shard: u32,
-    },
-    /// A table that names what the cluster does not have.
-    #[error("the routing table names {what}, which the cluster does not have")]
-    Unknown {
-        /// What it names.
-        what: String,
-    },
-    /// A copy whose fields contradict each other.
-    #[error("a copy of [{index}][{shard}] is {state:?} but has {what}")]
-    Broken {
-        /// Index, by name.
-        index: String,
-        /// Shard number.
-        shard: u32,
-        /// Its state.
-        state: crate::copy::CopyState,
-        /// What contradicts it.
-        what: &'static str,
-    },
-    /// A round over a table with copies on a node that is not, or no longer, a data node.
-    #[error(
-        "copies are on node {node}, which is no data node of the cluster now: \
-         tell of nodes that left before the next round"
-    )]
-    DeadNode {
-        /// Node, by id.
-        node: String,
-    },
-    /// A step on a copy that is not there or not in the right state.
-    #[error("cannot {wish} [{index}][{shard}]: {why}")]
-    Refused {
-        /// What was to be done.
-        wish: &'static str,
-        /// Index, by name.
-        index: String,
-        /// Shard number.
-        shard: u32,
-        /// Why not.
-        why: String,
-    },
+/// Recoveries into and out of a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Recoveries {
+    incoming: i32,
+    outgoing: i32,
 }
 
 /// Copies by node, and what is unassigned.
@@ -153,6 +68,36 @@ impl RoutingNodes {
         self.copies.push(copy);
         self.spots.push(u32::MAX);
         handle
+    }
+
+    fn push_on_node(&mut self, handle: CopyIndex, node: NodeIndex) {
+        let list = self.lists[node.at()].get_or_insert_default();
+        self.spots[handle.at()] = list.push(handle);
+    }
+
+    fn take_from_node(&mut self, handle: CopyIndex, node: NodeIndex) {
+        let Some(list) = &mut self.lists[node.at()] else {
+            return;
+        };
+        list.take(handle, self.spots[handle.at()]);
+        self.spots[handle.at()] = u32::MAX;
+        if list.compact() {
+            for (slot, other) in (0..).zip(list.iter()) {
+                self.spots[other.at()] = slot;
+            }
+        }
+    }
+
+    fn assigned_add(&mut self, handle: CopyIndex) {
+        if let Some(dense) = self.dense(self.copies[handle.at()].shard) {
+            self.assigned[dense].push(handle);
+        }
+    }
+
+    fn assigned_remove(&mut self, handle: CopyIndex) {
+        if let Some(dense) = self.dense(self.copies[handle.at()].shard) {
+            self.assigned[dense].remove(handle);
+        }
     }
 
     /// The shard's place in `assigned`.

@@ -6,88 +6,17 @@ mod live;
 mod metadata;
 mod rounds;
 
+pub use crate::allocation::Allocation;
 pub use commands::{move_copy, retry_failed};
 pub use indices::{close_index, create_index, delete_index, open_index, set_replicas};
 pub use live::Live;
 pub use rounds::{cannot_remain, fail, nodes_changed, reroute, start};
 
-use std::collections::HashMap;
-
 use crate::copy::AllocationIndex;
-use crate::deciders::Deciders;
 use crate::engine::Engine;
 use crate::gateway::Fetch;
-use crate::model::{Cluster, NodeIndex, ShardId};
-use crate::nodes::{Change, RoutingNodes};
-
-/// A round under way (`RoutingAllocation`).
-#[derive(Debug)]
-pub struct Allocation<'a> {
-    /// Metadata, table, disks and settings as they were when the round began.
-    pub cluster: &'a Cluster,
-    /// The nodes, as they become.
-    pub nodes: &'a mut RoutingNodes,
-    /// Who decides.
-    pub deciders: &'a Deciders,
-    /// Whether data of some copy is still being asked for; no rebalancing then.
-    pub has_pending_fetch: bool,
-    /// Whether `allocation.enable` and `rebalance.enable` are to be ignored: while commands run.
-    pub ignore_disable: bool,
-    /// Whether the round follows commands, which the server explains: a replica that no node may take
-    /// is then looked up all the same if nodes have been asked for its files.
-    pub debug: bool,
-    /// Now, on the clock that delays are measured with.
-    pub now_nanos: i64,
-    ignored: HashMap<ShardId, Vec<NodeIndex>>,
-}
-
-impl<'a> Allocation<'a> {
-    /// A round that has changed nothing yet.
-    pub fn new(
-        cluster: &'a Cluster,
-        nodes: &'a mut RoutingNodes,
-        deciders: &'a Deciders,
-        now_nanos: i64,
-    ) -> Self {
-        Self {
-            cluster,
-            nodes,
-            deciders,
-            has_pending_fetch: false,
-            ignore_disable: false,
-            debug: false,
-            now_nanos,
-            ignored: HashMap::new(),
-        }
-    }
-
-    /// Keeps a shard off a node for this round: it has just failed there (`addIgnoreShardForNode`).
-    pub fn ignore_node(&mut self, shard: ShardId, node: NodeIndex) {
-        let nodes = self.ignored.entry(shard).or_default();
-        if !nodes.contains(&node) {
-            nodes.push(node);
-        }
-    }
-
-    /// Whether the shard is kept off the node (`shouldIgnoreShardForNode`).
-    pub fn is_node_ignored(&self, shard: ShardId, node: NodeIndex) -> bool {
-        self.ignored_nodes(shard).contains(&node)
-    }
-
-    /// Whether no shard is kept off any node.
-    pub fn ignores_nothing(&self) -> bool {
-        self.ignored.is_empty()
-    }
-
-    /// The nodes the shard is kept off (`getIgnoreNodes`).
-    pub fn ignored_nodes(&self, shard: ShardId) -> &[NodeIndex] {
-        // Almost always empty: no hashing then.
-        if self.ignores_nothing() {
-            return &[];
-        }
-        self.ignored.get(&shard).map_or(&[], Vec::as_slice)
-    }
-}
+use crate::model::ShardId;
+use crate::nodes::Change;
 
 /// What a round is given besides the cluster.
 pub struct Round<'a> {

@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
+use super::Balancer;
 use super::sorter::BySpread;
-use super::{Balancer, within};
+use super::weight::within;
 use crate::copy::{CopyState, ShardCopy};
 use crate::deciders::{Silent, Verdict};
 use crate::model::{IndexIndex, ShardId};

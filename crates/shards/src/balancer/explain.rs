@@ -1,14 +1,15 @@
 //! What would become of one copy, with every decider's reason: what the cluster's explain API tells
 //! (`decideShardAllocation`, `decideRebalance`).
 
+use super::Balancer;
 use super::unassigned::Throttled;
-use super::{Balancer, within};
+use super::weight::within;
+use crate::allocation::Allocation;
 use crate::copy::{AllocationStatus, ShardCopy};
 use crate::deciders::{Decision, Told, Verdict};
 use crate::introsort::compare_f32;
 use crate::model::NodeIndex;
 use crate::nodes::CopyIndex;
-use crate::service::Allocation;
 
 /// How a question about a copy came out, for one node or for all (`AllocationDecision`); in the order in
 /// which the server sorts.

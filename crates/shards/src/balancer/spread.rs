@@ -1,8 +1,7 @@
-//! The proof that no index is out of balance, kept from round to round.
+//! What is known of the spread of weights, kept from round to round.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::{Balancer, within};
 use crate::model::IndexIndex;
 
 /// What is known of the spread of weights since all indices were last looked at.
@@ -18,28 +17,28 @@ use crate::model::IndexIndex;
 /// neither does, all indices are looked at.
 #[derive(Debug, Default)]
 pub(super) struct Spreads {
-    /// When all indices were looked at; `None` if that proved nothing.
-    look: Option<Look>,
+    /// The state at the last look at all indices; `None` if that proved nothing.
+    pub(super) look: Option<Look>,
 }
 
 #[derive(Debug)]
-struct Look {
+pub(super) struct Look {
     /// Per node its copies then.
-    counts: Vec<i32>,
+    pub(super) counts: Vec<i32>,
     /// The widest spread of any index then, or since.
-    widest: f32,
+    pub(super) widest: f32,
     /// Per index the range of its counts, now.
-    ranges: Vec<Option<i32>>,
+    pub(super) ranges: Vec<Option<i32>>,
     /// How many indices have each range.
-    of_range: BTreeMap<i32, u32>,
+    pub(super) of_range: BTreeMap<i32, u32>,
     /// The most copies of an index that a node has had, or would have on average.
-    most_of_index: f32,
+    pub(super) most_of_index: f32,
     /// By how much rounding may have made any of this too small.
-    slack: f32,
+    pub(super) slack: f32,
 }
 
 impl Look {
-    fn set_range(&mut self, index: IndexIndex, range: Option<i32>) {
+    pub(super) fn set_range(&mut self, index: IndexIndex, range: Option<i32>) {
         if self.ranges.len() <= index.at() {
             self.ranges.resize(index.at() + 1, None);
         }
@@ -54,132 +53,4 @@ impl Look {
             *self.of_range.entry(range).or_default() += 1;
         }
     }
-}
-
-/// An index as it lies.
-struct Spread {
-    /// The difference between the heaviest node and the lightest.
-    weight: f32,
-    /// The range of the nodes' counts.
-    range: i32,
-    /// The most copies on a node, or on average.
-    most: f32,
-}
-
-impl Balancer<'_, '_> {
-    /// Whether no two nodes differ in weight by more than the threshold, for any index: then nothing
-    /// moves, in whatever order nodes and indices come.
-    pub(super) fn is_balanced(&mut self) -> bool {
-        let changed = self.model.take_unproven();
-        if let Some(mut look) = self.spreads.look.take()
-            && self.is_still_balanced(&mut look, &changed)
-        {
-            self.spreads.look = Some(look);
-            return true;
-        }
-        self.spreads.look = self.looks_balanced();
-        self.spreads.look.is_some()
-    }
-
-    /// By what was found before, and a look at the indices whose copies have changed since.
-    fn is_still_balanced(&mut self, look: &mut Look, changed: &BTreeSet<IndexIndex>) -> bool {
-        let (fewest, most) = range(self.model.nodes().map(|node| self.model.count(node)));
-        let nodes = self.model.nodes().zip(&look.counts);
-        let (fell, rose) = range(nodes.map(|(node, before)| self.model.count(node) - before));
-        let by_count = self.model.by_count();
-        let drift = self.weights.of_copies(rose - fell);
-        for &index in changed {
-            if self.round.cluster.routing.table(index).is_none() {
-                look.set_range(index, None);
-                continue;
-            }
-            let spread = self.spread(index, &by_count);
-            if !within(spread.weight, self.threshold) {
-                return false;
-            }
-            look.set_range(index, Some(spread.range));
-            look.most_of_index = look.most_of_index.max(spread.most);
-            // As wide as it may have been when all were looked at.
-            look.widest = look.widest.max(spread.weight + drift);
-        }
-        let widest_range = look
-            .of_range
-            .last_key_value()
-            .map_or(0, |(range, _)| *range);
-        let by_ranges = self.weights.of_copies(most - fewest) + self.weights.of_index(widest_range);
-        look.slack = look.slack.max(self.slack(fewest, most, look.most_of_index));
-        let widest = by_ranges.min(look.widest + drift);
-        within(widest + look.slack, self.threshold)
-    }
-
-    /// More than what rounding can take off a spread: weights, and what bounds their differences, are sums
-    /// of a few products in single precision, no larger on the way than these.
-    fn slack(&self, fewest: i32, most: i32, most_of_index: f32) -> f32 {
-        let far = |count: i32| (super::float(count) - self.average).abs();
-        let largest = far(fewest).max(far(most)) + most_of_index + self.threshold;
-        largest * (16.0 * f32::EPSILON)
-    }
-
-    /// By a look at all indices.
-    fn looks_balanced(&mut self) -> Option<Look> {
-        let by_count = self.model.by_count();
-        let mut look = Look {
-            counts: self
-                .model
-                .nodes()
-                .map(|node| self.model.count(node))
-                .collect(),
-            widest: 0.0,
-            ranges: vec![None; self.round.cluster.indices.len()],
-            of_range: BTreeMap::new(),
-            most_of_index: 0.0,
-            slack: 0.0,
-        };
-        let indices: Vec<IndexIndex> = self.routed().collect();
-        for index in indices {
-            let spread = self.spread(index, &by_count);
-            if !within(spread.weight, self.threshold) {
-                return None;
-            }
-            look.widest = look.widest.max(spread.weight);
-            look.most_of_index = look.most_of_index.max(spread.most);
-            look.set_range(index, Some(spread.range));
-        }
-        let (fewest, most) = range(look.counts.iter().copied());
-        look.slack = self.slack(fewest, most, look.most_of_index);
-        Some(look)
-    }
-
-    /// How an index lies.
-    ///
-    /// Among nodes without a copy of the index the weight rises with the number of all copies, rounding
-    /// included. So the lightest and the heaviest are either among its holders or among the emptiest and
-    /// the fullest of the others, and an index costs time in its copies, not in the nodes.
-    fn spread(&mut self, index: IndexIndex, by_count: &[u32]) -> Spread {
-        self.select(index);
-        let holders = self.model.holders(index);
-        let free = |node: &&u32| self.model.count_of_index(**node) == 0;
-        let ends = [by_count.iter().find(free), by_count.iter().rev().find(free)];
-        let nodes = holders.chain(ends.into_iter().flatten().copied());
-        let (mut lightest, mut heaviest) = (f32::INFINITY, f32::NEG_INFINITY);
-        let (mut least, mut most) = (i32::MAX, 0);
-        for node in nodes {
-            let weight = self.weight(node, 0);
-            (lightest, heaviest) = (lightest.min(weight), heaviest.max(weight));
-            let count = self.model.count_of_index(node);
-            (least, most) = (least.min(count), most.max(count));
-        }
-        Spread {
-            weight: heaviest - lightest,
-            range: most - least.min(most),
-            most: super::float(most).max(self.average_of_index),
-        }
-    }
-}
-
-/// The least and the greatest.
-fn range(values: impl Iterator<Item = i32>) -> (i32, i32) {
-    values.fold((i32::MAX, i32::MIN), |(least, most), value| {
-        (least.min(value), most.max(value))
-    })
 }

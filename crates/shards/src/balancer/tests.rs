@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 
 use super::{Balancer, CopyDecision, Outcome, WeightFunction, allocate, explain};
+use crate::allocation::Allocation;
 use crate::copy::{AllocationStatus, RecoverySource, ShardCopy};
 use crate::deciders::Verdict;
 use crate::deciders::fixture::{Builder, node};
 use crate::model::{IndexIndex, NodeIndex, ShardId};
 use crate::nodes::{Change, CopyIndex, RoutingNodes};
-use crate::service::Allocation;
 
 fn order(round: &mut Allocation<'_>) -> Vec<NodeIndex> {
     Balancer::new(round).model.nodes().map(NodeIndex).collect()

@@ -13,7 +13,7 @@
 //! the walk. Coefficients are never negative; what is made small is the sum of the squares of the
 //! *relative* errors, so that a small cluster counts as much as a large one.
 
-use super::Step;
+use super::{Step, scans};
 
 /// The version whose times are those of the versions that walk, but for the walk.
 pub const BASE: &str = "7.6.0";
@@ -306,7 +306,7 @@ fn fit_one(rows: &[Measured], version: &str, step: Step) -> Option<Fit> {
         .iter()
         .filter(|row| row.version == version && row.step == step)
         .collect();
-    if !super::scans(version, step) {
+    if !scans(version, step) {
         return best(&of, &Fit::default(), &[0, 1, 2, 3]);
     }
     let mut base = fit_one(rows, BASE, step)?;

@@ -3,9 +3,9 @@
 
 use super::decision::answer;
 use super::{Verdict, Why};
+use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
 use crate::model::AllowRebalance;
-use crate::service::Allocation;
 
 /// A replica needs an active primary to recover from.
 pub(super) fn replica_after_primary<W: Why>(

@@ -2,9 +2,9 @@
 
 use super::decision::answer;
 use super::{Verdict, Why};
+use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
 use crate::model::NodeIndex;
-use crate::service::Allocation;
 
 const NAME: &str = "awareness";
 const SETTING: &str = "cluster setting [cluster.routing.allocation.awareness.attributes";

@@ -3,49 +3,17 @@
 //! Arithmetic is the server's: whole bytes that wrap, percentages in double.
 
 use super::decision::answer;
-use super::prepared::sizes_of_primaries;
+use super::sizes::expected_size_bytes;
 use super::words::Bytes;
 use super::{Verdict, Why};
+use crate::allocation::Allocation;
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::engine::{Disk, Sums};
-use crate::model::{Cluster, DiskUsage, IndexState, NodeIndex, Watermark};
-use crate::service::Allocation;
+use crate::model::{DiskUsage, NodeIndex, Watermark};
 
 const NAME: &str = "disk_threshold";
 const LOW: &str = "cluster setting [cluster.routing.allocation.disk.watermark.low";
 const HIGH: &str = "cluster setting [cluster.routing.allocation.disk.watermark.high";
-
-/// How large a copy is going to be, bytes: as its shard is now, or as the shards together that it is made
-/// from; the default where that is not known (`getExpectedShardSize`).
-#[must_use]
-pub fn expected_size_bytes(cluster: &Cluster, copy: &ShardCopy, default: i64) -> i64 {
-    let known = |shard, primary| cluster.info.as_ref()?.size_bytes(shard, primary);
-    let index = cluster.index(copy.shard.index);
-    let Some(source) = index
-        .resize_source
-        .filter(|_| !copy.is_active() && copy.recovery == Some(RecoverySource::LocalShards))
-    else {
-        return known(copy.shard, copy.primary).unwrap_or(default);
-    };
-    let from = cluster.indices.get(source.at());
-    let Some(from) = from.filter(|from| from.state != IndexState::Deleted) else {
-        return default;
-    };
-    let shard = copy.shard.shard;
-    let shards = if from.shards > index.shards {
-        let factor = from.shards / index.shards.max(1);
-        let first = shard.saturating_mul(factor);
-        first..first.saturating_add(factor)
-    } else {
-        let shard = shard / (index.shards / from.shards.max(1)).max(1);
-        shard..shard.saturating_add(1)
-    };
-    let size = |shard, primary| known(shard, primary).unwrap_or(0);
-    match sizes_of_primaries(&cluster.routing, source, shards, size) {
-        0 => default,
-        bytes => bytes,
-    }
-}
 
 /// Why disks do not matter, if they do not.
 fn irrelevant(round: &Allocation<'_>, known: bool) -> Option<&'static str> {
@@ -70,10 +38,13 @@ fn usage(round: &Allocation<'_>, node: NodeIndex, disk: Disk) -> DiskUsage {
         Disk::Most => disks.most[node.at()],
     };
     if round.cluster.settings.include_relocations {
-        let moving = round
-            .deciders
-            .engine
-            .relocating_bytes(round, node, disk, usage.path);
+        let moving = round.deciders.engine.relocating_bytes(
+            round.cluster,
+            round.nodes,
+            node,
+            disk,
+            usage.path,
+        );
         usage.free_bytes = usage.free_bytes.wrapping_sub(moving);
     }
     usage

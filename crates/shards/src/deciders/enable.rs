@@ -3,9 +3,9 @@
 
 use super::decision::answer;
 use super::{Verdict, Why};
+use crate::allocation::Allocation;
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::model::{AllocationEnable, IndexState, RebalanceEnable};
-use crate::service::Allocation;
 
 const NAME: &str = "enable";
 

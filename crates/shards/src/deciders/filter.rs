@@ -1,39 +1,13 @@
 //! `FilterAllocationDecider`: which nodes an index, or anything, may be on.
 
 use super::decision::answer;
-use super::filters::{Join, Shown, matches};
+use super::filters::{Fault, Join, Shown, matches};
 use super::{Verdict, Why};
+use crate::allocation::Allocation;
 use crate::copy::{RecoverySource, ShardCopy};
-use crate::model::{Filters, IndexIndex, Node, NodeIndex};
-use crate::service::Allocation;
+use crate::model::{Filters, IndexIndex, NodeIndex};
 
 const NAME: &str = "filter";
-
-/// The group of filters that keeps a node out, the first of its settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
-    Require,
-    Include,
-    Exclude,
-}
-
-/// Which group keeps the node out, if any.
-pub(super) fn fault(
-    node: &Node,
-    require: &Filters,
-    include: &Filters,
-    exclude: &Filters,
-) -> Option<Fault> {
-    if !require.is_empty() && !matches(require, Join::And, node) {
-        Some(Fault::Require)
-    } else if !include.is_empty() && !matches(include, Join::Or, node) {
-        Some(Fault::Include)
-    } else if !exclude.is_empty() && matches(exclude, Join::Or, node) {
-        Some(Fault::Exclude)
-    } else {
-        None
-    }
-}
 
 /// Whether a copy may be put on a node. Where an index has just been shrunk, only nodes that hold a copy
 /// of each of its source's shards count.

@@ -63,6 +63,32 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
+/// The group of filters that keeps a node out, the first of its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    Require,
+    Include,
+    Exclude,
+}
+
+/// Which group keeps the node out, if any.
+pub(super) fn fault(
+    node: &Node,
+    require: &Filters,
+    include: &Filters,
+    exclude: &Filters,
+) -> Option<Fault> {
+    if !require.is_empty() && !matches(require, Join::And, node) {
+        Some(Fault::Require)
+    } else if !include.is_empty() && !matches(include, Join::Or, node) {
+        Some(Fault::Include)
+    } else if !exclude.is_empty() && matches(exclude, Join::Or, node) {
+        Some(Fault::Exclude)
+    } else {
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

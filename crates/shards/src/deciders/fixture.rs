@@ -1,6 +1,7 @@
 //! Small clusters for tests, put together copy by copy.
 
 use super::{Deciders, Decision, Told, Verdict};
+use crate::allocation::Allocation;
 use crate::copy::{
     AllocationIndex, CopyState, Reason, RecoverySource, ShardCopy, UNKNOWN_SIZE, UnassignedInfo,
 };
@@ -10,7 +11,6 @@ use crate::model::{
     Node, NodeIndex, RoutingTable, ShardId, TableOrder, Version,
 };
 use crate::nodes::RoutingNodes;
-use crate::service::Allocation;
 
 /// A cluster under construction. Copies of a shard have to be put in side by side.
 #[derive(Clone, Debug)]

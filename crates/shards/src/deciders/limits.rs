@@ -2,10 +2,10 @@
 
 use super::decision::answer;
 use super::{Verdict, Why};
+use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
 use crate::engine::Sums;
 use crate::model::NodeIndex;
-use crate::service::Allocation;
 
 /// How many recoveries a node may take part in at a time.
 pub(super) fn throttling<W: Why>(
@@ -117,7 +117,10 @@ pub(super) fn shards_limit<W: Why>(
         );
     }
     if of_index > 0 {
-        let count = round.deciders.engine.owned_of_index(round, node, index);
+        let count = round
+            .deciders
+            .engine
+            .owned_of_index(round.cluster, round.nodes, node, index);
         if over(count, of_index) {
             return answer!(
                 why,

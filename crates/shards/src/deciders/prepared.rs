@@ -3,11 +3,9 @@
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
-use super::filter::{Fault, fault};
+use super::filters::{Fault, fault};
 use crate::engine::Engine;
-use crate::model::{
-    Cluster, DiskUsage, Filters, IndexIndex, IndexSettings, NodeIndex, RoutingTable, ShardId,
-};
+use crate::model::{Cluster, DiskUsage, Filters, IndexIndex, IndexSettings, NodeIndex, ShardId};
 use crate::nodes::RoutingNodes;
 
 /// The deciders of a round, with what holds for all of it: no setting, node or disk changes in one.
@@ -241,21 +239,4 @@ fn disks(cluster: &Cluster) -> Disks {
         least: fill(&info.least),
         most: fill(&info.most),
     }
-}
-
-/// The sum of the sizes of source shards for a copy made from local shards.
-pub(super) fn sizes_of_primaries(
-    routing: &RoutingTable,
-    source: IndexIndex,
-    shards: std::ops::Range<u32>,
-    size_bytes: impl Fn(ShardId, bool) -> i64,
-) -> i64 {
-    let Some(table) = routing.table(source) else {
-        return 0;
-    };
-    let primaries = table.copies.iter().filter(|copy| copy.primary);
-    let wanted = primaries.filter(|copy| shards.contains(&copy.shard.shard));
-    wanted
-        .map(|copy| size_bytes(copy.shard, true))
-        .fold(0, i64::wrapping_add)
 }

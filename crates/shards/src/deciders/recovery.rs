@@ -3,9 +3,9 @@
 
 use super::decision::answer;
 use super::{Verdict, Why};
+use crate::allocation::Allocation;
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::model::{IndexState, NodeIndex, ShardId, Version};
-use crate::service::Allocation;
 
 /// The oldest version that splits a shard (`ResizeAction.COMPATIBILITY_VERSION`).
 const SPLITS_FROM: Version = Version::release(6, 1, 0);

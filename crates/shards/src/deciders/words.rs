@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use crate::allocation::Allocation;
 use crate::model::ShardId;
-use crate::service::Allocation;
 
 /// A shard as the server writes it: `[logs-1][0]`.
 pub(crate) struct Shard<'a>(&'a str, u32);

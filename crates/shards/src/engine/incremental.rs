@@ -6,12 +6,11 @@
 
 use std::cell::RefCell;
 
-use super::{Disk, Sums, leaving_path};
+use super::sums::{Disk, Sums, leaving_path};
 use crate::copy::ShardCopy;
 use crate::deciders::expected_size_bytes;
 use crate::model::{Cluster, IndexIndex, NodeIndex, PathIndex, ShardId};
 use crate::nodes::{Change, CopyIndex, RoutingNodes};
-use crate::service::Allocation;
 
 /// Kept counts and sums. They belong to one [`RoutingNodes`] and one reading of the disks.
 #[derive(Debug, Default)]
@@ -178,16 +177,17 @@ impl Incremental {
 impl Sums for Incremental {
     fn relocating_bytes(
         &self,
-        round: &Allocation<'_>,
+        cluster: &Cluster,
+        nodes: &RoutingNodes,
         node: NodeIndex,
         disk: Disk,
         path: Option<PathIndex>,
     ) -> i64 {
         let mut kept = self.0.borrow_mut();
-        let sums = kept.node(round.nodes, node);
+        let sums = kept.node(nodes, node);
         let known = sums.bytes[disk as usize];
         known.unwrap_or_else(|| {
-            let bytes = bytes(round.cluster, round.nodes, sums, disk, path);
+            let bytes = bytes(cluster, nodes, sums, disk, path);
             sums.bytes[disk as usize] = Some(bytes);
             bytes
         })
@@ -197,11 +197,17 @@ impl Sums for Incremental {
         self.0.borrow_mut().node(nodes, node).owned
     }
 
-    fn owned_of_index(&self, round: &Allocation<'_>, node: NodeIndex, index: IndexIndex) -> u32 {
-        let shards = 0..round.index(index).shards;
+    fn owned_of_index(
+        &self,
+        cluster: &Cluster,
+        nodes: &RoutingNodes,
+        node: NodeIndex,
+        index: IndexIndex,
+    ) -> u32 {
+        let shards = 0..cluster.index(index).shards;
         let held = shards.filter(|&shard| {
-            let held = round.nodes.on_node(node, ShardId { index, shard });
-            held.is_some_and(|held| !round.nodes.copy(held).is_relocating())
+            let held = nodes.on_node(node, ShardId { index, shard });
+            held.is_some_and(|held| !nodes.copy(held).is_relocating())
         });
         u32::try_from(held.count()).unwrap_or(u32::MAX)
     }

@@ -1,10 +1,9 @@
 //! Walks all copies of a node for each question, as 6.8 to 7.5 do (`RoutingNode.shardsWithState`).
 
-use super::{Disk, Sums, leaving_path};
+use super::sums::{Disk, Sums, leaving_path};
 use crate::deciders::expected_size_bytes;
-use crate::model::{IndexIndex, NodeIndex, PathIndex};
+use crate::model::{Cluster, IndexIndex, NodeIndex, PathIndex};
 use crate::nodes::RoutingNodes;
-use crate::service::Allocation;
 
 /// Keeps nothing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,30 +12,31 @@ pub struct Scan;
 impl Sums for Scan {
     fn relocating_bytes(
         &self,
-        round: &Allocation<'_>,
+        cluster: &Cluster,
+        nodes: &RoutingNodes,
         node: NodeIndex,
         disk: Disk,
         path: Option<PathIndex>,
     ) -> i64 {
-        let Some(info) = &round.cluster.info else {
+        let Some(info) = &cluster.info else {
             return 0;
         };
         let mut bytes = 0_i64;
-        for (_, copy) in round.nodes.copies_on(node) {
+        for (_, copy) in nodes.copies_on(node) {
             if copy.is_relocation_target() {
                 // where the path is not known it is taken to be this one, to be careful
                 let on = info.data_path(copy);
                 if on.is_none() || on == path {
-                    bytes = bytes.wrapping_add(expected_size_bytes(round.cluster, copy, 0));
+                    bytes = bytes.wrapping_add(expected_size_bytes(cluster, copy, 0));
                 }
             }
         }
         if disk == Disk::Least {
-            for (handle, copy) in round.nodes.copies_on(node) {
+            for (handle, copy) in nodes.copies_on(node) {
                 if copy.is_relocating() {
-                    let on = leaving_path(info, round.nodes, handle);
+                    let on = leaving_path(info, nodes, handle);
                     if on.is_some() && on == path {
-                        bytes = bytes.wrapping_sub(expected_size_bytes(round.cluster, copy, 0));
+                        bytes = bytes.wrapping_sub(expected_size_bytes(cluster, copy, 0));
                     }
                 }
             }
@@ -51,9 +51,14 @@ impl Sums for Scan {
         u32::try_from(owned.count()).unwrap_or(u32::MAX)
     }
 
-    fn owned_of_index(&self, round: &Allocation<'_>, node: NodeIndex, index: IndexIndex) -> u32 {
-        let owned = round
-            .nodes
+    fn owned_of_index(
+        &self,
+        _: &Cluster,
+        nodes: &RoutingNodes,
+        node: NodeIndex,
+        index: IndexIndex,
+    ) -> u32 {
+        let owned = nodes
             .copies_on(node)
             .filter(|(_, copy)| copy.shard.index == index && !copy.is_relocating());
         u32::try_from(owned.count()).unwrap_or(u32::MAX)

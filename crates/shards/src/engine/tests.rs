@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 
 use super::{Disk, Engine, Sums};
+use crate::allocation::Allocation;
 use crate::balancer;
 use crate::copy::{Reason, RecoverySource, UnassignedInfo};
 use crate::deciders::fixture::{Builder, node};
 use crate::deciders::{Deciders, Silent};
 use crate::model::{Cluster, IndexIndex};
 use crate::nodes::{CopyIndex, RoutingNodes};
-use crate::service::Allocation;
 
 /// A random cluster: per shard the node of its primary (or none) and of a replica, and what they do.
 pub(crate) fn clusters() -> impl Strategy<Value = Builder> {
@@ -109,10 +109,12 @@ fn agree(cluster: &Cluster, nodes: &mut RoutingNodes, deciders: &Deciders) {
         for disk in [Disk::Least, Disk::Most] {
             let known = cluster.info.as_ref().and_then(|info| info.least.get(&node));
             let path = known.and_then(|usage| usage.path);
-            let kept = deciders.engine.relocating_bytes(&round, node, disk, path);
+            let kept = deciders
+                .engine
+                .relocating_bytes(cluster, round.nodes, node, disk, path);
             assert_eq!(
                 kept,
-                scan.relocating_bytes(&round, node, disk, path),
+                scan.relocating_bytes(cluster, round.nodes, node, disk, path),
                 "{node:?} {disk:?}"
             );
         }
@@ -124,7 +126,8 @@ fn agree(cluster: &Cluster, nodes: &mut RoutingNodes, deciders: &Deciders) {
         let initial = |engine: &Engine| engine.initial_primaries(round.nodes, node);
         assert_eq!(initial(engine), initial(&scan));
         for index in (0..).map(IndexIndex).take(cluster.indices.len()) {
-            let of_index = |engine: &Engine| engine.owned_of_index(&round, node, index);
+            let of_index =
+                |engine: &Engine| engine.owned_of_index(cluster, round.nodes, node, index);
             assert_eq!(of_index(engine), of_index(&scan));
         }
     }

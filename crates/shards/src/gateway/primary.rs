@@ -1,10 +1,10 @@
 //! Primaries that have data somewhere (`PrimaryShardAllocator`).
 
 use super::{Fetch, Placing, StartedStore, StoreError};
+use crate::allocation::Allocation;
 use crate::copy::{AllocationIndex, AllocationStatus, RecoverySource, ShardCopy};
 use crate::deciders::{Silent, Verdict};
 use crate::model::NodeIndex;
-use crate::service::Allocation;
 
 /// Where an unassigned primary goes whose data exists, on a node or in a snapshot: to a node that has a
 /// copy in sync, by force if deciders forbid all of them.

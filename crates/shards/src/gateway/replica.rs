@@ -1,11 +1,11 @@
 //! Replicas that have data somewhere, or wait for it (`ReplicaShardAllocator`).
 
 use super::{Fetch, FileStore, Placing};
+use crate::allocation::Allocation;
 use crate::copy::{AllocationStatus, Reason, ShardCopy, UnassignedInfo};
 use crate::deciders::{Silent, Verdict};
 use crate::model::NodeIndex;
 use crate::nodes::CopyIndex;
-use crate::service::Allocation;
 
 /// A match that is complete: the same sync id.
 const WHOLE: u64 = i64::MAX.cast_unsigned();

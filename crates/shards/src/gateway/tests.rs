@@ -1,6 +1,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{Fetch, FileStore, StartedStore, StoreError, Stores, allocate_unassigned};
+use crate::allocation::Allocation;
 use crate::copy::{
     AllocationIndex, AllocationStatus, Reason, RecoverySource, ShardCopy, UnassignedInfo,
 };
@@ -9,7 +10,6 @@ use crate::engine::Engine;
 use crate::model::{Cluster, NodeIndex, RoutingTable, ShardId, TableOrder};
 use crate::nodes::RoutingNodes;
 use crate::nodes::sample::{cluster, shard, word};
-use crate::service::Allocation;
 
 /// Answers as they are written down; a shard without any is not answered for if it is pending.
 #[derive(Default)]

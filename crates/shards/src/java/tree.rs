@@ -6,7 +6,10 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use super::{NONE, string_compare};
+use super::string_compare;
+
+/// Ends a list, and stands for a child that a node of a tree does not have.
+pub(super) const NONE: u32 = u32::MAX;
 
 type Keys<'k> = [(&'k str, i32)];
 

@@ -2,8 +2,7 @@
 
 use super::{IndexIndex, ShardId};
 use crate::copy::ShardCopy;
-use crate::java::{HashOrder, HppcOrder};
-use crate::nodes::RoutingNodes;
+use crate::java::HppcOrder;
 
 /// In which order the indices of a table are walked once it has been rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,13 +44,13 @@ impl IndexTable {
     }
 
     /// Its shards in order.
-    fn shards(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn shards(&self) -> impl Iterator<Item = u32> + '_ {
         self.groups().map(|group| group[0].shard.shard)
     }
 
     /// Puts the copies of each shard side by side, the shards in this order; within a shard the order
     /// stays. Shards that are not named come last.
-    fn arrange(&mut self, order: impl Iterator<Item = u32>) {
+    pub(crate) fn arrange(&mut self, order: impl Iterator<Item = u32>) {
         let mut ranks: Vec<u32> = Vec::new();
         for (rank, shard) in (0..).zip(order) {
             let shard = shard as usize;
@@ -121,64 +120,6 @@ impl RoutingTable {
     /// All copies in order.
     pub fn copies(&self) -> impl Iterator<Item = &ShardCopy> {
         self.tables.iter().flat_map(|table| &table.copies)
-    }
-
-    /// The table after a round (`RoutingTable.Builder.updateNodes`): copies node by node, then the
-    /// unassigned ones, then those set aside.
-    pub(crate) fn rebuilt(&self, nodes: &RoutingNodes, names: &[&str]) -> Self {
-        let mut tables: Vec<Option<IndexTable>> = vec![None; names.len()];
-        let mut arrival = Vec::with_capacity(self.tables.len());
-        let unassigned = nodes.unassigned();
-        let on_nodes = nodes
-            .order()
-            .iter()
-            .flat_map(|&node| nodes.copies_on(node).map(|(_, copy)| copy))
-            .filter(|copy| !copy.is_relocation_target());
-        let elsewhere = unassigned.list().iter().chain(unassigned.ignored());
-        for copy in on_nodes.chain(elsewhere.map(|&handle| nodes.copy(handle))) {
-            let index = copy.shard.index;
-            let table = tables[index.at()].get_or_insert_with(|| {
-                arrival.push(index);
-                let copies = self.table(index).map_or(0, |before| before.copies.len());
-                IndexTable {
-                    index,
-                    copies: Vec::with_capacity(copies),
-                }
-            });
-            table.copies.push(*copy);
-        }
-        let order: Vec<IndexIndex> = match self.order {
-            TableOrder::Kept => self.tables.iter().map(|table| table.index).collect(),
-            TableOrder::Deterministic => {
-                let name = |index: IndexIndex| names[index.at()];
-                let walked = HashOrder::of(&arrival, name);
-                HppcOrder::of_strings(walked.iter().map(|&index| name(index)))
-                    .iter()
-                    .map(|at| walked[at])
-                    .collect()
-            }
-        };
-        let ordered = order.into_iter().filter_map(|index| {
-            let mut table = tables[index.at()].take()?;
-            match self.order {
-                TableOrder::Kept => {
-                    let before = self.table(index)?;
-                    table.arrange(before.shards());
-                }
-                TableOrder::Deterministic => {
-                    let mut arrived = Vec::new();
-                    let mut seen = std::collections::HashSet::new();
-                    for copy in &table.copies {
-                        if seen.insert(copy.shard.shard) {
-                            arrived.push(copy.shard.shard);
-                        }
-                    }
-                    table.arrange_as_put(&arrived);
-                }
-            }
-            Some(table)
-        });
-        Self::new(ordered.collect(), self.order)
     }
 
     /// The table with some indices added or replaced (`Some`) or taken out (`None`), one after the other

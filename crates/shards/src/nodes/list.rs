@@ -1,10 +1,11 @@
 //! Lists of handles that keep their order.
 
-use super::{CopyIndex, RoutingNodes};
-use crate::model::NodeIndex;
+use super::CopyIndex;
 
 const INLINE: usize = 3;
 const GONE: u32 = u32::MAX;
+/// Gaps in a list of fewer slots stay.
+const COMPACTED_SLOTS_MIN: usize = 32;
 
 /// A few handles in order: a shard's assigned copies. Nothing is allocated for up to three.
 #[derive(Debug, Clone)]
@@ -81,47 +82,37 @@ impl NodeList {
         self.len = u32::try_from(self.slots.len()).expect("fewer than 2^32 slots");
     }
 
+    /// Puts a handle at the end; its slot.
+    pub fn push(&mut self, handle: CopyIndex) -> u32 {
+        let slot = u32::try_from(self.slots.len()).expect("fewer than 2^32 slots");
+        self.slots.push(handle.0);
+        self.len += 1;
+        slot
+    }
+
+    /// Takes a handle out of its slot, which stays as a gap.
+    pub fn take(&mut self, handle: CopyIndex, slot: u32) {
+        let slot = slot as usize;
+        debug_assert_eq!(self.slots.get(slot), Some(&handle.0), "not on this node");
+        self.slots[slot] = GONE;
+        self.len -= 1;
+    }
+
+    /// Closes the gaps if they outnumber the handles. If so, returns true: the slots of the handles are
+    /// then 0, 1, 2 and so on in the order of [`Self::iter`].
+    pub fn compact(&mut self) -> bool {
+        let has_many_gaps =
+            self.slots.len() > COMPACTED_SLOTS_MIN && self.slots.len() / 2 > self.len as usize;
+        if has_many_gaps {
+            self.slots.retain(|&slot| slot != GONE);
+        }
+        has_many_gaps
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = CopyIndex> + '_ {
         self.slots
             .iter()
             .filter(|&&slot| slot != GONE)
             .map(|&slot| CopyIndex(slot))
-    }
-}
-
-impl RoutingNodes {
-    pub(super) fn push_on_node(&mut self, handle: CopyIndex, node: NodeIndex) {
-        let list = self.lists[node.at()].get_or_insert_default();
-        self.spots[handle.at()] = u32::try_from(list.slots.len()).expect("fewer than 2^32 slots");
-        list.slots.push(handle.0);
-        list.len += 1;
-    }
-
-    pub(super) fn take_from_node(&mut self, handle: CopyIndex, node: NodeIndex) {
-        let Some(list) = &mut self.lists[node.at()] else {
-            return;
-        };
-        let spot = std::mem::replace(&mut self.spots[handle.at()], GONE) as usize;
-        debug_assert_eq!(list.slots.get(spot), Some(&handle.0), "not on this node");
-        list.slots[spot] = GONE;
-        list.len -= 1;
-        if list.slots.len() > 32 && list.slots.len() / 2 > list.len as usize {
-            list.slots.retain(|&slot| slot != GONE);
-            for (spot, &slot) in (0..).zip(&list.slots) {
-                self.spots[slot as usize] = spot;
-            }
-        }
-    }
-
-    pub(super) fn assigned_add(&mut self, handle: CopyIndex) {
-        if let Some(dense) = self.dense(self.copies[handle.at()].shard) {
-            self.assigned[dense].push(handle);
-        }
-    }
-
-    pub(super) fn assigned_remove(&mut self, handle: CopyIndex) {
-        if let Some(dense) = self.dense(self.copies[handle.at()].shard) {
-            self.assigned[dense].remove(handle);
-        }
     }
 }

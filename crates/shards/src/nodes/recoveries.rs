@@ -4,13 +4,6 @@ use super::{CopyIndex, RoutingError, RoutingNodes};
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::model::Cluster;
 
-/// Recoveries into and out of a node.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Recoveries {
-    pub incoming: i32,
-    pub outgoing: i32,
-}
-
 impl RoutingNodes {
     /// Counts a recovery found in the table; it is fed by the table's primary, whatever its state.
     pub(super) fn initial_recovery(

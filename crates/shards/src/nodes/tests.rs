@@ -525,7 +525,7 @@ proptest! {
         for order in [TableOrder::Kept, TableOrder::Deterministic] {
             let mut after = cluster.clone();
             after.routing.order = order;
-            after.routing = after.routing.rebuilt(&nodes, &names);
+            after.routing = nodes.to_table(&after.routing, &names);
             let again = spread(&after);
             check(&again);
             for &node in nodes.order() {

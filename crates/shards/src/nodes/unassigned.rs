@@ -1,8 +1,7 @@
 //! The list of unassigned copies and those set aside for this round (`UnassignedShards`).
 
-use super::{Change, CopyIndex, RoutingNodes};
-use crate::copy::{AllocationIndex, AllocationStatus, ShardCopy, UnassignedInfo};
-use crate::model::NodeIndex;
+use super::CopyIndex;
+use crate::copy::ShardCopy;
 
 /// The unassigned copies, and those that this round ignores from here on.
 #[derive(Debug, Clone, Default)]
@@ -37,84 +36,5 @@ impl Unassigned {
     pub(super) fn add(&mut self, handle: CopyIndex, copy: &ShardCopy) {
         self.primaries += u32::from(copy.primary);
         self.list.push(handle);
-    }
-}
-
-impl RoutingNodes {
-    /// Takes all that are still to be allocated (`drain`). Each must then be initialized, ignored or
-    /// kept: [`RoutingNodes::initialize`], [`RoutingNodes::ignore`], [`RoutingNodes::keep`].
-    pub fn drain_unassigned(&mut self) -> Vec<CopyIndex> {
-        self.unassigned.primaries = 0;
-        std::mem::take(&mut self.unassigned.list)
-    }
-
-    /// Puts a drained copy back, at the end of the list: what an iterator that passes on does.
-    pub fn keep(&mut self, handle: CopyIndex) {
-        self.unassigned.add(handle, &self.copies[handle.at()]);
-    }
-
-    /// Puts the list in another order; the sort is stable, as the server's is.
-    pub fn sort_unassigned(
-        &mut self,
-        mut compare: impl FnMut(&ShardCopy, &ShardCopy) -> std::cmp::Ordering,
-    ) {
-        let copies = &self.copies;
-        self.unassigned
-            .list
-            .sort_by(|a, b| compare(&copies[a.at()], &copies[b.at()]));
-    }
-
-    /// Sets a drained copy aside for this round (`ignoreShard`). Of a primary the status is noted.
-    pub fn ignore(&mut self, handle: CopyIndex, status: AllocationStatus) {
-        let copy = *self.copy(handle);
-        if copy.primary {
-            self.unassigned.ignored_primaries += 1;
-            if let Some(info) = copy.unassigned
-                && info.last_status != status
-            {
-                self.update_unassigned(
-                    handle,
-                    UnassignedInfo {
-                        last_status: status,
-                        ..info
-                    },
-                );
-            }
-        }
-        self.unassigned.ignored.push(handle);
-    }
-
-    /// Gives an unassigned copy another reason, delay or status (`updateUnassigned`).
-    pub fn update_unassigned(&mut self, handle: CopyIndex, info: UnassignedInfo) {
-        let before = *self.copy(handle);
-        let Some(recovery) = before.recovery else {
-            return;
-        };
-        let now = before.update_unassigned(info, recovery);
-        self.copies[handle.at()] = now;
-        self.changes.push(Change::UnassignedUpdated(now));
-    }
-
-    /// Puts a drained copy on a node (`initializeShard`), with a fresh allocation id if none is given.
-    ///
-    /// The node must be routed and hold no copy of the shard.
-    pub fn initialize(
-        &mut self,
-        handle: CopyIndex,
-        node: NodeIndex,
-        existing: Option<AllocationIndex>,
-        expected_bytes: i64,
-    ) {
-        let before = *self.copy(handle);
-        debug_assert!(self.is_routed(node) && self.on_node(node, before.shard).is_none());
-        let allocation = existing.unwrap_or_else(|| self.ids.fresh());
-        let copy = before.initialize(node, allocation, expected_bytes);
-        self.copies[handle.at()] = copy;
-        self.push_on_node(handle, node);
-        self.inactive_copies += 1;
-        self.inactive_primaries += u32::from(copy.primary);
-        self.add_recovery(handle);
-        self.assigned_add(handle);
-        self.changes.initialized(copy);
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn apply(cluster: &mut Cluster, nodes: &RoutingNodes) {
         .iter()
         .map(|index| index.name.as_str())
         .collect();
-    cluster.routing = cluster.routing.rebuilt(nodes, &names);
+    cluster.routing = nodes.to_table(&cluster.routing, &names);
     apply_in_sync(cluster, nodes, nodes.changes());
 }
 

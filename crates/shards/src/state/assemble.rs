@@ -1,8 +1,10 @@
 //! From what was read to a [`Cluster`] that does not contradict itself.
 
 use super::json::shown;
+use super::nodes::{holds_data, without_port};
 use super::raw::{Raw, RawIndex, RawNode};
-use super::{ClusterSettings, State, StateError};
+use super::settings::ClusterSettings;
+use super::{State, StateError};
 use crate::copy::{AllocationIndex, RecoverySource, ShardCopy};
 use crate::model::{
     Cluster, Index, IndexIndex, IndexState, IndexTable, Node, NodeIndex, RestoreShard,
@@ -59,26 +61,6 @@ pub fn state(mut raw: Raw, version: Version) -> Result<State, StateError> {
     };
     progress(&raw, &mut state.cluster);
     Ok(state)
-}
-
-/// The host part of an address with a port.
-pub fn without_port(address: &str) -> &str {
-    let host = match address.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        _ => address,
-    };
-    // An IPv6 address without a port has colons, too.
-    if host.contains(':') && !host.starts_with('[') {
-        return address;
-    }
-    host.trim_start_matches('[').trim_end_matches(']')
-}
-
-/// Whether one of the roles holds shards.
-pub fn holds_data(roles: &[String]) -> bool {
-    roles
-        .iter()
-        .any(|role| role == "data" || role.starts_with("data_"))
 }
 
 fn told_version(raw: &RawNode) -> Option<Version> {

@@ -1,6 +1,7 @@
 //! Reading JSON as a stream, and saying where it is wrong.
 
-use super::{StateError, foreign};
+use super::error::StateError;
+use super::signature;
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess,
     Unexpected, Visitor,
@@ -71,7 +72,7 @@ pub fn parse<'de, S: DeserializeSeed<'de>>(
 ) -> Result<S::Value, StateError> {
     match source {
         Source::Bytes(bytes) => {
-            foreign::refuse(what, bytes)?;
+            signature::refuse(what, bytes)?;
             let mut deserializer = serde_json::Deserializer::from_slice(bytes);
             let read = seed.deserialize(&mut deserializer);
             read.and_then(|value| deserializer.end().map(|()| value))
@@ -81,13 +82,13 @@ pub fn parse<'de, S: DeserializeSeed<'de>>(
                 })
         }
         Source::Stream(stream) => {
-            let mut head = [0; foreign::HEAD_BYTES];
+            let mut head = [0; signature::HEAD_BYTES];
             let length = read_head(stream, &mut head).map_err(|error| StateError::Unreadable {
                 what,
                 reason: shown(&error.to_string()),
             })?;
             let head = &head[..length];
-            foreign::refuse(what, head)?;
+            signature::refuse(what, head)?;
             let lines = Rc::new(Lines::default());
             let reader = Counting {
                 stream: head.chain(stream),

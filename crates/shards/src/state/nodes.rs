@@ -1,8 +1,7 @@
 //! `_nodes` and `_nodes/stats`: roles, versions, hosts, disks.
 
-use super::assemble::{holds_data, without_port};
-use super::json::{Fields, Object, Source, once, shown};
-use super::{State, StateError, foreign, skip};
+use super::json::{Fields, Object, Source, once, shown, skip};
+use super::{State, StateError, answer};
 use crate::model::{DiskUsage, NodeIndex};
 use crate::profile;
 use serde::Deserialize;
@@ -21,7 +20,7 @@ pub fn read(state: &mut State, source: Source<'_>) -> Result<(), StateError> {
         seen: false,
         strangers: Vec::new(),
     };
-    foreign::object(source, "_nodes", &mut answer)?;
+    answer::object(source, "_nodes", &mut answer)?;
     let (seen, strangers) = (answer.seen, std::mem::take(&mut answer.strangers));
     if !seen {
         return Err(StateError::Contradiction(
@@ -145,6 +144,26 @@ fn take(state: &mut State, number: NodeIndex, raw: RawNode) -> Result<(), String
         state.roles_known[number.at()] = true;
     }
     Ok(())
+}
+
+/// The host part of an address with a port.
+pub fn without_port(address: &str) -> &str {
+    let host = match address.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => address,
+    };
+    // An IPv6 address without a port has colons, too.
+    if host.contains(':') && !host.starts_with('[') {
+        return address;
+    }
+    host.trim_start_matches('[').trim_end_matches(']')
+}
+
+/// Whether one of the roles holds shards.
+pub fn holds_data(roles: &[String]) -> bool {
+    roles
+        .iter()
+        .any(|role| role == "data" || role.starts_with("data_"))
 }
 
 /// No disk is larger, bytes: sums of many stay within 64 bits.

@@ -1,25 +1,14 @@
 //! Settings by name to what deciders ask for.
 
-use super::json::{self, Fields, Flatten, Sink, Source, once};
-use super::{StateError, foreign, skip};
+use super::answer;
+use super::error::{SettingError, StateError};
+use super::json::{self, Fields, Flatten, Sink, Source, once, skip};
 use crate::model::{
     AllocationEnable, AllowRebalance, Filters, IndexSettings, RebalanceEnable, Settings, Watermark,
 };
 use serde::de::MapAccess;
 use std::collections::BTreeMap;
 use std::str::FromStr;
-
-/// A setting that cannot be.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("setting {name}: expected {expected}, found {found:?}")]
-pub struct SettingError {
-    /// Its name.
-    pub name: String,
-    /// What would have been right.
-    pub expected: &'static str,
-    /// What stood there, cut.
-    pub found: String,
-}
 
 const PREFIX: &str = "cluster.routing.";
 const ALLOCATION: &str = "cluster.routing.allocation.";
@@ -50,7 +39,7 @@ impl ClusterSettings {
     /// If it is no JSON, or not of that shape.
     pub fn read(source: Source<'_>) -> Result<Self, StateError> {
         let mut layers = Layers::default();
-        foreign::object(source, "_cluster/settings", &mut layers)?;
+        answer::object(source, "_cluster/settings", &mut layers)?;
         if !layers.seen.contains(&true) {
             return Err(StateError::Contradiction(
                 "_cluster/settings: expected \"persistent\", \"transient\" or \"defaults\", found none"

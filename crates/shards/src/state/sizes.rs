@@ -1,7 +1,7 @@
 //! `_stats?level=shards` and `_cat/shards`: how large shards are, and on which path.
 
+use super::answer::{Answer, ErrorAnswer};
 use super::copies::SHARD_BYTES_MAX;
-use super::foreign::{Answer, ErrorAnswer};
 use super::json::{self, Fields, Object, Source, Text, once, shown, skip};
 use super::{State, StateError};
 use crate::model::{IndexIndex, NodeIndex, PathIndex, ShardId};

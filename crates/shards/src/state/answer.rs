@@ -1,79 +1,11 @@
-//! What stands in place of the answer that was asked for: an error of the server, or no JSON at all.
+//! Answers of a server; each may turn out to be an error message.
 
-use super::StateError;
+use super::error::StateError;
 use super::json::{self, Fields, Object, Source, shown};
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 use std::fmt;
-
-/// Bytes at the beginning of an input that tell what it is.
-pub const HEAD_BYTES: usize = 64;
-
-/// What files begin with that are no JSON, what that is called, and the way out.
-const SIGNATURES: [(&[u8], &str, &str); 7] = [
-    (
-        b"\x1f\x8b",
-        "gzip data",
-        "unpack it (gunzip), or let curl do it (curl --compressed)",
-    ),
-    (b"\x28\xb5\x2f\xfd", "zstd data", "unpack it (zstd -d)"),
-    (
-        b"PK\x03\x04",
-        "a zip archive",
-        "unpack it, and give the file in it",
-    ),
-    (
-        b"\xef\xbb\xbf",
-        "a byte order mark",
-        "save it without one, as curl -o FILE does",
-    ),
-    (b"\xff\xfe", "UTF-16", TO_UTF8),
-    (b"\xfe\xff", "UTF-16", TO_UTF8),
-    (b"---", "YAML", "ask for JSON: format=json"),
-];
-
-const TO_UTF8: &str = "save it as UTF-8 (iconv -f UTF-16 -t UTF-8), as curl -o FILE does";
-
-/// Refuses an input whose first bytes show that it is no JSON.
-///
-/// # Errors
-/// With what was found.
-pub fn refuse(what: &'static str, head: &[u8]) -> Result<(), StateError> {
-    let head = &head[..head.len().min(HEAD_BYTES)];
-    let first = head
-        .iter()
-        .copied()
-        .find(|byte| !byte.is_ascii_whitespace());
-    let (found, way_out) = if head.is_empty() {
-        ("nothing", "it is empty: save the answer again")
-    } else if let Some((_, found, way_out)) = SIGNATURES
-        .iter()
-        .find(|(start, ..)| head.starts_with(start))
-    {
-        (*found, *way_out)
-    } else if matches!(head, [0, b'{' | b'[', ..] | [b'{' | b'[', 0, ..]) {
-        ("UTF-16", TO_UTF8)
-    } else if first == Some(b'<') {
-        (
-            "HTML or XML",
-            "that is the page of a proxy or a login: ask the server itself",
-        )
-    } else {
-        return Ok(());
-    };
-    let bytes: Vec<String> = head
-        .iter()
-        .take(4)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    Err(StateError::NotJson {
-        what,
-        found,
-        bytes: bytes.join(" "),
-        way_out,
-    })
-}
 
 /// Hands one JSON object to its fields, and refuses it if it is the server's answer to a failed request.
 ///

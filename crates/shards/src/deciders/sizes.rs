@@ -1,0 +1,53 @@
+//! How large a copy is going to be.
+
+use crate::copy::{RecoverySource, ShardCopy};
+use crate::model::{Cluster, IndexIndex, IndexState, RoutingTable, ShardId};
+
+/// How large a copy is going to be, bytes: as its shard is now, or as the shards together that it is made
+/// from; the default where that is not known (`getExpectedShardSize`).
+#[must_use]
+pub fn expected_size_bytes(cluster: &Cluster, copy: &ShardCopy, default: i64) -> i64 {
+    let known = |shard, primary| cluster.info.as_ref()?.size_bytes(shard, primary);
+    let index = cluster.index(copy.shard.index);
+    let Some(source) = index
+        .resize_source
+        .filter(|_| !copy.is_active() && copy.recovery == Some(RecoverySource::LocalShards))
+    else {
+        return known(copy.shard, copy.primary).unwrap_or(default);
+    };
+    let from = cluster.indices.get(source.at());
+    let Some(from) = from.filter(|from| from.state != IndexState::Deleted) else {
+        return default;
+    };
+    let shard = copy.shard.shard;
+    let shards = if from.shards > index.shards {
+        let factor = from.shards / index.shards.max(1);
+        let first = shard.saturating_mul(factor);
+        first..first.saturating_add(factor)
+    } else {
+        let shard = shard / (index.shards / from.shards.max(1)).max(1);
+        shard..shard.saturating_add(1)
+    };
+    let size = |shard, primary| known(shard, primary).unwrap_or(0);
+    match sizes_of_primaries(&cluster.routing, source, shards, size) {
+        0 => default,
+        bytes => bytes,
+    }
+}
+
+/// The sum of the sizes of source shards for a copy made from local shards.
+fn sizes_of_primaries(
+    routing: &RoutingTable,
+    source: IndexIndex,
+    shards: std::ops::Range<u32>,
+    size_bytes: impl Fn(ShardId, bool) -> i64,
+) -> i64 {
+    let Some(table) = routing.table(source) else {
+        return 0;
+    };
+    let primaries = table.copies.iter().filter(|copy| copy.primary);
+    let wanted = primaries.filter(|copy| shards.contains(&copy.shard.shard));
+    wanted
+        .map(|copy| size_bytes(copy.shard, true))
+        .fold(0, i64::wrapping_add)
+}

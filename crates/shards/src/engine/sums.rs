@@ -1,0 +1,54 @@
+//! What deciders ask about the copies on a node.
+
+use crate::model::{Cluster, ClusterInfo, IndexIndex, NodeIndex, PathIndex};
+use crate::nodes::{CopyIndex, RoutingNodes};
+
+/// One of a node's data paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disk {
+    /// The path with the least free space, which decides whether copies may stay.
+    Least,
+    /// The path with the most free space, which decides whether copies may be added.
+    Most,
+}
+
+/// Counts and sums over the copies on a node.
+pub trait Sums {
+    /// Bytes that relocations will take from a disk (`sizeOfRelocatingShards`): the copies that arrive,
+    /// except those on another path; for [`Disk::Least`] minus the copies that leave the path. Copies of
+    /// unknown size count as 0.
+    fn relocating_bytes(
+        &self,
+        cluster: &Cluster,
+        nodes: &RoutingNodes,
+        node: NodeIndex,
+        disk: Disk,
+        path: Option<PathIndex>,
+    ) -> i64;
+
+    /// Copies on the node that are not moving away.
+    fn owned(&self, nodes: &RoutingNodes, node: NodeIndex) -> u32;
+
+    /// Copies of one index on the node that are not moving away.
+    fn owned_of_index(
+        &self,
+        cluster: &Cluster,
+        nodes: &RoutingNodes,
+        node: NodeIndex,
+        index: IndexIndex,
+    ) -> u32;
+
+    /// Primaries that recover on the node, relocations excluded.
+    fn initial_primaries(&self, nodes: &RoutingNodes, node: NodeIndex) -> u32;
+}
+
+/// The data path of a copy that is leaving, as recorded for it now or before it began to move.
+pub(super) fn leaving_path(
+    info: &ClusterInfo,
+    nodes: &RoutingNodes,
+    handle: CopyIndex,
+) -> Option<PathIndex> {
+    let copy = nodes.copy(handle);
+    info.data_path(copy)
+        .or_else(|| info.data_path(&copy.cancel_relocation()))
+}

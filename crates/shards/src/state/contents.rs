@@ -1,0 +1,118 @@
+//! The state that was read, and the settings that a caller may change in it.
+
+use super::error::StateError;
+use super::settings::{ClusterSettings, is_watermark};
+use crate::model::{Cluster, Version};
+
+/// A cluster's state as it was read.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// The name of the cluster, if known.
+    pub name: Option<String>,
+    /// Id of the elected master (OpenSearch: cluster manager).
+    pub master: Option<String>,
+    /// The cluster as the master knows it.
+    pub cluster: Cluster,
+    /// Settings by name; [`State::set`] changes one.
+    pub settings: ClusterSettings,
+    /// Assumptions that had to be made.
+    pub warnings: Vec<String>,
+    /// Per node, whether its roles are known.
+    pub(super) roles_known: Vec<bool>,
+    /// Per node, whether its version is known.
+    pub(super) versions_known: Vec<bool>,
+}
+
+impl State {
+    /// Sets a setting of the cluster.
+    ///
+    /// # Errors
+    /// As [`State::set_all`].
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), StateError> {
+        self.set_all([(name, value)])
+    }
+
+    /// Sets settings of the cluster together, as one `PUT _cluster/settings` does: disk watermarks are
+    /// looked at when all are set. Nothing is changed if one is refused.
+    ///
+    /// # Errors
+    /// If a value is not what its setting takes, or if disk watermarks are among them, and the server
+    /// would not take the three that result.
+    pub fn set_all<'a>(
+        &mut self,
+        changes: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<(), StateError> {
+        let mut next = self.settings.clone();
+        let mut watermarks = false;
+        for (name, value) in changes {
+            next.set(name, value);
+            watermarks |= is_watermark(name);
+        }
+        let (settings, _) = next.settings()?;
+        if watermarks {
+            settings.check_watermarks()?;
+        }
+        self.apply(next)
+    }
+
+    /// Fills in missing data paths: a copy on a node with one data path is on that path. Returns how
+    /// many started copies stay unknown because their node has several paths; the disk decider lets those
+    /// stay where they are.
+    pub fn complete_paths(&mut self) -> u64 {
+        let Some(info) = &mut self.cluster.info else {
+            return 0;
+        };
+        let mut unknown = 0;
+        for copy in self.cluster.routing.copies() {
+            let Some(node) = copy.node.filter(|_| info.data_path(copy).is_none()) else {
+                continue;
+            };
+            let (least, most) = (info.least.get(&node), info.most.get(&node));
+            match (
+                least.and_then(|usage| usage.path),
+                most.and_then(|usage| usage.path),
+            ) {
+                (Some(only), Some(most)) if only == most => info.set_data_path(copy, only),
+                (Some(_), _) if copy.is_started() => unknown += 1,
+                _ => {}
+            }
+        }
+        unknown
+    }
+
+    /// Applies settings, and replaces the warnings about the last ones by those about these.
+    pub(super) fn apply(&mut self, next: ClusterSettings) -> Result<(), StateError> {
+        let (settings, warnings) = next.settings()?;
+        let said = self
+            .settings
+            .settings()
+            .map_or(Vec::new(), |(_, said)| said);
+        self.warnings.retain(|warning| !said.contains(warning));
+        self.warnings.extend(warnings);
+        self.cluster.settings = settings;
+        self.settings = next;
+        Ok(())
+    }
+
+    /// The lowest and the highest known version of live nodes; `None` if no version is known.
+    pub fn told_versions(&self) -> Option<(Version, Version)> {
+        let nodes = self.cluster.nodes.iter().zip(&self.versions_known);
+        let told = nodes.filter(|(node, known)| node.present && **known);
+        let versions = told.map(|(node, _)| node.version);
+        Some((versions.clone().min()?, versions.max()?))
+    }
+
+    /// Assumes this version for nodes whose version is not known.
+    pub fn assume_version(&mut self, version: Version) {
+        for (node, known) in self.cluster.nodes.iter_mut().zip(&self.versions_known) {
+            if !known {
+                node.version = version;
+            }
+        }
+    }
+
+    /// Number of nodes whose roles are not known; they are assumed to be data nodes.
+    pub fn nodes_of_unknown_role(&self) -> usize {
+        self.roles_known.iter().filter(|known| !**known).count()
+    }
+}
