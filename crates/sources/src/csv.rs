@@ -1,7 +1,7 @@
 //! CSV and TSV (RFC 4180, and what people make of it).
 
-use crate::detect::FileOptions;
 use crate::mend::count;
+use crate::options::FileOptions;
 use crate::table::{Cell, Table};
 use crate::text::{Bounded, Passed, file_error, too_long};
 use crate::times;

@@ -1,5 +1,6 @@
-use crate::detect::{FileOptions, Format, read_text};
+use crate::detect::read_text;
 use crate::testing::times;
+use crate::{FileOptions, Format};
 use crate::{Reading, Times};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

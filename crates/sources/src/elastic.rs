@@ -2,8 +2,11 @@
 //! only one figure for each step crosses the network.
 
 mod answer;
+mod query;
 pub mod rally;
 mod session;
+
+pub use query::{Figure, Query};
 
 #[cfg(test)]
 mod tests;
@@ -15,6 +18,7 @@ use answer::{Bucket, Search};
 use facts::Skipped;
 use facts::series::{Dating, Series};
 use http::{Client, Endpoint, shown};
+use query::Group;
 use serde_json::{Value, json};
 use session::Session;
 use std::collections::BTreeMap;
@@ -26,61 +30,6 @@ const BUCKETS_MAX: i64 = 10_000;
 const NO_BUCKETS: &str = "the answer has no buckets with times";
 /// The most requests for one question.
 const PIECES_MAX: i64 = 100_000;
-
-/// What is made of the values within a step.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Figure {
-    /// Their mean.
-    Mean,
-    /// The smallest.
-    Min,
-    /// The largest.
-    Max,
-    /// Their sum.
-    Sum,
-    /// A percentile, from 0 to 100; an estimate of the engine (t-digest).
-    Percentile(f64),
-    /// For a counter: what it grew by a second. The largest of each step is asked for, and
-    /// differences are formed here; where it began anew there is no value.
-    Rate,
-}
-
-/// A question.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Query {
-    /// Index, alias or pattern: `metricbeat-*`. Several with commas.
-    pub index: String,
-    /// A number: `system.cpu.total.pct`.
-    pub field: String,
-    /// What is made of it.
-    pub figure: Figure,
-    /// One point for so many seconds, at least 1.
-    pub step_s: u32,
-    /// When the documents' values were taken. `None`: `@timestamp`, else the only date there is.
-    pub time_field: Option<String>,
-    /// One series for each value of this field: `host.name`.
-    pub split_by: Option<String>,
-    /// How many values, those with the most documents first. At most 1,000.
-    pub split_max: u32,
-    /// Only documents that fit this, in the engine's `query_string` syntax: `host.name:db1`.
-    pub filter: Option<String>,
-}
-
-impl Query {
-    /// The mean of a field over steps, not split.
-    pub fn new(index: &str, field: &str, step_s: u32) -> Self {
-        Self {
-            index: index.to_owned(),
-            field: field.to_owned(),
-            figure: Figure::Mean,
-            step_s,
-            time_field: None,
-            split_by: None,
-            split_max: 20,
-            filter: None,
-        }
-    }
-}
 
 /// Reads a field's curve.
 ///
@@ -212,22 +161,6 @@ impl Reading {
             self.skipped.push(Skipped::new(series.name, why, None));
         } else {
             self.series.push(series);
-        }
-    }
-}
-
-/// One value of the field that series are split by; or all documents.
-struct Group {
-    name: Option<String>,
-    /// What fits its documents.
-    clause: Value,
-}
-
-impl Group {
-    fn all() -> Self {
-        Self {
-            name: None,
-            clause: json!({"match_all": {}}),
         }
     }
 }

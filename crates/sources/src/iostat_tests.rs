@@ -1,5 +1,6 @@
 use super::*;
-use crate::detect::{Format, read_text};
+use crate::Format;
+use crate::detect::read_text;
 use crate::testing::times;
 use facts::series::{Better, Dating, Series};
 use jiff::civil::date;

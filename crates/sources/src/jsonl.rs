@@ -1,7 +1,7 @@
 //! JSON lines, one object a line, and one JSON array of objects.
 
-use crate::detect::FileOptions;
 use crate::mend::count;
+use crate::options::FileOptions;
 use crate::table::{Cell, Table};
 use crate::text::{Bounded, Lines, Passed, file_error, too_long};
 use crate::{Reading, SourceError};

@@ -1,5 +1,6 @@
 use crate::Reading;
-use crate::detect::{FileOptions, Format, read_text};
+use crate::detect::read_text;
+use crate::{FileOptions, Format};
 use proptest::prelude::*;
 
 fn read(text: &str) -> Reading {

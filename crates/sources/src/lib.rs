@@ -10,6 +10,7 @@ mod gather;
 mod iostat;
 mod jsonl;
 pub mod mend;
+mod options;
 pub mod prometheus;
 mod rally;
 mod reading;
@@ -22,7 +23,8 @@ mod testing;
 mod text;
 pub mod times;
 
-pub use detect::{FileOptions, Format, files_of, read_bytes, read_path};
+pub use detect::{files_of, read_bytes, read_path};
 pub use error::SourceError;
+pub use options::{FileOptions, Format};
 pub use reading::{Limits, Reading, Times};
 pub use server::{Server, identify};

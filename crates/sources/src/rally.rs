@@ -3,10 +3,10 @@
 //! Rally's file store keeps them as `races/<race id>/race.json`. A race gives one sample at its
 //! `race-timestamp` for each task and metric of `results.op_metrics`.
 
-use crate::detect::FileOptions;
 use crate::gather::{Draft, Gather};
 use crate::jsonl::json_error;
 use crate::mend;
+use crate::options::FileOptions;
 use crate::text::file_error;
 use crate::times::TimeReader;
 use crate::{Reading, SourceError};

@@ -1,5 +1,6 @@
 use super::*;
-use crate::detect::{Format, read_path, read_text};
+use crate::Format;
+use crate::detect::{read_path, read_text};
 use facts::series::Better;
 use proptest::prelude::*;
 

@@ -4,10 +4,10 @@
 //! "restarts": [..]}]}}`. Records are read one by one, so that a long file needs no memory. Every
 //! number becomes a series; the text beside it, `"disk-device": "vda"`, says of what.
 
-use crate::detect::FileOptions;
 use crate::gather::{Draft, Gather};
 use crate::jsonl::json_error;
 use crate::mend;
+use crate::options::FileOptions;
 use crate::text::{Bounded, Passed, too_long};
 use crate::times::TimeReader;
 use crate::{Reading, SourceError};

@@ -1,5 +1,6 @@
 use crate::Reading;
-use crate::detect::{FileOptions, Format, read_text};
+use crate::detect::read_text;
+use crate::{FileOptions, Format};
 use facts::series::{Better, Series};
 use jiff::Timestamp;
 use proptest::prelude::*;

@@ -74,6 +74,9 @@ const SERIES_MAX: i64 = 100_000;
 /// Samples after which an import lets others write.
 const SAMPLES_PER_TRANSACTION: usize = 200_000;
 
+/// How often one tries meanwhile. SQLite itself would soon try every tenth of a second only.
+const BUSY_POLL: Duration = Duration::from_millis(2);
+
 /// A store that is open.
 #[derive(Debug)]
 pub struct Store {
@@ -183,10 +186,10 @@ impl Store {
 }
 
 /// Who has just written lets others have a try: SQLite has no queue, so without a pause that is
-/// longer than their polling ([`open::BUSY_POLL`]), one that writes all the time would lock all others
+/// longer than their polling ([`BUSY_POLL`]), one that writes all the time would lock all others
 /// out.
 fn let_others_write(unlocked: Option<Instant>) {
-    const TURN: Duration = open::BUSY_POLL.saturating_mul(3);
+    const TURN: Duration = BUSY_POLL.saturating_mul(3);
     if let Some(left) = unlocked.and_then(|at| TURN.checked_sub(at.elapsed())) {
         std::thread::sleep(left);
     }

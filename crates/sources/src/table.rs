@@ -5,12 +5,13 @@ mod cells;
 mod roles;
 mod sample;
 
-use crate::detect::FileOptions;
 use crate::gather::{Draft, Gather};
 use crate::mend::{self, count};
+use crate::options::FileOptions;
 use crate::times::TimeReader;
 use crate::{Reading, SourceError};
-use cells::{is_missing, number, unit_of, way_to_number};
+pub(crate) use cells::Cell;
+use cells::{Role, is_missing, number, unit_of, way_to_number};
 use facts::series::Dating;
 use facts::{InputError, Skipped};
 use sample::{Row, Sample};
@@ -24,32 +25,6 @@ const SAMPLE_BYTES: usize = 4 << 20;
 
 /// Columns that are named one by one where they are skipped.
 const NAMED_MAX: usize = 10;
-
-/// A cell of a row.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Cell<'a> {
-    /// Which column, counted from 0.
-    pub column: usize,
-    pub text: &'a str,
-    /// Its syntax says that it is text, even where it looks like a number.
-    pub quoted: bool,
-    /// Where it stands in its line, in characters from 1, where that is known.
-    pub at: Option<usize>,
-}
-
-/// What a column is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
-    Time,
-    /// The time of day, where the date stands in a column of its own.
-    Clock,
-    /// A value; with a decimal comma or a point.
-    Value {
-        comma: bool,
-    },
-    Label,
-    Skipped,
-}
 
 #[derive(Debug)]
 struct Column {

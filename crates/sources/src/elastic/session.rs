@@ -1,7 +1,7 @@
 //! A conversation with one server about one index: its fields, its times, its words when it refuses.
 
 use super::answer::{self, Bucket, FieldCaps, Search};
-use super::{Group, Query};
+use super::query::{Group, Query};
 use crate::server::Server;
 use crate::{Limits, Reading, SourceError, identify};
 use facts::Skipped;

@@ -1,9 +1,9 @@
 //! When the reports were made.
 
-use super::{Header, Log, Report};
+use super::log::{Header, Log, Report};
 use crate::SourceError;
-use crate::detect::FileOptions;
 use crate::mend::count;
+use crate::options::FileOptions;
 use crate::times::{self, DayOrder, Slashes, TimeReader};
 use facts::InputError;
 use facts::series::Dating;

@@ -1,6 +1,8 @@
 //! Opening: is it a store, of which version, and may it be written?
 
-use super::{APPLICATION_ID, SCHEMA_VERSION, Store, TABLES, failure, immediate, refusal};
+use super::{
+    APPLICATION_ID, BUSY_POLL, SCHEMA_VERSION, Store, TABLES, failure, immediate, refusal,
+};
 use crate::SourceError;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -15,9 +17,6 @@ use std::time::{Duration, Instant};
 
 /// How long one waits for another process that writes.
 const BUSY: Duration = Duration::from_secs(10);
-
-/// How often one tries meanwhile. SQLite itself would soon try every tenth of a second only.
-pub(super) const BUSY_POLL: Duration = Duration::from_millis(2);
 
 /// The longest row or text that SQLite may put together for us, in bytes.
 const ROW_BYTES_MAX: i32 = 4 << 20;

@@ -1,6 +1,30 @@
 //! What the cells of a column are: numbers, how they are written, and their unit.
 
-use super::{Cell, Role};
+/// A cell of a row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cell<'a> {
+    /// Which column, counted from 0.
+    pub column: usize,
+    pub text: &'a str,
+    /// Its syntax says that it is text, even where it looks like a number.
+    pub quoted: bool,
+    /// Where it stands in its line, in characters from 1, where that is known.
+    pub at: Option<usize>,
+}
+
+/// What a column is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Time,
+    /// The time of day, where the date stands in a column of its own.
+    Clock,
+    /// A value; with a decimal comma or a point.
+    Value {
+        comma: bool,
+    },
+    Label,
+    Skipped,
+}
 
 /// Words that stand for a value that is missing.
 const MISSING: &[&str] = &["", "nan", "null", "none", "na", "n/a", "nil", "-", "?"];

@@ -1,7 +1,7 @@
 //! Which column is for what: as the user says, else as the first rows look.
 
-use super::cells::{begins_as_number, is_missing, numeric, way_to_number};
-use super::{Role, Sample, Table};
+use super::cells::{Role, begins_as_number, is_missing, numeric, way_to_number};
+use super::{Sample, Table};
 use crate::SourceError;
 use crate::times;
 use facts::InputError;

@@ -1,6 +1,6 @@
 //! The first rows of a table, which decide what its columns are for.
 
-use super::Cell;
+use super::cells::Cell;
 
 /// A row that is kept until the columns are known.
 #[derive(Debug)]

@@ -1,0 +1,473 @@
+//! The lines of a log of `iostat`: headers, reports, tables.
+
+use crate::gather::{Draft, Gather};
+use crate::mend;
+use crate::times::{self, Slashes};
+use crate::{Limits, SourceError, Times};
+use facts::InputError;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Columns by which the head of a table of devices is known, whatever the language.
+const DEVICE_COLUMNS: &[&str] = &[
+    "tps",
+    "r/s",
+    "w/s",
+    "rkB/s",
+    "rMB/s",
+    "rsec/s",
+    "kB_read/s",
+    "MB_read/s",
+    "Blk_read/s",
+    "kB/s",
+    "MB/s",
+    "aqu-sz",
+    "avgqu-sz",
+];
+
+/// Tables with other columns, or of another host, in one log.
+const TABLES_MAX: usize = 1_000;
+
+/// The longest remark that a warning repeats, in characters.
+const REMARK_CHARS_MAX: usize = 40;
+
+/// The line about the host: `Linux 4.4.0-1105-aws (mongo-03) 04/13/2020 _x86_64_ (64 CPU)`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Header {
+    pub(super) line: usize,
+    pub(super) kernel: String,
+    pub(super) host: String,
+    pub(super) date: String,
+}
+
+impl Header {
+    fn parse(text: &str, line: usize) -> Option<Self> {
+        let mut words = text.split_whitespace();
+        let system = words.next()?;
+        let kernel = words.next()?;
+        let host = words.next()?.strip_prefix('(')?.strip_suffix(')')?;
+        let date = words.next()?;
+        let is_date =
+            date.starts_with(|c: char| c.is_ascii_digit()) && date.contains(['/', '-', '.']);
+        (system == "Linux" && is_date).then(|| Self {
+            line,
+            kernel: kernel.to_owned(),
+            host: host.to_owned(),
+            date: date.to_owned(),
+        })
+    }
+}
+
+/// One report.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Report {
+    pub(super) line: usize,
+    /// Its time, as it is written.
+    pub(super) stamp: Option<(usize, String)>,
+    /// Which header it stands below.
+    pub(super) header: Option<usize>,
+    /// Whether it is the first one there.
+    pub(super) is_first: bool,
+    pub(super) has_cpu: bool,
+    pub(super) has_devices: bool,
+    /// The time that it covers in seconds, from what was moved in all and in a second, and by how
+    /// much that may be wrong.
+    pub(super) step_s: Option<(f64, f64)>,
+}
+
+/// The head of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Head {
+    columns: Vec<String>,
+    kind: Rows,
+}
+
+/// What the rows of a table are about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// One row about all processors.
+    Processors,
+    /// One for each device, whose name stands first.
+    Devices,
+    /// With `-h`, it stands last.
+    DevicesLast,
+}
+
+/// A table of one host, with the series of its rows.
+#[derive(Debug)]
+pub(super) struct Table {
+    head: Head,
+    host: Option<(String, String)>,
+    /// For each column of totals, its column of rates.
+    rates: Vec<Option<usize>>,
+    series: HashMap<String, Vec<Option<usize>>>,
+}
+
+/// Whether a line can only come from `iostat`.
+pub(crate) fn is_head(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    Header::parse(line, 1).is_some() || processors(&words).is_some() || devices(&words).is_some()
+}
+
+fn processors(words: &[&str]) -> Option<Head> {
+    let is_head = words.first()?.starts_with("avg-cpu") && words.contains(&"%idle");
+    is_head.then(|| Head::new(&words[1..], Rows::Processors))
+}
+
+fn devices(words: &[&str]) -> Option<Head> {
+    let known = words
+        .iter()
+        .filter(|word| DEVICE_COLUMNS.contains(word))
+        .count();
+    let (first, last) = (words.first()?, words.last()?);
+    let device_last = *last == "Device";
+    // The name of the device's column is another one in every language.
+    if known < 2 || DEVICE_COLUMNS.contains(first) != device_last || first.contains(',') {
+        return None;
+    }
+    Some(if device_last {
+        Head::new(&words[..words.len() - 1], Rows::DevicesLast)
+    } else {
+        Head::new(&words[1..], Rows::Devices)
+    })
+}
+
+impl Head {
+    fn new(columns: &[&str], kind: Rows) -> Self {
+        Self {
+            columns: columns.iter().map(|&word| word.to_owned()).collect(),
+            kind,
+        }
+    }
+}
+
+pub(super) struct Log<'s> {
+    pub(super) source: &'s str,
+    pub(super) gather: Gather,
+    pub(super) headers: Vec<Header>,
+    pub(super) reports: Vec<Report>,
+    /// All different tables, and which of them is under way.
+    pub(super) tables: Vec<Table>,
+    pub(super) table: Option<usize>,
+    pub(super) reports_max: usize,
+    /// No report has followed the last header yet.
+    pub(super) fresh_header: bool,
+    /// Foreign lines between reports: the report before, the line, the text.
+    pub(super) remarks: Vec<(usize, usize, String)>,
+    pub(super) remark_count: usize,
+    /// The interval in a command line among the text: `$ sudo iostat 3`.
+    pub(super) command_step_s: Option<f64>,
+    /// Columns of totals, which are left out.
+    pub(super) totals: BTreeSet<String>,
+    /// A row that is not whole. The last one of a log that is still written may be so.
+    pub(super) broken: Option<InputError>,
+}
+
+impl<'s> Log<'s> {
+    pub(super) fn new(source: &'s str, limits: Limits) -> Self {
+        // Until the reports have times, their samples have their numbers.
+        let everything = Times::default();
+        Self {
+            source,
+            gather: Gather::new(source, &everything, limits),
+            headers: Vec::new(),
+            reports: Vec::new(),
+            tables: Vec::new(),
+            table: None,
+            reports_max: limits.samples_max,
+            fresh_header: false,
+            remarks: Vec::new(),
+            remark_count: 0,
+            command_step_s: None,
+            totals: BTreeSet::new(),
+            broken: None,
+        }
+    }
+
+    pub(super) fn line(&mut self, number: usize, line: &str) -> Result<(), SourceError> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.is_empty() {
+            self.table = None;
+            return Ok(());
+        }
+        if let Some(error) = self.broken.take() {
+            return Err(error.into());
+        }
+        if let Some(header) = Header::parse(line, number) {
+            self.headers.push(header);
+            self.table = None;
+            self.fresh_header = true;
+            return Ok(());
+        }
+        if let Some(head) = processors(&words) {
+            if self.last(|report| report.has_cpu || report.has_devices) {
+                self.begin(number, None)?;
+            }
+            self.report().has_cpu = true;
+            return self.open(number, head);
+        }
+        if let Some(head) = devices(&words) {
+            if self.last(|report| report.has_devices) {
+                self.begin(number, None)?;
+            }
+            self.report().has_devices = true;
+            return self.open(number, head);
+        }
+        if words[0].starts_with('#') {
+            self.table = None;
+            self.remark(number, line);
+            return Ok(());
+        }
+        let Some(table) = self.table else {
+            if let Some(stamp) = stamp(line) {
+                return self.begin(number, Some((number, stamp)));
+            }
+            self.remark(number, line);
+            return Ok(());
+        };
+        let (name, values) = match self.tables[table].head.kind {
+            Rows::Processors => {
+                self.table = None;
+                ("", &words[..])
+            }
+            Rows::Devices => (words[0], &words[1..]),
+            Rows::DevicesLast => (words[words.len() - 1], &words[..words.len() - 1]),
+        };
+        self.row(number, line, table, name, values);
+        Ok(())
+    }
+
+    /// Goes on with the rows below a head.
+    fn open(&mut self, line: usize, head: Head) -> Result<(), SourceError> {
+        let header = self.reports.last().and_then(|report| report.header);
+        let host = header.map(|header| {
+            let header = &self.headers[header];
+            (header.kernel.clone(), header.host.clone())
+        });
+        let known = self
+            .tables
+            .iter()
+            .position(|table| table.head == head && table.host == host);
+        if known.is_none() {
+            if self.tables.len() >= TABLES_MAX {
+                let expected = format!("{TABLES_MAX} different tables at most");
+                return Err(InputError::new(self.source, expected, "more")
+                    .at_line(line)
+                    .into());
+            }
+            let rate_of = |column: &String| rate_of_total(column, &head.columns);
+            self.tables.push(Table {
+                rates: head.columns.iter().map(rate_of).collect(),
+                head,
+                host,
+                series: HashMap::new(),
+            });
+        }
+        self.table = Some(known.unwrap_or(self.tables.len() - 1));
+        Ok(())
+    }
+
+    /// Whether there is no report to go on with, or the last one is so.
+    fn last(&self, is: impl Fn(&Report) -> bool) -> bool {
+        self.fresh_header || self.reports.last().is_none_or(is)
+    }
+
+    fn begin(&mut self, line: usize, stamp: Option<(usize, String)>) -> Result<(), SourceError> {
+        if self.reports.len() >= self.reports_max {
+            let expected = format!("{} reports at most", self.reports_max);
+            return Err(InputError::new(self.source, expected, "more")
+                .at_line(line)
+                .into());
+        }
+        self.reports.push(Report {
+            line,
+            stamp,
+            header: self.headers.len().checked_sub(1),
+            is_first: self.fresh_header,
+            ..Report::default()
+        });
+        self.fresh_header = false;
+        Ok(())
+    }
+
+    /// The last report, which every table begins where there is none.
+    fn report(&mut self) -> &mut Report {
+        if self.reports.is_empty() {
+            self.reports.push(Report::default());
+        }
+        let last = self.reports.len() - 1;
+        &mut self.reports[last]
+    }
+
+    fn remark(&mut self, number: usize, line: &str) {
+        if let Some((_, arguments)) = line.split_once("iostat") {
+            let step = arguments
+                .split_whitespace()
+                .find_map(|word| word.parse::<u32>().ok());
+            self.command_step_s = self.command_step_s.or(step.map(f64::from));
+        }
+        self.remark_count += 1;
+        if self.remarks.len() < 100 {
+            let text = line.trim().chars().take(REMARK_CHARS_MAX).collect();
+            self.remarks.push((self.reports.len(), number, text));
+        }
+    }
+
+    fn row(&mut self, number: usize, line: &str, table: usize, name: &str, words: &[&str]) {
+        let Table {
+            head,
+            host,
+            rates,
+            series,
+        } = &mut self.tables[table];
+        let columns = &head.columns;
+        if words.len() != columns.len() {
+            let expected = format!("{} numbers, as many as columns", columns.len());
+            let found = format!("{} in {}", words.len(), line.trim());
+            self.broken = Some(InputError::new(self.source, expected, &found).at_line(number));
+            return;
+        }
+        let mut values = Vec::with_capacity(words.len());
+        for (word, column) in words.iter().zip(columns) {
+            let Some(value) = number_of(word) else {
+                let at = line.find(word).unwrap_or(0);
+                let expected = format!("a number in column {column}");
+                self.broken = Some(
+                    InputError::new(self.source, expected, word)
+                        .at_line(number)
+                        .at_column(line[..at].chars().count() + 1),
+                );
+                return;
+            };
+            values.push(value);
+        }
+        let report = self.reports.len() - 1;
+        for (total, rate) in rates.iter().enumerate() {
+            let Some(rate) = *rate else { continue };
+            if values[total] > 0.0 && values[rate] > 0.0 {
+                let step_s = values[total] / values[rate];
+                let wrong_s = step_s * (rounded(words[total]) + rounded(words[rate]));
+                let known = &mut self.reports[report].step_s;
+                if known.is_none_or(|(_, known)| wrong_s < known) {
+                    *known = Some((step_s, wrong_s));
+                }
+            }
+        }
+        if !series.contains_key(name) {
+            let device = (head.kind != Rows::Processors).then_some(name);
+            let host = host.as_ref().map(|(kernel, host)| (&kernel[..], &host[..]));
+            let ids = columns.iter().zip(rates.iter()).map(|(column, rate)| {
+                if rate.is_some() {
+                    self.totals.insert(column.clone());
+                    return None;
+                }
+                // Other tables may have the same columns, in another order.
+                let key = format!("{device:?} {column} {host:?}");
+                self.gather.id(&key, || draft(device, column, host))
+            });
+            let ids = ids.collect();
+            series.insert(name.to_owned(), ids);
+        }
+        let index = i64::try_from(report).unwrap_or(i64::MAX);
+        for ((value, id), rate) in values.iter().zip(&series[name]).zip(rates.iter()) {
+            if rate.is_none() {
+                self.gather.push(*id, index, Some(*value));
+            }
+        }
+    }
+}
+
+/// The text of a line that says when the next report was made.
+fn stamp(line: &str) -> Option<String> {
+    let text = line.trim();
+    let text = text.strip_prefix("Time:").map_or(text, str::trim);
+    let is_time = Slashes::parse(text).is_some()
+        || times::clock(text).is_some()
+        || times::looks_like_time(text);
+    is_time.then(|| text.to_owned())
+}
+
+/// A number with a point or a comma; with `-h`, one with a sign for its thousands, or `%`.
+fn number_of(word: &str) -> Option<f64> {
+    let word = word.strip_suffix('%').unwrap_or(word);
+    let (digits, factor) = match word.as_bytes().last()? {
+        b'k' => (&word[..word.len() - 1], 1.0),
+        b'M' => (&word[..word.len() - 1], 1024.0),
+        b'G' => (&word[..word.len() - 1], 1024.0 * 1024.0),
+        b'T' => (&word[..word.len() - 1], 1024.0 * 1024.0 * 1024.0),
+        _ => (word, 1.0),
+    };
+    let number = if digits.contains(',') {
+        digits.replacen(',', ".", 1).parse::<f64>()
+    } else {
+        digits.parse()
+    };
+    number.ok().map(|number| number * factor)
+}
+
+/// By how much a printed number may be wrong, as a fraction: half of its last digit, or, since some
+/// versions cut whole numbers, all of it.
+fn rounded(word: &str) -> f64 {
+    let Some(number) = number_of(word.trim_end_matches(char::is_alphabetic)) else {
+        return 1.0;
+    };
+    let digits = word.trim_end_matches(char::is_alphabetic);
+    let last = match digits.split_once(['.', ',']) {
+        Some((_, fraction)) => 0.5 * 0.1_f64.powi(i32::try_from(fraction.len()).unwrap_or(9)),
+        None => 1.0,
+    };
+    last / number
+}
+
+/// Of a column of totals, `kB_wrtn`, the column of its rate, `kB_wrtn/s`.
+fn rate_of_total(column: &str, columns: &[String]) -> Option<usize> {
+    columns
+        .iter()
+        .position(|rate| rate.strip_suffix("/s") == Some(column))
+}
+
+fn draft(device: Option<&str>, column: &str, host: Option<(&str, &str)>) -> Draft {
+    let mut labels = BTreeMap::from([("metric".to_owned(), column.to_owned())]);
+    let what = device.unwrap_or("avg-cpu");
+    if let Some(device) = device {
+        labels.insert("device".to_owned(), device.to_owned());
+    }
+    if let Some((kernel, host)) = host {
+        labels.insert("kernel".to_owned(), kernel.to_owned());
+        labels.insert("host".to_owned(), host.to_owned());
+    }
+    let unit = unit(column);
+    Draft {
+        name: format!("{what} {column}"),
+        labels,
+        unit: unit.map(str::to_owned),
+        better: mend::better(column, unit),
+        counter: false,
+    }
+}
+
+/// The unit of a column, after iostat(1).
+fn unit(column: &str) -> Option<&'static str> {
+    if column.starts_with('%') {
+        return Some("%");
+    }
+    if column.ends_with("await") || column == "svctm" {
+        return Some("ms");
+    }
+    if column.ends_with("areq-sz") || ["rareq-sz", "wareq-sz", "dareq-sz"].contains(&column) {
+        return Some("kB");
+    }
+    if column == "avgrq-sz" {
+        return Some("sectors");
+    }
+    for (part, unit) in [
+        ("kB", "kB/s"),
+        ("MB", "MB/s"),
+        ("Blk", "blocks/s"),
+        ("sec/s", "sectors/s"),
+    ] {
+        if column.ends_with("/s") && column.contains(part) {
+            return Some(unit);
+        }
+    }
+    None
+}
