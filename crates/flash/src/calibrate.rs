@@ -28,6 +28,8 @@
 //! area: that of a drive with uniform writes which decays the same way.
 
 mod curves;
+mod estimate;
+mod input;
 mod looks;
 mod model;
 mod range;
@@ -35,100 +37,15 @@ mod simplex;
 #[cfg(test)]
 mod tests;
 
+pub use estimate::Estimate;
+pub use input::{
+    BEGIN_ERROR, CAPACITY_WRITTEN, HostWrites, Known, MODEL_ERROR, MOVED_PAGE_COST,
+    OVER_PROVISIONING, POINTS_MIN, Policy, Quantity, Series, Stamps,
+};
 use thiserror::Error;
 
 use crate::theory::{self, Start};
 use model::{Model, Point};
-
-/// Over-provisioning that is looked for.
-pub const OVER_PROVISIONING: (f64, f64) = (0.005, 3.0);
-/// Capacity that is looked for, in bytes written during the series.
-pub const CAPACITY_WRITTEN: (f64, f64) = (0.05, 200.0);
-/// Cost of a moved page that is looked for.
-pub const MOVED_PAGE_COST: (f64, f64) = (0.2, 5.0);
-/// The fewest points of a series.
-pub const POINTS_MIN: usize = 8;
-/// How far the curves that are fitted are from those of simulated drives: root of the mean square of the relative
-/// differences over five drive writes. For FIFO as measured beside drives of 4,000 blocks (at most 0.65 %)
-/// and rounded up; for greedy the noise of two simulations, and the lines between them. Fits that differ by less
-/// are not told apart.
-pub const MODEL_ERROR: f64 = 0.01;
-/// How far the moment is from the true one at which a fresh drive begins to collect, in drive writes: blocks that
-/// are kept free or half written are the drive's secret. One look at a throughput may hold all that comes before.
-pub const BEGIN_ERROR: f64 = 0.005;
-
-/// What was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quantity {
-    /// Pages programmed by page written, at least 1.
-    WriteAmplification,
-    /// Bytes per second that the drive took while it was kept busy.
-    Throughput,
-}
-
-/// How much the host wrote between the points.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum HostWrites {
-    /// The same all the time, in bytes per second.
-    Rate(f64),
-    /// As much as the drive took: the series is a throughput, and its integral is what was written.
-    Saturated,
-}
-
-/// What the time of a point is, of the interval that its value is the mean of. Where points are evenly spaced
-/// it is all the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Stamps {
-    /// Its end: it begins at the time of the point before, and the first is as long as the second. So `iostat`,
-    /// `fio` and most others tell it.
-    #[default]
-    End,
-    /// Its beginning: it ends at the time of the next point, and the last is as long as the one before.
-    Begin,
-    /// Its middle: it reaches from halfway after the point before to halfway to the next.
-    Middle,
-}
-
-/// A series; each value is the mean over an interval, see [`Stamps`]. The decay starts where the first of these
-/// intervals does.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Series<'a> {
-    /// Seconds, ascending.
-    pub time_s: &'a [f64],
-    /// As [`Quantity`] has it.
-    pub value: &'a [f64],
-    /// What it is.
-    pub quantity: Quantity,
-    /// How time becomes writes.
-    pub host_writes: HostWrites,
-    /// Of which interval a value is.
-    pub stamps: Stamps,
-}
-
-/// How the drive chooses victims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Policy {
-    /// [`theory::fifo`].
-    Fifo,
-    /// [`theory::greedy`].
-    Greedy {
-        /// Pages of a block.
-        pages_per_block: u32,
-    },
-}
-
-/// What need not be fitted.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Known {
-    /// What the drive held at the first point.
-    pub start: Start,
-    /// Its collection.
-    pub policy: Policy,
-    /// Bytes that the host can address, and writes to.
-    pub capacity_bytes: Option<f64>,
-    /// Cost of a moved page in pages of the host; of no meaning for write amplification.
-    pub moved_page_cost: Option<f64>,
-}
 
 /// Why there is nothing to fit.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -166,40 +83,6 @@ pub enum CalibrateError {
     /// Write amplification does not say how much was written.
     #[error("a series of write amplification needs the rate of the host's writes")]
     RateWanted,
-}
-
-/// A number, and how far the series determines it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Estimate {
-    /// The best value.
-    pub value: f64,
-    /// The lower end of the 95 % range; `None`: it is open, down to what was looked for.
-    pub low: Option<f64>,
-    /// The upper end of the 95 % range; `None`: it is open, up to what was looked for.
-    pub high: Option<f64>,
-    /// It was given, not fitted.
-    pub given: bool,
-}
-
-impl Estimate {
-    /// Whether the range has both of its ends.
-    pub fn is_determined(&self) -> bool {
-        self.low.is_some() && self.high.is_some()
-    }
-
-    /// Whether nothing is known of it: neither end.
-    pub fn is_open(&self) -> bool {
-        self.low.is_none() && self.high.is_none()
-    }
-
-    fn given(value: f64) -> Self {
-        Self {
-            value,
-            low: Some(value),
-            high: Some(value),
-            given: true,
-        }
-    }
 }
 
 /// What the fit is worth.

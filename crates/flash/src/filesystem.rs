@@ -25,6 +25,7 @@ use thiserror::Error;
 
 use self::bits::Bits;
 use self::free::FreeExtents;
+pub use self::free::{Allocation, Extent};
 use crate::ftl::{Ftl, Medium};
 use crate::random::Random;
 use crate::workload::Operation;
@@ -50,25 +51,6 @@ impl<M: Medium> Disk for Ftl<M> {
     fn discard(&mut self, first_page: u32, pages: u32) {
         self.discard_run(first_page, pages);
     }
-}
-
-/// Consecutive pages of the device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Extent {
-    /// The first.
-    pub first_page: u32,
-    /// How many.
-    pub pages: u32,
-}
-
-/// Where a file goes on when the page behind it is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Allocation {
-    /// Behind what was allocated last in the group: all free space is used in turn.
-    #[default]
-    NextFit,
-    /// The lowest free extent of the group that is long enough: space is used again soon.
-    FirstFit,
 }
 
 /// Whether deletes are passed down at once.

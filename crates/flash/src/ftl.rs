@@ -21,30 +21,26 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod block;
 mod books;
 mod candidates;
 mod check;
 mod collect;
+mod medium;
 mod prefetch;
+mod settings;
 mod tables;
 #[cfg(test)]
 mod tests;
 
+pub use block::{BlockState, BlockView, PageState};
+pub use medium::{Counters, Medium, Timeless};
+pub use settings::{Collection, Settings};
+
 use crate::geometry::{Geometry, GeometryError};
 use crate::random::Random;
-use tables::{NONE, Tables};
-
-/// How a victim is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Collection {
-    /// The block with the fewest valid pages of all: exact, not of a sample. Among equals, the one that
-    /// came down to that number first.
-    Greedy,
-    /// The block that was filled first.
-    Fifo,
-    /// The best of so many blocks drawn at random, with replacement.
-    DChoices(u32),
-}
+use books::NONE;
+use tables::Tables;
 
 /// What the drive was before the first request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,116 +54,6 @@ pub enum PowerOn {
         /// Overwrites of the whole drive.
         passes: u32,
     },
-}
-
-/// How a translation layer is built.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Settings {
-    /// Its shape.
-    pub geometry: Geometry,
-    /// Victims.
-    pub collection: Collection,
-    /// Streams of the host, each with a frontier of its own: 1 to 8.
-    pub streams: u8,
-    /// Moved pages have frontiers of their own (by the stream that they came from, where
-    /// there are several); without it they share the host's.
-    pub separate_moved: bool,
-    /// Blocks that are kept free, at least 1: collection writes to it before it has erased one.
-    pub free_blocks_min: u32,
-    /// Seed of everything that is drawn.
-    pub seed: u64,
-}
-
-impl Settings {
-    /// The drive most models speak of: greedy, one stream, moved pages apart, two blocks free, seed 1.
-    pub fn new(geometry: Geometry) -> Self {
-        Self {
-            geometry,
-            collection: Collection::Greedy,
-            streams: 1,
-            separate_moved: true,
-            free_blocks_min: 2,
-            seed: 1,
-        }
-    }
-}
-
-/// What was done since the counters were reset. All but `erased_blocks` in pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counters {
-    /// Written by the host.
-    pub host_pages: u64,
-    /// Moved by collection.
-    pub moved_pages: u64,
-    /// Mapped pages that a discard unmapped.
-    pub trimmed_pages: u64,
-    /// Erased.
-    pub erased_blocks: u64,
-}
-
-impl Counters {
-    /// Pages programmed by page written; `None` before the first write.
-    #[allow(clippy::cast_precision_loss)] // a ratio
-    pub fn write_amplification(&self) -> Option<f64> {
-        (self.host_pages > 0)
-            .then(|| (self.host_pages + self.moved_pages) as f64 / self.host_pages as f64)
-    }
-}
-
-/// Hears what the flash is asked to do, for its time: all default to nothing, and cost nothing then.
-/// Places on the flash lie on the dies in turn.
-pub trait Medium {
-    /// So many pages of the host were programmed, one after the other: the place of the first on the
-    /// flash.
-    #[inline]
-    fn program(&mut self, first_place: u32, pages: u32) {
-        let _ = (first_place, pages);
-    }
-    /// A victim's `valid` pages were read and programmed elsewhere, and it was erased.
-    #[inline]
-    fn collect(&mut self, valid: u32) {
-        let _ = valid;
-    }
-}
-
-/// A medium that takes no time.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Timeless;
-impl Medium for Timeless {}
-
-/// What a block is used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum BlockState {
-    /// Erased.
-    Free,
-    /// A frontier: being written.
-    Open,
-    /// Full; may be collected.
-    Closed,
-}
-
-/// A block, for pictures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct BlockView {
-    /// Pages that hold data.
-    pub valid: u32,
-    /// Times that it was erased.
-    pub erased: u32,
-    /// What it is used for.
-    pub state: BlockState,
-    /// The stream whose pages it holds; 0 while it is free.
-    pub stream: u8,
-}
-
-/// A page of a block, for pictures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PageState {
-    /// Erased, to be programmed.
-    Free,
-    /// Holds this logical page.
-    Valid(u32),
-    /// Overwritten or discarded, until its block is erased.
-    Invalid,
 }
 
 /// A page-mapped translation layer over a [`Medium`].
@@ -372,9 +258,6 @@ impl<M: Medium> Ftl<M> {
 /// Sets what is drawn here apart from a workload of the same seed: a drive that is aged by the very
 /// overwrites that follow amplifies less.
 const AGE: u64 = u64::from_be_bytes(*b"ftl::age");
-/// The same for the blocks that [`Collection::DChoices`] draws.
-const CHOICES: u64 = u64::from_be_bytes(*b"ftl::cho");
-
 /// Overwrites pages at random, `passes` times as many as there are.
 fn age(tables: &mut Tables, pages: u32, passes: u32, seed: u64) {
     let mut random = Random::new(seed ^ AGE);

@@ -1,7 +1,6 @@
 //! When the next request is submitted.
 
-use super::{Device, Request};
-use crate::time::{Kind, Slots};
+use crate::time::Slots;
 
 /// When a host submits: in a closed loop whenever one of `depth` requests is done, in an open loop at a
 /// steady rate whatever the device does.
@@ -101,25 +100,5 @@ impl Queue {
             Load::Closed(slots) => slots.latest().max(self.not_before_ns),
             Load::Open { .. } => self.next_ns(),
         }
-    }
-
-    /// Submits a request when its turn is; when it is done.
-    pub fn submit<D: Device + ?Sized>(
-        &mut self,
-        device: &mut D,
-        kind: Kind,
-        first_page: u32,
-        pages: u32,
-        stream: u8,
-    ) -> u64 {
-        let done = device.submit(Request {
-            at_ns: self.next_ns(),
-            kind,
-            first_page,
-            pages,
-            stream,
-        });
-        self.took(done);
-        done
     }
 }

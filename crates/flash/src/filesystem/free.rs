@@ -4,10 +4,28 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::bits::Bits;
-use super::{Allocation, Extent};
 
 /// Extents looked at before the longest of them is taken.
 const CANDIDATES: usize = 32;
+
+/// Consecutive pages of the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// The first.
+    pub first_page: u32,
+    /// How many.
+    pub pages: u32,
+}
+
+/// Where a file goes on when the page behind it is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Allocation {
+    /// Behind what was allocated last in the group: all free space is used in turn.
+    #[default]
+    NextFit,
+    /// The lowest free extent of the group that is long enough: space is used again soon.
+    FirstFit,
+}
 
 /// Free space: disjoint, never adjacent extents, by their first page.
 #[derive(Debug, Clone)]

@@ -1,22 +1,26 @@
-//! What becomes invalid.
+//! Invalidates pages.
 
 use super::BlockState;
 use super::candidates::Candidates;
-use super::tables::{NONE, WORD_BITS};
 
-/// What is kept of physical pages and blocks, borrowed for a loop.
+/// No page, no block.
+pub(super) const NONE: u32 = u32::MAX;
+/// Bits of a word of the bitmap.
+pub(super) const WORD_BITS: u32 = u64::BITS;
+
+/// The tables of physical pages and blocks, borrowed for a loop.
 pub(super) struct Books<'a> {
     pub(super) valid: &'a mut [u64],
     pub(super) count: &'a mut [u16],
     pub(super) state: &'a [BlockState],
     pub(super) candidates: &'a mut Candidates,
     pub(super) page_bits: u32,
-    /// `candidates.below()`, which no loss of a page changes.
+    /// `candidates.below()`, which invalidating a page does not change.
     pub(super) below: u32,
 }
 
 impl Books<'_> {
-    /// A physical page holds nothing any more.
+    /// Marks a physical page as invalid.
     #[inline]
     pub(super) fn invalidate(&mut self, place: u32) {
         self.valid[(place / WORD_BITS) as usize] &= !(1 << (place % WORD_BITS));
@@ -29,7 +33,7 @@ impl Books<'_> {
         }
     }
 
-    /// A block among the candidates, or that becomes one, has lost a page and has `level` left.
+    /// Moves a block that has lost a page, and has `level` valid ones left, among the candidates.
     #[cold]
     fn sink(&mut self, block: u32, level: u32) {
         if self.state[block as usize] == BlockState::Closed {
@@ -40,7 +44,7 @@ impl Books<'_> {
         }
     }
 
-    /// Takes a logical page from its entry; whether there was any.
+    /// Unmaps a logical page; returns whether it was mapped.
     #[inline]
     pub(super) fn unmap(&mut self, entry: &mut u32) -> bool {
         let old = std::mem::replace(entry, NONE);

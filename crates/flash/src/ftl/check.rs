@@ -2,7 +2,8 @@
 
 use super::BlockState;
 use super::Collection;
-use super::tables::{NONE, Tables};
+use super::books::NONE;
+use super::tables::Tables;
 
 impl Tables {
     /// Whether the bit of a page says that it is valid.

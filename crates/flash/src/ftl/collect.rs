@@ -1,7 +1,8 @@
 //! Which block is erased next, and where its valid pages go.
 
+use super::books::WORD_BITS;
 use super::prefetch::prefetch;
-use super::tables::{Frontier, Tables, WORD_BITS};
+use super::tables::{Frontier, Tables};
 use super::{BlockState, Collection, Medium};
 
 impl Tables {

@@ -8,21 +8,19 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::books::Books;
+use super::books::{Books, NONE, WORD_BITS};
 use super::candidates::Candidates;
 use super::prefetch::{prefetch, table};
-use super::{BlockState, CHOICES, Collection, Counters, Medium, Settings};
+use super::{BlockState, Collection, Counters, Medium, Settings};
 use crate::geometry::{GeometryError, page_bits};
 use crate::random::Random;
 
-/// No page, no block.
-pub(super) const NONE: u32 = u32::MAX;
 /// Pages that are prefetched together: enough to hide a miss, few enough to stay in the nearest cache.
 const BATCH: usize = 64;
 /// A bitmap of so many words stays in a near cache by itself: 256 KiB, 2 million pages.
 const WORDS_NEAR: usize = 1 << 15;
-/// Bits of a word of the bitmap.
-pub(super) const WORD_BITS: u32 = u64::BITS;
+/// Of the seed for the blocks that [`Collection::DChoices`] draws.
+const CHOICES: u64 = u64::from_be_bytes(*b"ftl::cho");
 
 /// A block that is being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,8 @@
-//! Workloads as a scenario names them, sizes in bytes.
+//! From the parts of a scenario to workloads, sizes in pages.
 
-use super::{Scale, Scenario, ScenarioError, out_of_bounds};
+use super::error::{ScenarioError, out_of_bounds};
+use super::part::Kind;
+use super::{Scale, Scenario};
 use crate::workload::churn::{Churn, Churning};
 use crate::workload::database::{Database, Pattern, Updating};
 use crate::workload::log::{Log, Logging};
@@ -8,142 +10,6 @@ use crate::workload::lsm::{Lsm, LsmTree};
 use crate::workload::mix::Mix;
 use crate::workload::segments::{Indexing, Segments};
 use crate::workload::{Namespace, Workload};
-
-/// What is written.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kind {
-    /// A file that is written over in its midst.
-    Database {
-        /// Where.
-        pattern: Pattern,
-        /// Bytes of a write.
-        write_bytes: u64,
-    },
-    /// A log-structured merge tree.
-    Lsm {
-        /// Bytes of a table.
-        table_bytes: u64,
-        /// From level to level.
-        fan_out: u32,
-        /// Tables at level 0 that start a compaction.
-        level0_tables: u32,
-    },
-    /// Lucene's segments.
-    Segments {
-        /// Bytes of a segment as it is flushed.
-        flush_bytes: u64,
-        /// Bytes of a merged segment, at most.
-        segment_bytes_max: u64,
-        /// Indices that are kept, at least 2: the oldest of them is deleted for a new one.
-        indices: u32,
-    },
-    /// A log that goes round.
-    Log {
-        /// Bytes of each of its files.
-        file_bytes: u64,
-        /// Written over instead of deleted.
-        recycled: bool,
-    },
-    /// Files come and go.
-    Churn {
-        /// Bytes of the smallest.
-        file_bytes_min: u64,
-        /// Bytes of the largest.
-        file_bytes_max: u64,
-        /// The oldest goes first; else any.
-        oldest_first: bool,
-    },
-}
-
-impl Kind {
-    /// `RocksDB` as it comes: tables of 64 MB, a fan-out of 10.
-    pub const ROCKSDB: Self = Self::Lsm {
-        table_bytes: 64 << 20,
-        fan_out: 10,
-        level0_tables: 4,
-    };
-    /// Elasticsearch: flushes of 16 MB, merged up to 5 GB, ten indices.
-    pub const LUCENE: Self = Self::Segments {
-        flush_bytes: 16 << 20,
-        segment_bytes_max: 5 << 30,
-        indices: 10,
-    };
-    /// WiredTiger's journal: files of 100 MB.
-    pub const JOURNAL: Self = Self::Log {
-        file_bytes: 100 << 20,
-        recycled: false,
-    };
-    /// Pages of 16 KiB anywhere in a file, some more often: a database.
-    pub const PAGES: Self = Self::Database {
-        pattern: Pattern::Zipf { exponent: 0.9 },
-        write_bytes: 16 * 1024,
-    };
-    /// Files of 1 to 256 MB, any of which goes.
-    pub const FILES: Self = Self::Churn {
-        file_bytes_min: 1 << 20,
-        file_bytes_max: 256 << 20,
-        oldest_first: false,
-    };
-}
-
-/// One of the workloads of a mix.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Part {
-    /// What.
-    pub kind: Kind,
-    /// Its share of the bytes written, by weight.
-    pub weight: f64,
-    /// Its share of the live data, by weight.
-    pub space: f64,
-    /// Stream of its writes.
-    pub stream: u8,
-}
-
-impl Part {
-    /// Elasticsearch: segments beside a translog.
-    pub const ELASTICSEARCH: [Self; 2] = [
-        Self::new(Kind::LUCENE).shares(3.0, 9.0),
-        Self::new(Kind::JOURNAL).shares(1.0, 0.5),
-    ];
-    /// `MongoDB`: pages of 16 KiB written at random places (by Zipf, 0.9) beside a journal.
-    pub const MONGODB: [Self; 2] = [
-        Self::new(Kind::PAGES).shares(3.0, 9.0),
-        Self::new(Kind::JOURNAL).shares(1.0, 0.5),
-    ];
-    /// Elasticsearch and a smaller database on the same drive.
-    pub const MIXED: [Self; 3] = [
-        Self::new(Kind::LUCENE).shares(3.0, 9.0),
-        Self::new(Kind::PAGES).shares(1.0, 3.0),
-        Self::new(Kind::JOURNAL).shares(1.0, 1.0),
-    ];
-
-    /// The only one, or one of equals, on stream 0.
-    pub const fn new(kind: Kind) -> Self {
-        Self {
-            kind,
-            weight: 1.0,
-            space: 1.0,
-            stream: 0,
-        }
-    }
-
-    /// The same with so much of the bytes written, and of the live data, by weight.
-    #[must_use]
-    pub const fn shares(self, weight: f64, space: f64) -> Self {
-        Self {
-            weight,
-            space,
-            ..self
-        }
-    }
-}
-
-impl Default for Part {
-    /// [`Kind::FILES`].
-    fn default() -> Self {
-        Self::new(Kind::FILES)
-    }
-}
 
 /// Bytes that a part writes before others have their turn: what a kernel writes back in one go.
 const CHUNK_BYTES: u64 = 1 << 20;

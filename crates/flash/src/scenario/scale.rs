@@ -1,6 +1,7 @@
 //! How a drive of terabytes is simulated in seconds.
 
-use super::{DriveSpec, ScenarioError, out_of_bounds};
+use super::DriveSpec;
+use super::error::{ScenarioError, out_of_bounds};
 use crate::geometry::Geometry;
 use crate::time::Timing;
 

@@ -5,13 +5,17 @@
 )] // rates of numbers far below 2^53
 
 use super::*;
+use std::ops::ControlFlow;
+
 use crate::drive::{Device, Drive, Queue};
+use crate::filesystem::Reach;
 use crate::ftl::{Counters, PowerOn, Settings};
 use crate::geometry::Geometry;
 use crate::random::Random;
 use crate::theory;
-use crate::time::Recorder;
+use crate::time::{Recorder, Timing};
 use crate::workload::database::Pattern;
+use crate::workload::rhythm::Rhythm;
 
 fn go(scenario: &Scenario) -> Outcome {
     let mut watch = |_: Progress| ControlFlow::Continue(());

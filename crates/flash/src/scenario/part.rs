@@ -1,0 +1,139 @@
+//! The workloads of a scenario, sizes in bytes.
+
+use crate::workload::database::Pattern;
+
+/// The kind of a workload.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// A file that is overwritten in place.
+    Database {
+        /// Which pages.
+        pattern: Pattern,
+        /// Bytes of a write.
+        write_bytes: u64,
+    },
+    /// A log-structured merge tree.
+    Lsm {
+        /// Bytes of a table.
+        table_bytes: u64,
+        /// Size of a level relative to the one above.
+        fan_out: u32,
+        /// Tables at level 0 that start a compaction.
+        level0_tables: u32,
+    },
+    /// Lucene's segments.
+    Segments {
+        /// Bytes of a flushed segment.
+        flush_bytes: u64,
+        /// Maximum bytes of a merged segment.
+        segment_bytes_max: u64,
+        /// Indices that are kept, at least 2: the oldest of them is deleted for a new one.
+        indices: u32,
+    },
+    /// A circular log.
+    Log {
+        /// Bytes of each of its files.
+        file_bytes: u64,
+        /// Files are overwritten instead of deleted.
+        recycled: bool,
+    },
+    /// Files are created and deleted.
+    Churn {
+        /// Bytes of the smallest.
+        file_bytes_min: u64,
+        /// Bytes of the largest.
+        file_bytes_max: u64,
+        /// The oldest file is deleted first; otherwise a random one.
+        oldest_first: bool,
+    },
+}
+
+impl Kind {
+    /// The defaults of `RocksDB`: tables of 64 MB, a fan-out of 10.
+    pub const ROCKSDB: Self = Self::Lsm {
+        table_bytes: 64 << 20,
+        fan_out: 10,
+        level0_tables: 4,
+    };
+    /// Elasticsearch: flushes of 16 MB, merged up to 5 GB, ten indices.
+    pub const LUCENE: Self = Self::Segments {
+        flush_bytes: 16 << 20,
+        segment_bytes_max: 5 << 30,
+        indices: 10,
+    };
+    /// WiredTiger's journal: files of 100 MB.
+    pub const JOURNAL: Self = Self::Log {
+        file_bytes: 100 << 20,
+        recycled: false,
+    };
+    /// A database: pages of 16 KiB in a file, some more often than others.
+    pub const PAGES: Self = Self::Database {
+        pattern: Pattern::Zipf { exponent: 0.9 },
+        write_bytes: 16 * 1024,
+    };
+    /// Files of 1 to 256 MB, deleted at random.
+    pub const FILES: Self = Self::Churn {
+        file_bytes_min: 1 << 20,
+        file_bytes_max: 256 << 20,
+        oldest_first: false,
+    };
+}
+
+/// One of the workloads of a mix.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Part {
+    /// The kind.
+    pub kind: Kind,
+    /// Its share of the bytes written, by weight.
+    pub weight: f64,
+    /// Its share of the live data, by weight.
+    pub space: f64,
+    /// Stream of its writes.
+    pub stream: u8,
+}
+
+impl Part {
+    /// Elasticsearch: segments beside a translog.
+    pub const ELASTICSEARCH: [Self; 2] = [
+        Self::new(Kind::LUCENE).shares(3.0, 9.0),
+        Self::new(Kind::JOURNAL).shares(1.0, 0.5),
+    ];
+    /// `MongoDB`: pages of 16 KiB written at random places (by Zipf, 0.9) beside a journal.
+    pub const MONGODB: [Self; 2] = [
+        Self::new(Kind::PAGES).shares(3.0, 9.0),
+        Self::new(Kind::JOURNAL).shares(1.0, 0.5),
+    ];
+    /// Elasticsearch and a smaller database on the same drive.
+    pub const MIXED: [Self; 3] = [
+        Self::new(Kind::LUCENE).shares(3.0, 9.0),
+        Self::new(Kind::PAGES).shares(1.0, 3.0),
+        Self::new(Kind::JOURNAL).shares(1.0, 1.0),
+    ];
+
+    /// A part with weights of 1, on stream 0.
+    pub const fn new(kind: Kind) -> Self {
+        Self {
+            kind,
+            weight: 1.0,
+            space: 1.0,
+            stream: 0,
+        }
+    }
+
+    /// The same part with these shares of the bytes written and of the live data, by weight.
+    #[must_use]
+    pub const fn shares(self, weight: f64, space: f64) -> Self {
+        Self {
+            weight,
+            space,
+            ..self
+        }
+    }
+}
+
+impl Default for Part {
+    /// [`Kind::FILES`].
+    fn default() -> Self {
+        Self::new(Kind::FILES)
+    }
+}
