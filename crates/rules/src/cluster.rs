@@ -1,64 +1,23 @@
-//! What rules about clusters look at, and the pieces of findings that they share.
+//! Facts and pieces of findings that rules about clusters share.
 
+mod context;
 pub(crate) mod cost;
 pub(crate) mod drives;
 pub(crate) mod frames;
 pub(crate) mod refresh;
 
-use crate::catalogue::Rule;
-use crate::context::{Context, Outcome, Volume};
+use crate::rule::Rule;
+pub use context::{ClusterContext, NodeHost};
+
+use crate::context::Outcome;
 use crate::shell::{self, printable};
 use crate::wording;
 use facts::cluster::{
     ClusterNode, ClusterSettings, Flavour, IndexSettings, ServerVersion, SettingOrigin,
 };
-use facts::host::StoreEngine;
-use facts::{Cluster, Evidence, Finding, Host, Severity, Skipped};
-use jiff::Timestamp;
-
-/// What a rule about a cluster may look at.
-pub struct ClusterContext<'a> {
-    /// The cluster.
-    pub cluster: &'a Cluster,
-    /// "Now": the moment at which it was asked.
-    pub now: Timestamp,
-    /// Hosts handed in, each with the nodes that run on it.
-    pub hosts: Vec<NodeHost<'a>>,
-}
-
-/// A host of the cluster.
-pub struct NodeHost<'a> {
-    /// Its facts.
-    pub context: Context<'a>,
-    /// Nodes that run on it, as far as names tell; empty where none could be matched.
-    pub nodes: Vec<&'a ClusterNode>,
-}
+use facts::{Evidence, Finding, Severity, Skipped};
 
 impl<'a> ClusterContext<'a> {
-    /// Prepares the shared views. A host that was handed in twice (the same name) counts once.
-    pub fn new(cluster: &'a Cluster, hosts: &[&'a Host]) -> Self {
-        let mut known: Vec<NodeHost<'a>> = Vec::new();
-        for &host in hosts {
-            let name = host.platform.host_name.as_deref();
-            let is_known = known.iter().any(|other| {
-                let other = other.context.host;
-                std::ptr::eq(other, host)
-                    || (name.is_some() && other.platform.host_name.as_deref() == name)
-            });
-            if !is_known {
-                known.push(NodeHost {
-                    context: Context::new(host),
-                    nodes: nodes_on(cluster, host),
-                });
-            }
-        }
-        Self {
-            cluster,
-            now: cluster.read_at,
-            hosts: known,
-        }
-    }
-
     /// `Elasticsearch 7.4.0`.
     pub(crate) fn server(&self) -> String {
         format!(
@@ -253,65 +212,6 @@ impl<'a> ClusterContext<'a> {
     }
 }
 
-impl<'a> NodeHost<'a> {
-    /// The host's name, fit for a sentence.
-    pub(crate) fn name(&self) -> String {
-        printable(
-            self.context
-                .host
-                .platform
-                .host_name
-                .as_deref()
-                .unwrap_or("a host without a name"),
-        )
-    }
-
-    /// Filesystems that hold the cluster's data here: those that its nodes name, and those below
-    /// data paths of Elasticsearch and OpenSearch found on the host.
-    pub(crate) fn volumes(&self) -> impl Iterator<Item = &Volume<'a>> {
-        let named: Vec<&str> = self
-            .nodes
-            .iter()
-            .flat_map(|node| &node.data_paths)
-            .filter_map(|path| {
-                let mount = path.mount.as_deref()?;
-                Some(mount.split_once(" (").map_or(mount, |(point, _)| point))
-            })
-            .collect();
-        self.context.volumes.iter().filter(move |volume| {
-            named.contains(&volume.mount.mount_point.as_str())
-                || volume.stores.iter().any(|store| {
-                    matches!(
-                        store.engine,
-                        StoreEngine::Elasticsearch | StoreEngine::Opensearch
-                    )
-                })
-        })
-    }
-}
-
-/// Nodes whose published host, address or name is the host's name; the part before the first dot
-/// counts where one of them is not qualified.
-fn nodes_on<'a>(cluster: &'a Cluster, host: &Host) -> Vec<&'a ClusterNode> {
-    let Some(host_name) = host.platform.host_name.as_deref() else {
-        return Vec::new();
-    };
-    let is_it = |name: &str| {
-        let short = |name: &str| name.split('.').next().unwrap_or(name).to_ascii_lowercase();
-        let is_address = name.parse::<std::net::IpAddr>().is_ok();
-        name.eq_ignore_ascii_case(host_name)
-            || (!is_address
-                && name.contains('.') != host_name.contains('.')
-                && short(name) == short(host_name))
-    };
-    cluster
-        .nodes
-        .iter()
-        .flatten()
-        .filter(|node| node.host.as_deref().is_some_and(is_it) || is_it(&node.name))
-        .collect()
-}
-
 /// `1 shard`, `25,000 shards`.
 pub(crate) fn count(number: u64, noun: &str) -> String {
     let plural = match noun.strip_suffix("index") {
@@ -343,6 +243,7 @@ mod tests {
     use super::*;
     use crate::test_cluster::{TestCluster, data_node};
     use crate::test_host::TestHost;
+    use facts::Host;
 
     #[test]
     fn numbers_read_as_people_write_them() {

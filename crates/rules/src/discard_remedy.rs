@@ -2,27 +2,19 @@
 
 mod dm;
 mod drive;
+mod site;
 mod words;
 
 pub(crate) use drive::switch_on;
+pub(crate) use site::Site;
 pub(crate) use words::{headline, name_of, reason};
 
 use crate::discard_path::{Cause, Fault};
 use crate::shell::operand;
 use dm::{crypt, dm_parity, is_hidden_volume, lvm_path, md_parity, thin_ignore, thin_passdown};
 use drive::{ask_the_host, drive_or_adapter, is_made_by_a_host, scsi_unmap};
-use facts::host::{BlockDevice, DeviceKind, Mount};
-use facts::{Host, Layer, Remedy, Stack};
-
-/// Where the fault stands.
-pub(crate) struct Site<'c, 'a> {
-    /// The host.
-    pub(crate) host: &'a Host,
-    /// The mount to be saved.
-    pub(crate) mount: &'c Mount,
-    /// Its stack.
-    pub(crate) stack: &'c Stack<'a>,
-}
+use facts::host::{BlockDevice, DeviceKind};
+use facts::{Layer, Remedy, Stack};
 
 /// Ways to make the layer pass discards, the recommended one first.
 pub(crate) fn remedies(site: &Site<'_, '_>, fault: &Fault<'_>) -> Vec<Remedy> {

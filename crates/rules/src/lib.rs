@@ -17,6 +17,7 @@ mod ordinary_hosts;
 mod pace;
 #[cfg(test)]
 mod quiet_hosts;
+mod rule;
 mod rules;
 pub mod shell;
 #[cfg(test)]
@@ -34,9 +35,10 @@ mod trimming;
 mod volumes;
 mod wording;
 
-pub use catalogue::{Check, Rule, all, find};
+pub use catalogue::{all, find};
 pub use cluster::{ClusterContext, NodeHost};
 pub use context::{Context, Outcome};
+pub use rule::{Check, Rule};
 pub use trim_verdict::{
     RefusalKind, TrimRefusal, TrimRequest, TrimVerdict, lost_discards, trim_verdict,
 };

@@ -1,7 +1,7 @@
 //! Pieces of sentences and evidence that the rules on trimming and schedules share.
 
-use crate::catalogue::Rule;
 use crate::context::Volume;
+use crate::rule::Rule;
 use crate::shell;
 use facts::host::{BlockDevice, Job};
 use facts::{Evidence, Finding, Severity};

@@ -1,6 +1,6 @@
 //! dm-crypt, thin pools and parity RAID.
 
-use super::Site;
+use super::site::Site;
 use crate::shell::{operand, printable, quote};
 use facts::host::{BlockDevice, DeviceKind, Mount};
 use facts::{Host, Remedy};

@@ -45,10 +45,10 @@
 //! - Elasticsearch pull request 47817: the fix, in 7.6.0; issue 46941: the same stack at 60,000 shards
 //! - Elasticsearch 7.5: `cluster.routing.allocation.disk.include_relocations` is deprecated
 
-use crate::catalogue::{Check, Rule};
 use crate::cluster::cost::{self, Model, error_words, scanning, span_words};
 use crate::cluster::{ClusterContext, count};
 use crate::context::Outcome;
+use crate::rule::{Check, Rule};
 use facts::cluster::ShardCounts;
 use facts::{Evidence, Remedy, Severity, Skipped};
 use shards::cost::{IndexShape, OperationCost};

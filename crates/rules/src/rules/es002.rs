@@ -31,10 +31,10 @@
 //! - Elasticsearch pull request 39499, "Add support for replicating closed indices", 7.2.0
 //! - Elasticsearch reference, "Cluster-level shard limits": closed indices do not contribute
 
-use crate::catalogue::{Check, Rule};
 use crate::cluster::cost::{self, Model, error_words, scanning};
 use crate::cluster::{ClusterContext, count};
 use crate::context::Outcome;
+use crate::rule::{Check, Rule};
 use facts::cluster::{Flavour, ShardCounts};
 use facts::{Evidence, Finding, Remedy, Severity};
 use shards::cost::Prediction;

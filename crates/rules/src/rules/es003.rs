@@ -31,10 +31,10 @@
 //! - Elasticsearch reference: pending cluster tasks; nodes hot threads
 //! - Elasticsearch pull requests 91343 (desired balance, 8.6) and 47817 (the scan's end, 7.6)
 
-use crate::catalogue::{Check, Rule};
 use crate::cluster::frames::{self, Seen, Work};
 use crate::cluster::{ClusterContext, count};
 use crate::context::Outcome;
+use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::wording;
 use facts::cluster::{PendingTask, ThreadSource};

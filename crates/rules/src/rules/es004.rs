@@ -28,10 +28,10 @@
 //! - Elasticsearch pull requests 47443 (deprecation), 47717 (removal in 8.0) and 46079 (the overshoot
 //!   of watermarks)
 
-use crate::catalogue::{Check, Rule};
 use crate::cluster::cost::{self, Model, error_words, scanning};
 use crate::cluster::{ClusterContext, count};
 use crate::context::Outcome;
+use crate::rule::{Check, Rule};
 use crate::rules::es001::INCLUDE_RELOCATIONS;
 use facts::cluster::SettingOrigin;
 use facts::{Evidence, Finding, Remedy, Severity};

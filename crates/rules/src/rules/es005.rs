@@ -39,9 +39,9 @@
 //!   two disagree (issue 101233), and the shards' heap fell in 8.3
 //! - Amazon OpenSearch Service Lens, AOSPERF01-BP01: 25 shards per GiB of heap, 1,000 per node
 
-use crate::catalogue::{Check, Rule};
 use crate::cluster::{ClusterContext, count, grouped};
 use crate::context::Outcome;
+use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::wording;
 use facts::cluster::{ClusterNode, Flavour};

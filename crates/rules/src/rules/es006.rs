@@ -31,9 +31,9 @@
 //! - Elasticsearch pull request 88639: `max_headroom` of the watermarks, 8.5
 //! - Elasticsearch 7.4, release highlights: the block is taken back when there is room again
 
-use crate::catalogue::{Check, Rule};
 use crate::cluster::{ClusterContext, count};
 use crate::context::Outcome;
+use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::wording;
 use facts::cluster::{

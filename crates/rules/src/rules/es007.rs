@@ -35,9 +35,9 @@
 //! - Elasticsearch reference 6.8, "Discovery settings": `minimum_master_nodes`
 //! - OpenSearch documentation, "Creating a cluster": node roles
 
-use crate::catalogue::{Check, Rule};
 use crate::cluster::{ClusterContext, count, grouped};
 use crate::context::Outcome;
+use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::wording;
 use facts::cluster::{ClusterNode, Flavour};

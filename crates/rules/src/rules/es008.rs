@@ -38,11 +38,11 @@
 //!   modules": `refresh_interval` and `index.search.idle.after`
 //! - Elasticsearch pull request 82069: archived cluster settings block changes
 
-use crate::catalogue::{Check, Rule};
 use crate::cluster::drives::{self, Drives};
 use crate::cluster::refresh::Refresh;
 use crate::cluster::{ClusterContext, count};
 use crate::context::Outcome;
+use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::wording;
 use facts::cluster::{IndexSetting, IndexSettings, SettingOrigin};

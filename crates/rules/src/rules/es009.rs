@@ -39,9 +39,9 @@
 //! - OpenSearch documentation, "Index codecs"
 //! - FS001, on the filesystem's compression
 
-use crate::catalogue::{Check, Rule};
 use crate::cluster::{ClusterContext, count, grouped};
 use crate::context::Outcome;
+use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::wording;
 use facts::cluster::{Flavour, IndexSetting, IndexSettings};

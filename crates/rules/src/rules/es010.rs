@@ -28,9 +28,9 @@
 //! TRIM007 on unpaced trims, SCHED001 on jobs that meet on one host; systemd.timer(5),
 //! `RandomizedDelaySec=` and `FixedRandomDelay=`.
 
-use crate::catalogue::{Check, Rule};
 use crate::cluster::{ClusterContext, NodeHost, count};
 use crate::context::Outcome;
+use crate::rule::{Check, Rule};
 use crate::shell::printable;
 use crate::times::{self, HostClock};
 use crate::trim_jobs::TrimJobs;

@@ -46,8 +46,8 @@
 //! - bees, "Recommended Kernel Version", with its table of faults and fixes
 //! - linux-btrfs, August 2018: "corrupted data reads when reading a mix of compressed extents and holes"
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
+use crate::rule::{Check, Rule};
 use crate::shell::{operand, printable};
 use crate::wording;
 use facts::host::{Mount, Store, StoreEngine};

@@ -32,8 +32,8 @@
 //! - btrfs(5), autodefrag and nodatacow; chattr(1), attribute C
 //! - MongoDB manual: Production Notes, Kernel and File Systems
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
+use crate::rule::{Check, Rule};
 use crate::shell::{operand, quote};
 use crate::wording;
 use facts::host::{Mount, StoreEngine};

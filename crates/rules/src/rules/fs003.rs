@@ -26,9 +26,9 @@
 //! - mount(8), strictatime, relatime, noatime and lazytime
 //! - MongoDB manual: Production Notes, on noatime
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome};
 use crate::fstab_edit;
+use crate::rule::{Check, Rule};
 use crate::shell::{operand, printable};
 use facts::host::{Mount, Store, StoreEngine};
 use facts::{Evidence, Finding, Remedy, Severity};

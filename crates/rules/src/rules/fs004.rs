@@ -33,8 +33,8 @@
 //! - xfs(5), sunit and swidth; mkfs.xfs(8); tune2fs(8); ext4(5), stripe
 //! - Linux kernel: Documentation/admin-guide/md.rst, Documentation/ABI/stable/sysfs-block
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
+use crate::rule::{Check, Rule};
 use crate::shell::{operand, printable, quote};
 use crate::{discard_remedy, wording};
 use facts::host::{BlockDevice, DeviceKind, FsGeometry, Mount};

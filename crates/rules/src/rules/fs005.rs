@@ -28,8 +28,8 @@
 //! - ext4(5), barrier; btrfs(5), barrier; xfs(5), removed mount options
 //! - MongoDB article on iostat, whose hosts had `nobarrier`
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
+use crate::rule::{Check, Rule};
 use crate::shell::{operand, printable};
 use crate::{fstab_edit, wording};
 use facts::host::{FstabEntry, Mount};

@@ -31,9 +31,9 @@
 //! ## References
 //! cron(8), run-parts(8), systemd.timer(5) (`RandomizedDelaySec=`, `AccuracySec=`).
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome};
 use crate::disk_jobs::{self, DiskJob};
+use crate::rule::{Check, Rule};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN};
 use crate::{trim_remedy, wording};

@@ -31,9 +31,9 @@
 //! ## References
 //! cron(8), anacron(8), anacrontab(5), run-parts(8), systemd.timer(5).
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome};
 use crate::disk_jobs::{self, DiskJob, DiskWork};
+use crate::rule::{Check, Rule};
 use crate::trim_jobs::{JOBS_NEED, JOBS_UNKNOWN, TrimJob, TrimJobs};
 use crate::{shell, times, trim_remedy, trim_state, wording};
 use facts::host::{Job, Trigger};

@@ -49,11 +49,11 @@
 //! - Linux kernel: `Documentation/ABI/stable/sysfs-block`, `drivers/md/raid5.c`, `drivers/scsi/sd.c`
 //! - Arch Linux wiki: Solid state drive; dm-crypt/Specialties, discard/TRIM support
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
 use crate::discard_path::{self, Cause, Fault};
 use crate::discard_remedy::{self, Site};
 use crate::medium::{self, Drive, Place};
+use crate::rule::{Check, Rule};
 use crate::volumes::{self, Group};
 use crate::{shell, wording};
 use facts::host::{BlockDevice, DeviceKind};

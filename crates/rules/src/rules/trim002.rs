@@ -36,8 +36,8 @@
 //! ## References
 //! fstrim(8); Elastic, "Is your Elasticsearch trimmed?" (2016).
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
+use crate::rule::{Check, Rule};
 use crate::trim_jobs::{Reach, TrimJobs};
 use crate::{trim_remedy, trim_state, wording};
 use facts::{Evidence, Severity};

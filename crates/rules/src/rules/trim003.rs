@@ -33,8 +33,8 @@
 //! ## References
 //! fstrim(8), systemd.timer(5), systemd.unit(5); scylladb#14249 (enabled but not started).
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
+use crate::rule::{Check, Rule};
 use crate::trim_jobs::{Reach, TrimJob, TrimJobs};
 use crate::{shell, trim_remedy, trim_state, wording};
 use facts::host::{EnabledState, Platform, TimerState};

@@ -29,8 +29,8 @@
 //! ## References
 //! fstrim(8), ext4(5), xfs(5), btrfs(5); nixos-hardware#1199, scylla-machine-image#341.
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
+use crate::rule::{Check, Rule};
 use crate::trim_jobs::{TrimJob, TrimJobs};
 use crate::trim_state::{OnlineDiscard, online_discard};
 use crate::{trim_remedy, trim_state, wording};

@@ -30,8 +30,8 @@
 //! ext4(5), xfs(5), btrfs(5); Linux, drivers/ata/libata-core.c (`ATA_QUIRK_NO_NCQ_TRIM`);
 //! Documentation/ABI/testing/sysfs-ata (`trim`).
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
+use crate::rule::{Check, Rule};
 use crate::trim_jobs::TrimJobs;
 use crate::trim_state::{OnlineDiscard, online_discard};
 use crate::{discard_path, shell, trim_remedy, trim_state, wording};

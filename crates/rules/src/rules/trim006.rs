@@ -34,8 +34,8 @@
 //! fstrim(8) and util-linux, sys-utils/fstrim.c (`fstrim_all`, `is_unwanted_fs`); `X-fstrim.notrim`
 //! since 2.38.
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome};
+use crate::rule::{Check, Rule};
 use crate::trim_jobs::{Miss, Reach, TrimJob, TrimJobs};
 use crate::volumes::{self, Group};
 use crate::{trim_remedy, trim_state, wording};

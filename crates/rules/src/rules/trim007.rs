@@ -38,8 +38,8 @@
 //! fstrim(8), systemd.timer(5); util-linux#1929 (weekly freezes), util-linux#2211, MongoDB
 //! SERVER-26131, scylla-operator#3013; Elastic: "in a quiet period or not at all" (2018).
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
+use crate::rule::{Check, Rule};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::{TrimJob, TrimJobs};
 use crate::{trim_remedy, trim_state, wording};

@@ -31,11 +31,11 @@
 //! - lvmthin(7), section Discard; lvchange(8)
 //! - Linux kernel: Documentation/admin-guide/device-mapper/thin-provisioning.rst, drivers/md/dm-thin.c
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome};
 use crate::discard_path::{self, Cause, Fault};
 use crate::discard_remedy::{self, Site};
 use crate::medium;
+use crate::rule::{Check, Rule};
 use crate::volumes::{self, Group};
 use crate::{shell, wording};
 use facts::{Finding, Host};

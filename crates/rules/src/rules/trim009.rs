@@ -29,10 +29,10 @@
 //! ## References
 //! - Linux kernel: `Documentation/ABI/stable/sysfs-block`, `discard_max_bytes` and `discard_max_hw_bytes`
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome};
 use crate::discard_path::{self, Cause, Fault};
 use crate::medium;
+use crate::rule::{Check, Rule};
 use crate::volumes::{self, Group};
 use crate::{discard_remedy, shell, wording};
 use facts::{Finding, Host, Remedy};

@@ -32,11 +32,11 @@
 //! - Linux kernel: `drivers/ata/libata-core.c`, `Documentation/ABI/testing/sysfs-ata`
 //! - lvmthin(7), section "Using fstrim to increase free space in a thin pool LV"; lvmvdo(7)
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
 use crate::discard_path::{self, Cause};
 use crate::discard_remedy::name_of;
 use crate::medium::{self, Place};
+use crate::rule::{Check, Rule};
 use crate::{pace, shell, volumes, wording};
 use facts::host::BlockDevice;
 use facts::{Evidence, Finding, Remedy, Severity};

@@ -31,8 +31,8 @@
 //! - lvm.conf(5) and the comment on `devices/issue_discards` in /etc/lvm/lvm.conf; lvmconfig(8)
 //! - Elastic blog: `Is your Elasticsearch TRIMmed?`
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
+use crate::rule::{Check, Rule};
 use crate::{discard_path, volumes, wording};
 use facts::host::{BlockDevice, DiscardLimits};
 use facts::{Evidence, Remedy, Severity, Skipped};

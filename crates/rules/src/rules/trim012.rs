@@ -28,9 +28,9 @@
 //! - QEMU block drivers: the `discard` option; Documentation/ABI/stable/sysfs-block, `stat`
 //! - util-linux issue "fstrim: does it reach the disk?"
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome};
 use crate::medium::{self, Place};
+use crate::rule::{Check, Rule};
 use crate::shell::{operand, quote};
 use crate::volumes::{self, Group};
 use crate::{discard_path, discard_remedy, shell, wording};

@@ -34,8 +34,8 @@
 //! ## References
 //! Linux, Documentation/block/stat.rst; Elastic, "Is your Elasticsearch trimmed?" (2016).
 
-use crate::catalogue::{Check, Rule};
 use crate::context::{Context, Outcome, Volume};
+use crate::rule::{Check, Rule};
 use crate::times::{self, HostClock};
 use crate::trim_jobs::{TrimJob, TrimJobs};
 use crate::{shell, trim_remedy, trim_state, wording};
