@@ -12,7 +12,7 @@
 
 use crate::civil::{DAY_S, date_of_days, days_of_date, month_len};
 use crate::conditions::Uptimes;
-use crate::run::{STARTUP_US, Window};
+use crate::window::{STARTUP_US, Window};
 use crate::zone::Clock;
 use facts::InputError;
 use jiff::Timestamp;

@@ -9,9 +9,9 @@ use std::fmt;
 
 /// A calendar event expression.
 ///
-/// Read, evaluated and printed as systemd 252 does it (`calendarspec.c`), with one difference: a
-/// trailing abbreviation of the host's own zone (`CEST`) is refused, because what it means depends
-/// on the host.
+/// Read and printed as systemd 252 does it (`calendarspec.c`), within the grammar of
+/// systemd.time(7). A trailing abbreviation of the host's own zone (`CEST`) is refused, because
+/// what it means depends on the host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calendar {
     /// Bit n is day n of the week, 0 for Monday; 0 for every day.

@@ -226,7 +226,7 @@ impl Sweep<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::tests::{cron_job, timer_job};
+    use crate::forecast::tests::{cron_job, timer_job};
     use crate::{Conditions, Seen, parse_zone, runs};
     use proptest::prelude::*;
 

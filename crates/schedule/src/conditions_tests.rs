@@ -1,6 +1,6 @@
 use super::*;
+use crate::forecast::tests::{cron_job, timer_job};
 use crate::run::Seen;
-use crate::run::tests::{cron_job, timer_job};
 use crate::{parse_zone, runs};
 use facts::host::{Calendars, Platform, TimerState, Trigger};
 use proptest::prelude::*;

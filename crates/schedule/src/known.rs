@@ -1,8 +1,9 @@
 //! Runs that were seen, and computed ones where nobody looked.
 
 use crate::conditions::{Conditions, RUNS_OF_MINUTES_MAX, Uptime, Uptimes};
+use crate::forecast::runs;
 use crate::observed::{Log, Sighting, drop_doubles};
-use crate::run::{Forecast, Run, runs};
+use crate::run::{Forecast, Run, earlier_of};
 use facts::InputError;
 use facts::host::Job;
 use jiff::{SignedDuration, Timestamp};
@@ -85,7 +86,7 @@ pub fn known_runs(
                 forecast.unknown.push(reason);
             }
         }
-        forecast.truncated_at = min_of(forecast.truncated_at, found.truncated_at);
+        forecast.truncated_at = earlier_of(forecast.truncated_at, found.truncated_at);
         let last = Timestamp::from_microsecond(gap_until.as_microsecond() - 1).unwrap_or(gap_until);
         for mut run in found.runs {
             // It may have started where a log looked: then it is the one that was seen there.
@@ -107,21 +108,13 @@ pub fn known_runs(
     seen.extend(computed);
     seen.sort_by_key(|run| (run.earliest, run.latest));
     if let Some(first_cut) = seen.get(conditions.runs_max) {
-        forecast.truncated_at = min_of(forecast.truncated_at, Some(first_cut.earliest));
+        forecast.truncated_at = earlier_of(forecast.truncated_at, Some(first_cut.earliest));
     }
     if let Some(cut) = forecast.truncated_at {
         seen.retain(|run| run.earliest < cut);
     }
     forecast.runs = seen;
     Ok(forecast)
-}
-
-/// The earlier one of those that are known.
-pub(crate) fn min_of(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    }
 }
 
 /// The times between `from` and `until` that are not covered; a log covers its last line too.

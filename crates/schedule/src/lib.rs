@@ -5,7 +5,7 @@
 //! environment; time zones come from the database that is compiled in.
 //!
 //! - [`CronSpec`]: the five fields of a crontab line, as Debian's cron and cronie read them.
-//! - [`Calendar`]: `OnCalendar=`, as systemd 252 reads it.
+//! - [`Calendar`]: `OnCalendar=`, as systemd.time(7) has it.
 //! - [`runs`]: a [job](facts::host::Job)'s runs between two moments; [`period_s`]: how often.
 //! - [`Conditions`]: what runs depend on beside: how cron takes changes of the clock, when the host
 //!   was up.
@@ -21,10 +21,12 @@ mod collision;
 mod conditions;
 mod cron;
 mod events;
+mod forecast;
 mod known;
 mod observed;
 mod run;
 mod timer;
+mod window;
 mod zone;
 
 pub use calendar::Calendar;
@@ -35,7 +37,8 @@ pub use conditions::{
 };
 pub use cron::CronSpec;
 pub use events::{EVENTS_MAX, Events, parse_events};
+pub use forecast::{period_s, runs};
 pub use known::known_runs;
 pub use observed::{Commands, Log, OBSERVED_MAX, RUNS_OF_ALL_MAX, Whose, observed_runs};
-pub use run::{Forecast, Run, Seen, period_s, runs};
+pub use run::{Forecast, Run, Seen};
 pub use zone::parse_zone;

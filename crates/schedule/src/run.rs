@@ -1,441 +1,55 @@
-//! Runs of jobs: what the triggers of a job come to between two moments.
+//! Runs of jobs.
 
-use crate::anacron;
-use crate::conditions::{Conditions, CronSense, Uptimes};
-use crate::cron::CronSpec;
-use crate::timer;
-use crate::zone::{Clock, parse_zone};
-use facts::InputError;
-use facts::host::{Job, Trigger};
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
-/// Microseconds of a second.
-pub(crate) const SECOND_US: i64 = 1_000_000;
-
-/// By when cron, anacron and systemd's timers are at work after a start, in microseconds: ten
-/// minutes, which a large server takes. The kernel counts as started when the clock begins to run.
-pub(crate) const STARTUP_US: i64 = 600 * SECOND_US;
-
-/// How a run is known. The best first.
+/// The source of a run, most reliable first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Seen {
-    /// systemd's journal tells of it.
+    /// The systemd journal.
     Journal,
-    /// A line of syslog tells of it.
+    /// A line of syslog.
     Syslog,
-    /// A stamp: what anacron or systemd noted of the last run.
+    /// The time stamp that anacron or systemd keeps of the last run.
     Stamp,
-    /// Somebody lists it, among deployments for example.
+    /// A list that the user supplied, of deployments for example.
     Given,
-    /// It follows from the schedule. Nobody has seen it.
+    /// Computed from the schedule, not observed.
     Computed,
 }
 
-/// One execution of a job. When it starts is known to lie between two moments, which are the same
-/// where nothing is left to chance.
+/// One execution of a job. Its start lies between two moments, which are equal if the start is exact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// The job's name.
     pub job: String,
-    /// It starts no earlier.
+    /// The earliest possible start.
     pub earliest: Timestamp,
-    /// It starts no later: random delay, systemd's accuracy, what anacron leaves open.
+    /// The latest possible start, with random delay, the accuracy of systemd, and the slack of anacron.
     pub latest: Timestamp,
-    /// How long it takes in seconds, where known. A schedule does not tell; a log may.
+    /// Duration in seconds, if a log tells it.
     pub len_s: Option<f64>,
-    /// How it is known.
+    /// The source.
     pub seen: Seen,
-    /// Where that is written and how it was read: `etc/crontab:18: 47 6 * * 7`.
+    /// The place and the text of the source: `etc/crontab:18: 47 6 * * 7`.
     pub evidence: String,
 }
 
-/// The runs of a job between two moments, as far as they can be told.
+/// The runs of a job between two moments, as far as they can be computed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Forecast {
-    /// In the order of their earliest start.
+    /// Sorted by earliest start.
     pub runs: Vec<Run>,
-    /// Triggers whose runs cannot be told, each with its reason, in plain words.
+    /// Triggers whose runs cannot be computed, each with the reason.
     pub unknown: Vec<String>,
-    /// The list is complete up to here only: it would have been longer than
-    /// [`Conditions::runs_max`].
+    /// The list ends here, because it would have been longer than
+    /// [`Conditions::runs_max`](crate::Conditions::runs_max).
     pub truncated_at: Option<Timestamp>,
 }
 
-/// When a run starts, in microseconds since the epoch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Window {
-    pub earliest_us: i64,
-    pub latest_us: i64,
-}
-
-/// Windows one after the other, in the order of their earliest start.
-pub(crate) type Windows = Box<dyn Iterator<Item = Window>>;
-
-/// A source of runs.
-pub(crate) struct Source {
-    pub windows: Windows,
-    pub evidence: String,
-    /// For timers, by how much systemd may be late after the moment it has set itself.
-    pub accuracy_us: Option<i64>,
-    /// For anacron, when it ran last, by its stamp.
-    pub stamp_us: Option<i64>,
-}
-
-/// A window, the source it came from, and how it is known.
-type Planned = (Window, usize, Seen);
-
-/// The runs of a job that start, or may start, from `from` until before `until`.
-///
-/// All triggers are looked at as if they were in force: whether the job is active is for the caller
-/// ([`Job::is_active`]). Where it is known when the host was up, a schedule that came while it was
-/// down is left out, or made up for afterwards where anacron or `Persistent=` do so. What is known
-/// of timers narrows their runs: the last run is exact, and the next one is when systemd says.
-/// Randomised delays longer than the period drop runs in fact; the forecast has them all.
-///
-/// # Errors
-/// When a trigger cannot be understood; the error names its source.
-pub fn runs(
-    job: &Job,
-    from: Timestamp,
-    until: Timestamp,
-    conditions: &Conditions,
-) -> Result<Forecast, InputError> {
-    let mut forecast = Forecast::default();
-    if from >= until {
-        return Ok(forecast);
-    }
-    let (from_us, until_us) = (from.as_microsecond(), until.as_microsecond());
-    let mut sources = Vec::new();
-    for trigger in &job.triggers {
-        sources.extend(trigger_sources(
-            trigger,
-            job,
-            from_us,
-            conditions,
-            &mut forecast.unknown,
-        )?);
-    }
-    let runs_max = conditions.runs_max;
-    let mut planned = merge(&mut sources, from_us, until_us, runs_max);
-    if planned.len() > runs_max {
-        let cut = planned[runs_max].0.earliest_us;
-        planned.retain(|(window, ..)| window.earliest_us < cut);
-        forecast.truncated_at = Timestamp::from_microsecond(cut).ok();
-    }
-    narrow_to_known(&mut planned, &sources, job, from_us, until_us);
-    forecast.runs = planned
-        .into_iter()
-        .filter_map(|(window, source, seen)| {
-            let written = &sources[source].evidence;
-            Some(Run {
-                job: job.name.clone(),
-                earliest: Timestamp::from_microsecond(window.earliest_us).ok()?,
-                latest: Timestamp::from_microsecond(window.latest_us).ok()?,
-                len_s: None,
-                seen,
-                evidence: match seen {
-                    Seen::Stamp => format!("{written}; the last run, as its stamp says"),
-                    _ => written.clone(),
-                },
-            })
-        })
-        .collect();
-    Ok(forecast)
-}
-
-/// The typical distance between two runs of a trigger in seconds: the median over the next sixteen
-/// distances after `near`; for anacron the period that is written.
-///
-/// `None` where there is none: `@reboot`, timers that fire once after boot, a schedule that ends or
-/// that cannot be read.
-pub fn period_s(trigger: &Trigger, near: Timestamp, zone: &TimeZone) -> Option<f64> {
-    const DISTANCES: usize = 16;
-    let near_us = near.as_microsecond();
-    let starts: Vec<i64> = match trigger {
-        Trigger::Anacron { period, .. } => return anacron::period_text_s(period),
-        Trigger::Boot { .. } => return None,
-        Trigger::Monotonic { base, span_s, .. } => {
-            let repeats = timer::is_repeating(base) && span_s.is_finite() && *span_s > 0.0;
-            return repeats.then_some(*span_s);
-        }
-        Trigger::Cron {
-            spec,
-            time_zone,
-            source,
-        } => cron_moments(
-            spec,
-            time_zone.as_deref(),
-            source,
-            near_us,
-            &Conditions::in_zone(zone),
-        )
-        .ok()?
-        .take(DISTANCES + 1)
-        .collect(),
-        Trigger::Calendar(calendars) => {
-            let mut sources = timer::calendar_moments(calendars, near_us, zone).ok()?;
-            let mut merged = Merge::new(&mut sources);
-            let mut starts: Vec<i64> = Vec::new();
-            while starts.len() <= DISTANCES {
-                let Some((window, _)) = merged.next(&mut sources) else {
-                    break;
-                };
-                if starts.last() != Some(&window.earliest_us) {
-                    starts.push(window.earliest_us);
-                }
-            }
-            starts
-        }
-    };
-    let mut distances_us: Vec<i64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    distances_us.sort_unstable();
-    let middle = distances_us.len() / 2;
-    let median_us = if distances_us.is_empty() {
-        return None;
-    } else if distances_us.len() % 2 == 1 {
-        distances_us[middle]
-    } else {
-        i64::midpoint(distances_us[middle - 1], distances_us[middle])
-    };
-    Some(seconds(median_us))
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "distances of runs are far below 2^53 microseconds (285 years)"
-)]
-fn seconds(span_us: i64) -> f64 {
-    span_us as f64 / SECOND_US as f64
-}
-
-fn trigger_sources(
-    trigger: &Trigger,
-    job: &Job,
-    from_us: i64,
-    conditions: &Conditions,
-    unknown: &mut Vec<String>,
-) -> Result<Vec<Source>, InputError> {
-    match trigger {
-        Trigger::Cron {
-            spec,
-            time_zone,
-            source,
-        } => {
-            let named = time_zone
-                .as_ref()
-                .map_or(String::new(), |name| format!(" in {name}"));
-            let moments =
-                cron_moments(spec, time_zone.as_deref(), source, from_us - 1, conditions)?;
-            Ok(vec![Source {
-                windows: Box::new(while_up(moments, conditions.uptimes.clone())),
-                evidence: format!("{source}: {spec}{named}"),
-                accuracy_us: None,
-                stamp_us: None,
-            }])
-        }
-        Trigger::Calendar(calendars) => {
-            timer::calendar_sources(calendars, job, from_us, conditions)
-        }
-        Trigger::Anacron {
-            period,
-            delay_min,
-            random_delay_min,
-            start_hours,
-            identifier,
-            source,
-        } => {
-            let due = anacron::Line {
-                period,
-                delay_min: *delay_min,
-                random_delay_min: random_delay_min.unwrap_or(0),
-                start_hours: *start_hours,
-                identifier,
-                source,
-            };
-            match due.windows(job.last_run, from_us, &conditions.zone, &conditions.uptimes)? {
-                Ok(windows) => Ok(vec![Source {
-                    windows: Box::new(windows),
-                    evidence: due.evidence(),
-                    accuracy_us: None,
-                    stamp_us: job.last_run.map(Timestamp::as_microsecond),
-                }]),
-                Err(reason) => {
-                    unknown.push(reason);
-                    Ok(Vec::new())
-                }
-            }
-        }
-        Trigger::Monotonic { .. } => {
-            timer::monotonic_sources(trigger, job, from_us, conditions, unknown)
-        }
-        Trigger::Boot { source } => {
-            if !conditions.uptimes.is_known() {
-                unknown.push(format!("{source}: @reboot, when cron starts"));
-                return Ok(Vec::new());
-            }
-            let starts: Vec<Window> = conditions
-                .uptimes
-                .starts()
-                .map(|up| Window {
-                    earliest_us: up.from_us,
-                    latest_us: up.from_us.saturating_add(STARTUP_US),
-                })
-                .collect();
-            Ok(vec![Source {
-                windows: Box::new(starts.into_iter()),
-                evidence: format!("{source}: @reboot, when cron starts"),
-                accuracy_us: None,
-                stamp_us: None,
-            }])
-        }
+/// The earlier of two moments; `None` counts as unknown.
+pub(crate) fn earlier_of(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
     }
 }
-
-/// The moments of a crontab line after `after_us`.
-fn cron_moments(
-    spec: &str,
-    time_zone: Option<&str>,
-    source: &str,
-    after_us: i64,
-    conditions: &Conditions,
-) -> Result<Box<dyn Iterator<Item = i64>>, InputError> {
-    let spec = CronSpec::parse(source, spec)?;
-    let (zone, sense) = match time_zone {
-        Some(name) => {
-            let named = parse_zone(name).map_err(|error| InputError {
-                source_name: source.to_owned(),
-                ..error
-            })?;
-            // cronie alone reads CRON_TZ, and does not watch that zone's changes.
-            let sense = match conditions.cron {
-                CronSense::Systemd => CronSense::Systemd,
-                sense if named == conditions.zone => sense,
-                _ => CronSense::WallClock,
-            };
-            (named, sense)
-        }
-        None => (conditions.zone.clone(), conditions.cron),
-    };
-    Ok(spec.moments_us(after_us, Clock::new(zone), sense))
-}
-
-/// The moments at which the host is up. Jumps over the time for which it is down do not matter:
-/// cron's moments are a minute apart at least.
-fn while_up(moments: impl Iterator<Item = i64>, uptimes: Uptimes) -> impl Iterator<Item = Window> {
-    moments
-        .filter(move |&at_us| uptimes.at(at_us).is_some())
-        .map(|at_us| Window {
-            earliest_us: at_us,
-            latest_us: at_us,
-        })
-}
-
-/// Takes windows from several sources in the order of their earliest start.
-struct Merge {
-    heads: BinaryHeap<Reverse<(Window, usize)>>,
-}
-
-impl Merge {
-    fn new(sources: &mut [Source]) -> Self {
-        let heads = sources
-            .iter_mut()
-            .enumerate()
-            .filter_map(|(index, source)| Some(Reverse((source.windows.next()?, index))))
-            .collect();
-        Self { heads }
-    }
-
-    fn next(&mut self, sources: &mut [Source]) -> Option<(Window, usize)> {
-        let Reverse((window, index)) = self.heads.pop()?;
-        if let Some(following) = sources[index].windows.next() {
-            self.heads.push(Reverse((following, index)));
-        }
-        Some((window, index))
-    }
-}
-
-/// The windows that touch the time from `from_us` until before `until_us`, each once, one more than
-/// `runs_max` at most.
-fn merge(sources: &mut [Source], from_us: i64, until_us: i64, runs_max: usize) -> Vec<Planned> {
-    let mut merged = Merge::new(sources);
-    let mut planned: Vec<Planned> = Vec::new();
-    while planned.len() <= runs_max {
-        let Some((window, index)) = merged.next(sources) else {
-            break;
-        };
-        if window.earliest_us >= until_us {
-            break;
-        }
-        let is_new = planned.last().is_none_or(|(last, ..)| *last != window);
-        if window.latest_us >= from_us && is_new {
-            planned.push((window, index, Seen::Computed));
-        }
-    }
-    planned
-}
-
-/// Takes in what systemd has told of a timer, when it ran last and when it will run next, and what
-/// anacron's stamp tells.
-fn narrow_to_known(
-    planned: &mut Vec<Planned>,
-    sources: &[Source],
-    job: &Job,
-    from_us: i64,
-    until_us: i64,
-) {
-    // The stamp was written when the job had ended, on the day on which it was due.
-    for (window, source, seen) in planned.iter_mut() {
-        if let Some(ended_us) = sources[*source].stamp_us
-            && window.earliest_us <= ended_us
-            && ended_us - window.earliest_us < 18 * 3_600 * SECOND_US
-        {
-            window.latest_us = ended_us;
-            *seen = Seen::Stamp;
-        }
-    }
-    let Some(timer) = sources
-        .iter()
-        .position(|source| source.accuracy_us.is_some())
-    else {
-        return;
-    };
-    let mut take_in = |at: Option<Timestamp>, late_us: i64, seen: Seen| {
-        let Some(at_us) = at.map(Timestamp::as_microsecond) else {
-            return;
-        };
-        if at_us < from_us || at_us >= until_us {
-            return;
-        }
-        let known = Window {
-            earliest_us: at_us,
-            latest_us: at_us.saturating_add(late_us),
-        };
-        // The latest one that it can belong to.
-        let of_timer = planned.iter().rposition(|(window, source, _)| {
-            sources[*source].accuracy_us.is_some()
-                && window.earliest_us <= at_us
-                && at_us <= window.latest_us
-        });
-        match of_timer {
-            Some(index) => {
-                planned[index].0 = known;
-                planned[index].2 = seen;
-            }
-            None => planned.push((known, timer, seen)),
-        }
-    };
-    take_in(job.last_run, 0, Seen::Stamp);
-    take_in(
-        job.next_run,
-        sources[timer].accuracy_us.unwrap_or(0),
-        Seen::Computed,
-    );
-    planned.sort_unstable();
-}
-
-#[cfg(test)]
-#[path = "run_tests.rs"]
-pub(crate) mod tests;

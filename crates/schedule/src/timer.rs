@@ -5,7 +5,7 @@
 
 use crate::calendar::Calendar;
 use crate::conditions::{Conditions, Uptimes};
-use crate::run::{SECOND_US, STARTUP_US, Source, Window};
+use crate::window::{SECOND_US, STARTUP_US, Source, Window};
 use crate::zone::Clock;
 use facts::InputError;
 use facts::host::{Calendars, Job, Trigger};

@@ -18,7 +18,7 @@ static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundl
 /// (`CET-1CEST,M3.5.0,M10.5.0/3`) are no names.
 ///
 /// # Errors
-/// When the bundled database has no zone of that name.
+/// If the bundled database has no zone with that name.
 pub fn parse_zone(name: &str) -> Result<TimeZone, InputError> {
     let asked = name.strip_prefix(':').unwrap_or(name);
     let refuse = |expected: &str| InputError::new("time zone", expected, name);
@@ -37,8 +37,8 @@ pub fn parse_zone(name: &str) -> Result<TimeZone, InputError> {
     }
 }
 
-/// The moments at which a wall clock shows a time: the same twice as a rule, the first and the
-/// second where it is repeated, `None` where it is skipped.
+/// The moments at which a wall clock shows a time: equal unless the time is repeated; `None` if it is
+/// skipped.
 pub(crate) fn wall_moments(wall: DateTime, zone: &TimeZone) -> Option<(Timestamp, Timestamp)> {
     let moments = zone.to_ambiguous_timestamp(wall);
     match moments.offset() {
@@ -58,38 +58,40 @@ pub(crate) fn wall_moments(wall: DateTime, zone: &TimeZone) -> Option<(Timestamp
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_field_names, reason = "the postfix is the unit")]
 pub(crate) struct Span {
-    /// First instant, in seconds since the epoch; `i64::MIN` where there is none.
+    /// First instant, in seconds since the epoch; `i64::MIN` if there is none.
     pub from_s: i64,
-    /// First instant after it; `i64::MAX` where there is none.
+    /// First instant after it; `i64::MAX` if there is none.
     pub until_s: i64,
     /// Seconds east of UTC.
     pub offset_s: i64,
-    /// Seconds east of UTC just before the span, equal to `offset_s` where nothing came before.
+    /// Seconds east of UTC just before the span, equal to `offset_s` if nothing came before.
     pub offset_before_s: i64,
 }
 
 /// No clock change moves a wall clock further than this: offsets lie within 26 hours of UTC.
 const CHANGE_MAX_S: i64 = 2 * 26 * 3_600;
 
+/// The instants at which a clock shows a wall time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WallTime {
+    /// The first and the last instant: equal unless a clock change repeats the time.
+    Exists { first_s: i64, last_s: i64 },
+    /// A clock change skips all times up to this one.
+    Skipped { until_wall_s: i64 },
+}
+
 /// A zone's wall clock: wall times to instants and back.
 ///
-/// It remembers the span that was asked for last, because schedules are asked for one run after the
-/// other, and the offset of the last conversion, because mktime(3) of the GNU C library does:
-/// that offset decides which of two instants a repeated wall time means.
+/// It caches the last span, because callers ask for one run after another.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
     zone: TimeZone,
     span: Option<Span>,
-    offset_last_s: i64,
 }
 
 impl Clock {
     pub fn new(zone: TimeZone) -> Self {
-        Self {
-            zone,
-            span: None,
-            offset_last_s: 0,
-        }
+        Self { zone, span: None }
     }
 
     /// The span that an instant lies in.
@@ -107,7 +109,7 @@ impl Clock {
     fn look_up(&self, instant_s: i64) -> Span {
         let at = clamped_timestamp(instant_s);
         let offset_s = i64::from(self.zone.to_offset(at).seconds());
-        // Transitions are asked for strictly before and strictly after.
+        // `preceding` and `following` exclude the given instant.
         let last = self
             .zone
             .preceding(clamped_timestamp(instant_s.saturating_add(1)))
@@ -130,28 +132,45 @@ impl Clock {
         self.span_at(instant_s).offset_s
     }
 
-    /// Starts a search at an instant: repeated wall times mean the one that is in force there.
-    pub fn start_at(&mut self, instant_s: i64) {
-        self.offset_last_s = self.offset_at(instant_s);
+    /// The instants of a wall time (seconds since 1970-01-01 00:00 on that wall).
+    pub fn instants_of(&mut self, wall_s: i64) -> WallTime {
+        let (first_s, last_s) = match self.steady_instant_of(wall_s) {
+            Some(instant_s) => (instant_s, instant_s),
+            None => match self.offset_of_wall(wall_s) {
+                AmbiguousOffset::Unambiguous { offset } => {
+                    let instant_s = wall_s - seconds(offset);
+                    (instant_s, instant_s)
+                }
+                AmbiguousOffset::Fold { before, after } => {
+                    (wall_s - seconds(before), wall_s - seconds(after))
+                }
+                AmbiguousOffset::Gap { before, .. } => {
+                    let change = self.span_at(wall_s - seconds(before));
+                    let until_wall_s = change.from_s.saturating_add(change.offset_s);
+                    return WallTime::Skipped {
+                        until_wall_s: until_wall_s.max(wall_s + 1),
+                    };
+                }
+            },
+        };
+        WallTime::Exists { first_s, last_s }
     }
 
-    /// The instant of a wall time (seconds since 1970-01-01 00:00 on that wall), as mktime(3) of
-    /// the GNU C library tells it when daylight saving time is left open (`tm_isdst` = -1):
-    ///
-    /// - a wall time that does not exist is moved by the length of the gap to the side on which
-    ///   daylight saving time is in force, forwards as a rule; where neither side or both sides
-    ///   have it, to the side where the search began;
-    /// - of two instants with the same wall time it means the one on the side where the search
-    ///   began, beginning with the offset of the conversion before.
+    /// The instant of a wall time: the first one if it is repeated; if it is skipped, the instant
+    /// with the offset before the gap.
     pub fn instant_of(&mut self, wall_s: i64) -> i64 {
-        let instant_s = self
-            .steady_instant_of(wall_s)
-            .unwrap_or_else(|| self.ambiguous_instant_of(wall_s));
-        self.offset_last_s = wall_s - instant_s;
-        instant_s
+        self.steady_instant_of(wall_s).unwrap_or_else(|| {
+            let offset = match self.offset_of_wall(wall_s) {
+                AmbiguousOffset::Unambiguous { offset } => offset,
+                AmbiguousOffset::Fold { before, .. } | AmbiguousOffset::Gap { before, .. } => {
+                    before
+                }
+            };
+            wall_s - seconds(offset)
+        })
     }
 
-    /// The instant where no clock change is near.
+    /// The instant, if no clock change is near.
     fn steady_instant_of(&self, wall_s: i64) -> Option<i64> {
         let span = self.span?;
         let instant_s = wall_s - span.offset_s;
@@ -160,34 +179,9 @@ impl Clock {
         steady.then_some(instant_s)
     }
 
-    fn ambiguous_instant_of(&mut self, wall_s: i64) -> i64 {
-        let guess_s = wall_s - self.offset_last_s;
+    fn offset_of_wall(&self, wall_s: i64) -> AmbiguousOffset {
         let wall = clamped_datetime(wall_s);
-        let seconds = |offset: jiff::tz::Offset| i64::from(offset.seconds());
-        match self.zone.to_ambiguous_timestamp(wall).offset() {
-            AmbiguousOffset::Unambiguous { offset } => wall_s - seconds(offset),
-            AmbiguousOffset::Fold { before, after } => {
-                let near = self.offset_at(guess_s);
-                wall_s
-                    - if near == seconds(after) {
-                        near
-                    } else {
-                        seconds(before)
-                    }
-            }
-            AmbiguousOffset::Gap { before, after } => {
-                let forwards_s = wall_s - seconds(before);
-                let backwards_s = wall_s - seconds(after);
-                let forwards = match (self.is_dst(forwards_s), self.is_dst(backwards_s)) {
-                    (true, false) => true,
-                    (false, true) => false,
-                    _ if guess_s == forwards_s => true,
-                    _ if guess_s == backwards_s => false,
-                    _ => self.offset_at(guess_s) == seconds(before),
-                };
-                if forwards { forwards_s } else { backwards_s }
-            }
-        }
+        self.zone.to_ambiguous_timestamp(wall).offset()
     }
 
     /// Whether daylight saving time is in force at an instant.
@@ -197,27 +191,10 @@ impl Clock {
             .dst()
             .is_dst()
     }
+}
 
-    /// The instant of a wall time as [`Self::instant_of`], but with daylight saving time asked for
-    /// or ruled out (`tm_isdst` = 1 or 0): where the other is in force, the wall time is read with
-    /// the offset of the nearest time that has it, looked for in steps of a week back and forth.
-    pub fn instant_of_dst(&mut self, wall_s: i64, dst: bool) -> i64 {
-        /// Step and reach of the search in the C library's mktime.c, in seconds.
-        const STEP_S: i64 = 601_200;
-        const REACH_S: i64 = 536_454_000 / 2;
-        let instant_s = self.instant_of(wall_s);
-        let exists = instant_s + self.offset_at(instant_s) == wall_s;
-        if exists && self.is_dst(instant_s) == dst {
-            return instant_s;
-        }
-        let near = (1..=REACH_S / STEP_S)
-            .flat_map(|step| [instant_s - step * STEP_S, instant_s + step * STEP_S])
-            .find(|&near_s| self.is_dst(near_s) == dst);
-        if let Some(near_s) = near {
-            self.offset_last_s = self.offset_at(near_s);
-        }
-        wall_s - self.offset_last_s
-    }
+fn seconds(offset: jiff::tz::Offset) -> i64 {
+    i64::from(offset.seconds())
 }
 
 /// The instant, or the end of what can be represented (the years -9999 to 9999).
@@ -307,52 +284,46 @@ mod tests {
     }
 
     #[test]
-    fn a_wall_time_in_a_gap_moves_forwards() {
+    fn a_wall_time_in_a_gap_does_not_exist() {
         // Berlin, 2024-03-31: 02:00 CET is 03:00 CEST.
         let mut clock = Clock::new(parse_zone("Europe/Berlin").expect("known"));
-        clock.start_at(at("2024-03-30T12:00:00Z"));
+        let skipped = wall(date(2024, 3, 31).at(2, 30, 0, 0));
         assert_eq!(
-            clock.instant_of(wall(date(2024, 3, 31).at(2, 30, 0, 0))),
-            at("2024-03-31T01:30:00Z")
+            clock.instants_of(skipped),
+            WallTime::Skipped {
+                until_wall_s: wall(date(2024, 3, 31).at(3, 0, 0, 0))
+            }
         );
+        assert_eq!(clock.instant_of(skipped), at("2024-03-31T01:30:00Z"));
     }
 
     #[test]
-    fn a_repeated_wall_time_stays_on_the_side_of_the_search() {
+    fn a_repeated_wall_time_has_two_instants() {
         // Berlin, 2024-10-27: 02:30 is 00:30 UTC in summer time, 01:30 UTC in winter time.
         let repeated = wall(date(2024, 10, 27).at(2, 30, 0, 0));
         let mut clock = Clock::new(parse_zone("Europe/Berlin").expect("known"));
-        clock.start_at(at("2024-10-26T12:00:00Z"));
-        assert_eq!(clock.instant_of(repeated), at("2024-10-27T00:30:00Z"));
-        clock.start_at(at("2024-10-27T01:10:00Z"));
-        assert_eq!(clock.instant_of(repeated), at("2024-10-27T01:30:00Z"));
+        let (first_s, last_s) = (at("2024-10-27T00:30:00Z"), at("2024-10-27T01:30:00Z"));
+        assert_eq!(
+            clock.instants_of(repeated),
+            WallTime::Exists { first_s, last_s }
+        );
+        assert_eq!(clock.instant_of(repeated), first_s);
     }
 
     #[test]
-    fn daylight_saving_time_can_be_asked_for() {
+    fn a_wall_time_far_from_any_change_has_one_instant() {
         let mut clock = Clock::new(parse_zone("Europe/Berlin").expect("known"));
-        clock.start_at(at("2024-10-26T12:00:00Z"));
-        let repeated = wall(date(2024, 10, 27).at(2, 30, 0, 0));
-        assert_eq!(
-            clock.instant_of_dst(repeated, true),
-            at("2024-10-27T00:30:00Z")
-        );
-        assert_eq!(
-            clock.instant_of_dst(repeated, false),
-            at("2024-10-27T01:30:00Z")
-        );
-        // Midnight of 1 January in summer time is 23:00 in winter time.
-        let winter = wall(date(2024, 1, 1).at(0, 0, 0, 0));
-        assert_eq!(
-            clock.instant_of_dst(winter, true),
-            at("2023-12-31T22:00:00Z")
-        );
-        // Tokyo has no daylight saving time: it is as good as not asked for.
-        let mut clock = Clock::new(parse_zone("Asia/Tokyo").expect("known"));
-        assert_eq!(
-            clock.instant_of_dst(winter, true),
-            at("2023-12-31T15:00:00Z")
-        );
+        let noon = at("2024-07-01T10:00:00Z");
+        let shown = wall(date(2024, 7, 1).at(12, 0, 0, 0));
+        let once = WallTime::Exists {
+            first_s: noon,
+            last_s: noon,
+        };
+        assert_eq!(clock.instants_of(shown), once);
+        assert_eq!(clock.offset_at(noon), 7_200);
+        // The span is known now.
+        assert_eq!(clock.instants_of(shown), once);
+        assert_eq!(clock.instant_of(shown), noon);
     }
 
     #[test]

@@ -4,6 +4,21 @@
 //! Skipped, with a line that says so, where systemd-analyze is not installed. Expressions are
 //! generated from a seed. `make test-schedules` compares 10,000 valid ones, `COUNT=` as many as asked
 //! for, `SEED=` others; those that systemd refuses come on top, and have to be refused here.
+//!
+//! Three things that systemd 252 does lie beyond the grammar of systemd.time(7). They are not
+//! imitated; each has a check of its own here, and is counted:
+//!
+//! - **A repetition without an end** (`3/9`) stands for "the value and all multiples of the
+//!   repetition" added to it. systemd counts on beyond the unit (minute 66), lets the C library
+//!   make the next hour or day of that, and goes on behind it, so that it leaves out moments at the
+//!   start of the next unit, or runs in a circle and gives up. All that it prints must be moments
+//!   here; what it leaves out is not compared.
+//! - **A wall time that a clock change skips** does not happen. Where the C library moves it
+//!   backwards (winter time that counts as daylight saving), systemd drops the rest of the day, or
+//!   of the month where midnight is skipped. All that it prints must be moments here, and the
+//!   others must come after such a change.
+//! - **Days from the end of the month** go up to 28. systemd lowers that limit by 3 with each
+//!   element of a list, by mistake: `*~1,28` is refused, `*~28` is not.
 
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
@@ -96,7 +111,7 @@ fn agree(count: usize, seed: u64) {
         ProptestConfig::default(),
         TestRng::from_seed(RngAlgorithm::ChaCha, &seed_bytes),
     );
-    let (mut accepted, mut moments, mut refused, mut gave_up) = (0, 0, 0, 0);
+    let (mut accepted, mut moments, mut refused, mut gave_up, mut beyond) = (0, 0, 0, 0, 0);
     let zones = Zones::open();
     for zone_name in ZONES.iter().cycle() {
         if accepted >= count {
@@ -106,7 +121,7 @@ fn agree(count: usize, seed: u64) {
         let (base_s, texts) = draw(&mut runner, &zone);
         let answers = ask(zone_name, base_s, &texts);
         for (text, answer) in texts.iter().zip(answers) {
-            compare(text, zone_name, &zone, base_s, &answer);
+            beyond += usize::from(compare(text, zone_name, &zone, base_s, &answer));
             match answer {
                 Answer::Refused => refused += 1,
                 Answer::GaveUp => gave_up += 1,
@@ -119,8 +134,12 @@ fn agree(count: usize, seed: u64) {
     }
     println!(
         "agreed on {accepted} expressions in {} zones with {moments} moments, besides on {refused} \
-         that are refused and on {gave_up} that it gives up on",
+         that are refused and on {gave_up} that it gives up on; {beyond} differ beyond the grammar",
         ZONES.len()
+    );
+    assert!(
+        beyond * 20 < accepted,
+        "nearly all expressions are compared in full"
     );
     // The comparison means nothing when the generator drew nothing but nonsense.
     assert!(moments > accepted && accepted > refused && refused > 0);
@@ -162,45 +181,108 @@ fn draw(runner: &mut TestRunner, zone: &TimeZone) -> (i64, Vec<String>) {
     (base_s, texts)
 }
 
-fn compare(text: &str, host_zone_name: &str, host_zone: &TimeZone, base_s: i64, theirs: &Answer) {
+/// Compares the answers; true where they differ in what lies beyond the grammar.
+fn compare(
+    text: &str,
+    host_zone_name: &str,
+    host_zone: &TimeZone,
+    base_s: i64,
+    theirs: &Answer,
+) -> bool {
     let context = format!("`{text}` in {host_zone_name} after @{base_s}");
     let ours = Calendar::parse("test", text);
-    if *theirs == Answer::GaveUp {
-        let calendar = ours.unwrap_or_else(|error| panic!("{context}: systemd reads it: {error}"));
-        let moments = moments_after(&calendar, host_zone, base_s);
-        assert!(
-            moments.len() < ITERATIONS,
-            "{context}: systemd gives up, ours {moments:?}"
-        );
-        return;
-    }
     let Answer::Accepted {
         normalised,
         moments_s,
     } = theirs
     else {
-        assert!(
-            ours.is_err(),
-            "{context}: systemd refuses it, we read {ours:?}"
-        );
-        return;
+        return match (ours, theirs) {
+            (Err(_), Answer::Refused) => false,
+            (Ok(calendar), Answer::Refused) => {
+                assert!(
+                    is_beyond_lowered_limit(&calendar),
+                    "{context}: systemd refuses it, we read {calendar}"
+                );
+                true
+            }
+            (Err(error), _) => panic!("{context}: systemd reads it: {error}"),
+            (Ok(calendar), _) => {
+                let moments = moments_after(&calendar, host_zone, base_s);
+                let differs = moments.len() == ITERATIONS;
+                assert!(
+                    !differs || has_open_repetition(&calendar),
+                    "{context}: systemd gives up, ours {moments:?}"
+                );
+                differs
+            }
+        };
     };
     let calendar =
         ours.unwrap_or_else(|error| panic!("{context}: systemd reads {normalised}: {error}"));
     assert_eq!(&calendar.to_string(), normalised, "{context}");
-    let mut at = Timestamp::from_second(base_s).expect("in range");
-    for index in 0..ITERATIONS {
-        let next = calendar.next_after(at, host_zone);
-        assert_eq!(
-            next.map(Timestamp::as_second),
-            moments_s.get(index).copied(),
-            "{context}: moment {index} of {normalised}, ours {next:?}, systemd's {moments_s:?}"
-        );
-        let Some(next) = next else {
-            break;
-        };
-        at = next;
+    let ours_s: Vec<i64> = moments_after(&calendar, host_zone, base_s)
+        .into_iter()
+        .map(Timestamp::as_second)
+        .collect();
+    if ours_s == *moments_s {
+        return false;
     }
+    let context = format!("{context}: {normalised}, ours {ours_s:?}, systemd's {moments_s:?}");
+    for moment_s in moments_s {
+        let before = Timestamp::from_microsecond(moment_s * 1_000_000 - 1).expect("in range");
+        let next = calendar.next_after(before, host_zone);
+        assert_eq!(next.map(Timestamp::as_second), Some(*moment_s), "{context}");
+    }
+    let left_out = ours_s.iter().filter(|at_s| !moments_s.contains(at_s));
+    let zone = calendar.zone().unwrap_or(host_zone);
+    for at_s in left_out {
+        assert!(
+            has_open_repetition(&calendar) || is_after_gap(*at_s, zone),
+            "{context}: {at_s} is ours alone"
+        );
+    }
+    true
+}
+
+/// Whether a list has a repetition without an end, such as `3/9`. Seconds `*` are `0/1` in systemd.
+fn has_open_repetition(calendar: &Calendar) -> bool {
+    let text = calendar.to_string();
+    let date_and_time = text.trim_start_matches(char::is_alphabetic);
+    let elements = date_and_time.split([' ', ',', '-', '~', ':']);
+    text.ends_with(":*")
+        || elements
+            .filter(|element| element.starts_with(|c: char| c.is_ascii_digit()))
+            .any(|element| element.contains('/') && !element.contains(".."))
+}
+
+/// Whether an element of a list of days from the end is above the limit that systemd lowers by 3
+/// with each element before it.
+fn is_beyond_lowered_limit(calendar: &Calendar) -> bool {
+    let text = calendar.to_string();
+    let Some((_, days)) = text.split_once('~') else {
+        return false;
+    };
+    let days = days.split(' ').next().unwrap_or_default();
+    (0..).zip(days.split(',')).any(|(index, element)| {
+        element
+            .split(['.', '/'])
+            .filter_map(|number| number.parse::<i64>().ok())
+            .any(|number| number > 28 - 3 * index)
+    })
+}
+
+/// Whether the clock was put forward in the month before, and not for daylight saving time.
+fn is_after_gap(at_s: i64, zone: &TimeZone) -> bool {
+    const MONTH_S: i64 = 31 * 86_400;
+    let at = Timestamp::from_second(at_s).expect("in range");
+    zone.preceding(at)
+        .take_while(|change| at_s - change.timestamp().as_second() < MONTH_S)
+        .any(|change| {
+            let before = Timestamp::from_second(change.timestamp().as_second() - 1);
+            let before = zone.to_offset_info(before.expect("in range"));
+            let saves = !before.dst().is_dst() && change.dst().is_dst();
+            before.offset() < change.offset() && !saves
+        })
 }
 
 fn moments_after(calendar: &Calendar, zone: &TimeZone, base_s: i64) -> Vec<Timestamp> {

@@ -2,67 +2,32 @@
 
 use super::{Calendar, Part, SECOND_US};
 use crate::civil::{DAY_S, date_of_days, days_of_date, month_len, weekday_from_monday};
-use crate::zone::Clock;
+use crate::zone::{Clock, WallTime};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// systemd gives up after as many turns (`MAX_CALENDAR_ITERATIONS`): the event never comes.
-const TURNS_MAX: usize = 1_000;
+const MINUTE_US: i64 = 60 * SECOND_US;
+const HOUR_US: i64 = 60 * MINUTE_US;
+const DAY_US: i64 = DAY_S * SECOND_US;
 
-/// systemd looks no further.
+/// The last year of an event (systemd.time(7)).
 const YEAR_MAX: i64 = 2199;
 
-/// The units of a wall time, from the largest to the smallest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
-    Year,
-    Month,
-    Day,
-    Hour,
-    Minute,
-    Second,
-}
-
-const UNITS: [Unit; 6] = [
-    Unit::Year,
-    Unit::Month,
-    Unit::Day,
-    Unit::Hour,
-    Unit::Minute,
-    Unit::Second,
-];
-
-/// What each unit starts from.
-const UNIT_STARTS: [i64; 6] = [1970, 1, 1, 0, 0, 0];
-
-/// A wall time in parts, one for each unit. A part may exceed its unit until it is settled.
-#[derive(Debug, Clone, Copy)]
-struct Wall {
-    parts: [i64; 6],
-    /// Below the second.
-    micros: i64,
-    /// Whether daylight saving time is in force, where the clock has told; `None` leaves it open.
-    dst: Option<bool>,
-}
-
-/// What the clock makes of a wall time.
-enum Settled {
-    /// It exists.
-    Exists,
-    /// It does not (30 February, 24:00, a time in a gap); the wall shows a later one.
-    Later,
-    /// It does not; the wall shows an earlier one.
-    Earlier,
-}
+/// Clock changes that one search may pass. Zones have a few a year, and an event that falls into
+/// each of their gaps is rare; this bounds what a strange zone can cost.
+const CHANGES_MAX: usize = 1_000;
 
 impl Calendar {
     /// The first moment of the event after `after`, in `zone` unless the event names its own;
     /// `None` when it never comes again (`*-02-30`, a year in the past, a year after 2199).
     ///
-    /// As `calendar_spec_next_usec` of systemd 252: the units are matched from the year down, and
-    /// whatever wall time that leads to must exist. So an event in the hour that a clock change
-    /// skips does not happen that day, unless the next hour matches as well; an event in a repeated
-    /// hour happens once, on the side where the search began.
+    /// As systemd does it (`calendarspec.c`): an event in the hour that a clock change skips does
+    /// not happen on that day; an event in a repeated hour happens once, the first time unless the
+    /// search begins after it.
+    ///
+    /// A repetition without an end (`3/9`) ends with its unit: minutes 3, 12, 21, 30, 39, 48 and 57
+    /// of each hour. systemd 252 leaves out a moment now and then after the last of them, or gives
+    /// up, because it counts on into the next unit (minute 66) and begins its search behind that.
     pub fn next_after(&self, after: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
         let mut clock = self.clock(zone);
         let after_us = i64::try_from(after.as_nanosecond().div_euclid(1_000)).ok()?;
@@ -78,116 +43,122 @@ impl Calendar {
     pub(crate) fn next_after_us(&self, after_us: i64, clock: &mut Clock) -> Option<i64> {
         // systemd knows no time before the epoch.
         let from_us = after_us.max(-1).checked_add(1)?;
-        let second = from_us.div_euclid(SECOND_US);
-        clock.start_at(second);
-        let mut wall = Wall::at(second, clock);
-        wall.micros = from_us.rem_euclid(SECOND_US);
-        let start = wall;
-        // Where the clock takes the search back to its start (in Dublin, where winter time counts as
-        // daylight saving, out of the gap of spring), systemd goes on an hour later and no longer
-        // leaves open whether daylight saving time is in force.
-        let mut is_stuck = false;
-        for _ in 0..TURNS_MAX {
-            match self.turn(&mut wall, clock) {
-                Turn::Found if !wall.is_from(&start) => {
-                    is_stuck = true;
-                    wall.parts[Unit::Hour as usize] += 1;
+        let offset_s = clock.offset_at(from_us.div_euclid(SECOND_US));
+        let mut wall_us = from_us.checked_add(offset_s * SECOND_US)?;
+        for _ in 0..CHANGES_MAX {
+            wall_us = self.first_wall_us(wall_us)?;
+            let (wall_s, below_second_us) =
+                (wall_us.div_euclid(SECOND_US), wall_us.rem_euclid(SECOND_US));
+            let instants_s = match clock.instants_of(wall_s) {
+                WallTime::Exists { first_s, last_s } => [first_s, last_s],
+                WallTime::Skipped { until_wall_s } => {
+                    wall_us = until_wall_s * SECOND_US;
+                    continue;
                 }
-                Turn::Found => {
-                    let wall_s = wall.seconds();
-                    let instant_s = match wall.dst {
-                        None => clock.instant_of(wall_s),
-                        Some(dst) => clock.instant_of_dst(wall_s, dst),
-                    };
-                    return Some(instant_s * SECOND_US + wall.micros);
-                }
-                Turn::Again => {}
-                Turn::Never => return None,
+            };
+            let ahead = instants_s
+                .into_iter()
+                .map(|instant_s| instant_s * SECOND_US + below_second_us)
+                .find(|&instant_us| instant_us >= from_us);
+            if ahead.is_some() {
+                return ahead;
             }
-            let instant_s = wall.show(clock);
-            wall.dst = is_stuck.then(|| clock.is_dst(instant_s));
+            wall_us += 1;
         }
         None
     }
 
-    /// Goes through the units once, raising each to the next value that matches.
-    fn turn(&self, wall: &mut Wall, clock: &mut Clock) -> Turn {
-        for unit in UNITS {
-            let current = wall.value(unit);
-            match self.first_value(unit, wall) {
-                None if unit == Unit::Year => return Turn::Never,
-                None => {
-                    wall.carry_into_unit_above(unit);
-                    return Turn::Again;
-                }
-                Some(value) if value != current => {
-                    wall.raise(unit, value);
-                    match wall.settle(clock) {
-                        Settled::Exists => {}
-                        _ if unit == Unit::Year => return Turn::Never,
-                        Settled::Later => return Turn::Again,
-                        Settled::Earlier => {
-                            wall.carry_into_unit_above(unit);
-                            return Turn::Again;
-                        }
-                    }
-                }
-                Some(_) => {}
-            }
-            if unit == Unit::Year && wall.parts[0] > YEAR_MAX {
-                return Turn::Never;
-            }
-            if unit == Unit::Day && !self.matches_weekday(wall) {
-                wall.carry_into_unit_above(Unit::Hour);
-                return Turn::Again;
-            }
+    /// The first matching wall time from another on, both in microseconds since 1970-01-01 00:00
+    /// on that wall.
+    fn first_wall_us(&self, from_us: i64) -> Option<i64> {
+        let today = from_us.div_euclid(DAY_US);
+        let first_day = self.first_day(today)?;
+        if first_day == today
+            && let Some(time_us) = self.first_of_day(from_us.rem_euclid(DAY_US))
+        {
+            return Some(today * DAY_US + time_us);
         }
-        Turn::Found
+        let day = if first_day == today {
+            self.first_day(today + 1)?
+        } else {
+            first_day
+        };
+        Some(day * DAY_US + self.first_of_day(0)?)
     }
 
-    /// The lowest matching value of a unit that is not below the wall's. It may exceed the unit
-    /// where a repetition is open.
-    fn first_value(&self, unit: Unit, wall: &Wall) -> Option<i64> {
-        let value = wall.value(unit);
-        let parts = match unit {
-            Unit::Year => &self.year,
-            Unit::Month => &self.month,
-            Unit::Day if self.from_month_end => {
-                let month_len = month_len(wall.parts[0], wall.parts[1]);
-                let counted = self
-                    .day
-                    .iter()
-                    .map(|part| from_month_start(*part, month_len));
-                return counted.filter_map(|part| first_of_part(part, value)).min();
-            }
-            Unit::Day => &self.day,
-            Unit::Hour => &self.hour,
-            Unit::Minute => &self.minute,
-            Unit::Second => &self.second,
+    /// The first matching day from another on, both as days since 1970-01-01.
+    fn first_day(&self, from: i64) -> Option<i64> {
+        let (from_year, from_month, from_day) = date_of_days(from);
+        let mut year = first_of(&self.year, from_year, YEAR_MAX)?;
+        let (mut month, mut day) = if year == from_year {
+            (from_month, from_day)
+        } else {
+            (1, 1)
         };
-        if parts.is_empty() {
-            return Some(value);
+        loop {
+            while let Some(found) = first_of(&self.month, month, 12) {
+                if found > month {
+                    day = 1;
+                }
+                month = found;
+                while let Some(found) = self.first_of_month(year, month, day) {
+                    let number = days_of_date(year, month, found);
+                    if self.matches_weekday(number) {
+                        return Some(number);
+                    }
+                    day = found + 1;
+                }
+                (month, day) = (month + 1, 1);
+            }
+            year = first_of(&self.year, year + 1, YEAR_MAX)?;
+            (month, day) = (1, 1);
         }
-        parts
-            .iter()
-            .filter_map(|part| first_of_part(*part, value))
+    }
+
+    /// The first matching day of a month from `day` on, whatever its weekday.
+    fn first_of_month(&self, year: i64, month: i64, day: i64) -> Option<i64> {
+        let len = month_len(year, month);
+        if !self.from_month_end {
+            return first_of(&self.day, day, len);
+        }
+        let counted = self.day.iter().map(|part| from_month_start(*part, len));
+        counted
+            .filter_map(|part| first_of_part(part, day, len))
             .min()
     }
 
-    fn matches_weekday(&self, wall: &Wall) -> bool {
-        let [year, month, day, ..] = wall.parts;
-        self.weekdays == 0
-            || self.weekdays & (1 << weekday_from_monday(days_of_date(year, month, day))) != 0
+    fn matches_weekday(&self, day_number: i64) -> bool {
+        self.weekdays == 0 || self.weekdays & (1 << weekday_from_monday(day_number)) != 0
     }
-}
 
-enum Turn {
-    /// The wall shows a moment of the event.
-    Found,
-    /// The wall was moved on; look again from there.
-    Again,
-    /// There is no such moment.
-    Never,
+    /// The first matching time of day from another on, in microseconds after midnight.
+    fn first_of_day(&self, from_us: i64) -> Option<i64> {
+        let hour = first_of(&self.hour, from_us / HOUR_US, 23)?;
+        if hour == from_us / HOUR_US
+            && let Some(found_us) = self.first_of_hour(from_us % HOUR_US)
+        {
+            return Some(hour * HOUR_US + found_us);
+        }
+        let later = first_of(&self.hour, hour.max(from_us / HOUR_US + 1), 23)?;
+        Some(later * HOUR_US + self.first_of_hour(0)?)
+    }
+
+    /// The first matching time of an hour from another on, in microseconds after its start.
+    fn first_of_hour(&self, from_us: i64) -> Option<i64> {
+        let minute = first_of(&self.minute, from_us / MINUTE_US, 59)?;
+        if minute == from_us / MINUTE_US
+            && let Some(found_us) = self.first_of_minute(from_us % MINUTE_US)
+        {
+            return Some(minute * MINUTE_US + found_us);
+        }
+        let later = first_of(&self.minute, minute.max(from_us / MINUTE_US + 1), 59)?;
+        Some(later * MINUTE_US + self.first_of_minute(0)?)
+    }
+
+    /// The same of a minute.
+    fn first_of_minute(&self, from_us: i64) -> Option<i64> {
+        first_of(&self.second, from_us, MINUTE_US - 1)
+    }
 }
 
 /// A part that counts days from the end of the month, counted from its start. A range runs
@@ -204,120 +175,28 @@ fn from_month_start(part: Part, month_len: i64) -> Part {
     }
 }
 
-/// The lowest value of a part that is not below `value`.
-fn first_of_part(part: Part, value: i64) -> Option<i64> {
-    if part.start >= value {
-        return Some(part.start);
+/// The lowest value of a list from `value` to `high`; an empty list has all of them.
+fn first_of(parts: &[Part], value: i64, high: i64) -> Option<i64> {
+    if parts.is_empty() {
+        return (value <= high).then_some(value);
     }
-    if part.repeat == 0 {
-        return None;
-    }
-    let steps = (value - part.start + part.repeat - 1) / part.repeat;
-    let next = part.start + part.repeat * steps;
-    part.stop.is_none_or(|stop| next <= stop).then_some(next)
+    parts
+        .iter()
+        .filter_map(|part| first_of_part(*part, value, high))
+        .min()
 }
 
-impl Wall {
-    /// What the clock shows at an instant.
-    fn at(instant_s: i64, clock: &mut Clock) -> Self {
-        let wall_s = instant_s + clock.offset_at(instant_s);
-        let (year, month, day) = date_of_days(wall_s.div_euclid(DAY_S));
-        let second = wall_s.rem_euclid(DAY_S);
-        Self {
-            parts: [
-                year,
-                month,
-                day,
-                second / 3_600,
-                second / 60 % 60,
-                second % 60,
-            ],
-            micros: 0,
-            dst: None,
-        }
-    }
-
-    /// Seconds since 1970-01-01 00:00 on this wall.
-    fn seconds(&self) -> i64 {
-        let [year, month, day, hour, minute, second] = self.parts;
-        days_of_date(year, month, day) * DAY_S + hour * 3_600 + minute * 60 + second
-    }
-
-    /// Whether it shows the same as a wall or later.
-    fn is_from(&self, start: &Self) -> bool {
-        (self.parts, self.micros) >= (start.parts, start.micros)
-    }
-
-    /// A unit's value; that of the second in microseconds.
-    fn value(&self, unit: Unit) -> i64 {
-        let part = self.parts[unit as usize];
-        if unit == Unit::Second {
-            part * SECOND_US + self.micros
-        } else {
-            part
-        }
-    }
-
-    /// Sets a unit's value and starts those below it afresh.
-    fn raise(&mut self, unit: Unit, value: i64) {
-        if unit == Unit::Second {
-            self.parts[unit as usize] = value.div_euclid(SECOND_US);
-            self.micros = value.rem_euclid(SECOND_US);
-        } else {
-            self.parts[unit as usize] = value;
-            self.start_from(unit as usize + 1);
-            self.micros = 0;
-        }
-    }
-
-    /// One more of the unit above, which is not the year's; `unit` and those below start afresh.
-    fn carry_into_unit_above(&mut self, unit: Unit) {
-        self.parts[unit as usize - 1] += 1;
-        self.start_from(unit as usize);
-        self.micros = 0;
-    }
-
-    fn start_from(&mut self, index: usize) {
-        self.parts[index..].copy_from_slice(&UNIT_STARTS[index..]);
-    }
-
-    /// Shows what the clock makes of the parts; the instant that it means.
-    fn show(&mut self, clock: &mut Clock) -> i64 {
-        let instant_s = match self.dst {
-            None => clock.instant_of(self.seconds()),
-            Some(dst) => clock.instant_of_dst(self.seconds(), dst),
-        };
-        self.parts = Self::at(instant_s, clock).parts;
-        instant_s
-    }
-
-    /// Checks that the wall time exists. Where the clock shows a later one instead, that is taken
-    /// over, and the unit below the largest that differs starts afresh, so that nothing is passed
-    /// over.
-    ///
-    /// systemd stops there: an open repetition that runs over by more than one unit leaves the
-    /// smaller units where they came to lie, and a fraction of a second always stays. So `*:3,40/9`
-    /// has no 00:03, because the minute after 23:58 is 23:67. Daylight saving time is taken over as
-    /// well, although the unit below has changed: `*-1/5-1` runs over from November to April, which
-    /// makes it 1 January in summer time, that is 31 December, and so in circles. Such a timer does
-    /// not fire in Berlin before the next year has begun.
-    fn settle(&mut self, clock: &mut Clock) -> Settled {
-        let mut shown = *self;
-        let instant_s = shown.show(clock);
-        let differs = (0..6).find(|&index| shown.parts[index] != self.parts[index]);
-        match differs {
-            None => Settled::Exists,
-            Some(index) if shown.parts[index] < self.parts[index] => Settled::Earlier,
-            Some(index) => {
-                if let Some(below) = shown.parts.get_mut(index + 1) {
-                    *below = UNIT_STARTS[index + 1];
-                }
-                shown.dst = Some(clock.is_dst(instant_s));
-                *self = shown;
-                Settled::Later
-            }
-        }
-    }
+/// The lowest value of a part from `value` to `high`.
+fn first_of_part(part: Part, value: i64, high: i64) -> Option<i64> {
+    let found = if part.start >= value {
+        part.start
+    } else if part.repeat == 0 {
+        return None;
+    } else {
+        let steps = (value - part.start + part.repeat - 1) / part.repeat;
+        part.start + part.repeat * steps
+    };
+    (found <= part.stop.unwrap_or(high).min(high)).then_some(found)
 }
 
 #[cfg(test)]
@@ -388,37 +267,41 @@ mod tests {
             [
                 "2024-01-01T00:00:20.25Z",
                 "2024-01-01T00:00:40.5Z",
-                "2024-01-01T00:01:20.25Z"
+                "2024-01-01T00:01:00Z"
             ],
-            "60.75 runs over; the next minute is searched from its .75 on, so that 00 is missed"
+            "a repetition ends with its minute"
         );
     }
 
     #[test]
-    fn a_repetition_that_runs_over_midnight_hides_a_minute() {
+    fn a_repetition_without_an_end_ends_with_its_unit() {
+        // systemd 252 leaves out 00:03, because it looks for 23:67 first.
         assert_eq!(
-            moments_after("*:3,40/9", "UTC", "2024-01-01T22:50:00Z", 3),
+            moments_after("*:3,40/9", "UTC", "2024-01-01T23:50:00Z", 3),
             [
-                "2024-01-01T22:58:00Z",
-                "2024-01-01T23:03:00Z",
-                "2024-01-01T23:40:00Z"
+                "2024-01-01T23:58:00Z",
+                "2024-01-02T00:03:00Z",
+                "2024-01-02T00:40:00Z"
             ]
         );
+        // Months 1, 6 and 11. systemd 252 gives up after 1 November where the clock has changed.
         assert_eq!(
-            moments_after("*:3,40/9", "UTC", "2024-01-01T23:50:00Z", 2),
-            ["2024-01-01T23:58:00Z", "2024-01-02T00:40:00Z"]
+            moments_after("*-1/5-1", "Europe/Berlin", "2024-06-02T00:00:00Z", 3),
+            [
+                "2024-10-31T23:00:00Z",
+                "2024-12-31T23:00:00Z",
+                "2025-05-31T22:00:00Z"
+            ]
         );
-    }
-
-    #[test]
-    fn a_repetition_that_runs_over_into_summer_goes_in_circles() {
+        // The days from the seventh last to the last: 24 to 30 April, 25 to 31 May.
         assert_eq!(
-            moments_after("*-1/5-1", "UTC", "2024-06-02T00:00:00Z", 2),
-            ["2024-11-01T00:00:00Z", "2025-01-01T00:00:00Z"]
-        );
-        assert_eq!(
-            moments_after("*-1/5-1", "Europe/Berlin", "2024-06-02T00:00:00Z", 2),
-            ["2024-10-31T23:00:00Z"]
+            moments_after("*-4,5~7/6", "UTC", "2024-01-01T00:00:00Z", 4),
+            [
+                "2024-04-24T00:00:00Z",
+                "2024-04-30T00:00:00Z",
+                "2024-05-25T00:00:00Z",
+                "2024-05-31T00:00:00Z"
+            ]
         );
     }
 
@@ -454,8 +337,7 @@ mod tests {
 
     #[test]
     fn winter_time_that_counts_as_daylight_saving_is_no_trap() {
-        // Dublin's zone as its own files have it: 01:00 in the gap of 2008-03-30 leads back to
-        // 00:00, where the search began.
+        // Dublin's zone as its own files have it: 01:00 does not exist on 2008-03-30.
         let zone = TimeZone::posix("IST-1GMT0,M10.5.0,M3.5.0/1").expect("valid");
         let calendar = Calendar::parse("test", "Sat,Sun").expect("valid");
         let after: Timestamp = "2008-03-30T00:00:00Z".parse().expect("a timestamp");
@@ -466,6 +348,24 @@ mod tests {
                 .map(|at| at.to_string())
                 .as_deref(),
             Some("2008-04-04T23:00:00Z")
+        );
+        // The hours after the gap are there.
+        let hours = Calendar::parse("test", "1..3:00").expect("valid");
+        let first = hours.next_after(after, &zone).expect("one more");
+        assert_eq!(first.to_string(), "2008-03-30T01:00:00Z");
+    }
+
+    #[test]
+    fn a_gap_is_passed_at_once() {
+        let calendar = Calendar::parse("test", "2:*:0/0.000001").expect("valid");
+        let zone = parse_zone("Europe/Berlin").expect("known");
+        let after: Timestamp = "2024-03-31T00:59:59Z".parse().expect("a timestamp");
+        assert_eq!(
+            calendar
+                .next_after(after, &zone)
+                .map(|at| at.to_string())
+                .as_deref(),
+            Some("2024-04-01T00:00:00Z")
         );
     }
 

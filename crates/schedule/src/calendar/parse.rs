@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 /// systemd's limit on the elements of one list.
 const LIST_LEN_MAX: usize = 241;
 
-/// Numbers are C `int`s in systemd.
+/// Larger numbers (C's `int`) are out of the range of every unit.
 const NUMBER_MAX: i64 = i32::MAX as i64;
 
 /// Words and what they stand for (systemd.time(7)); `anually` is systemd's own old misspelling.
@@ -69,8 +69,8 @@ impl Calendar {
     /// word such as `weekly`. `source` names the place for the error.
     ///
     /// # Errors
-    /// What systemd 252 refuses; also a trailing abbreviation of a time zone, which systemd accepts
-    /// where it is the host's own.
+    /// Values outside the range of their unit, and all else that systemd.time(7) does not have; also a
+    /// trailing abbreviation of a time zone, which systemd accepts if it is that of the host.
     pub fn parse(source: &str, text: &str) -> Result<Self, InputError> {
         let text = text.trim_ascii();
         let (rest, zone) = split_zone(text);
@@ -165,14 +165,9 @@ impl Calendar {
             parts.sort_unstable();
             parts.dedup();
             let (low, high, expected) = unit.bounds();
-            // systemd's check of days from the end lowers its limit once more with every element.
-            let lowered = |index: i64| match unit {
-                Unit::DayFromEnd => high - 3 * index,
-                _ => high,
-            };
-            let valid = (0..).zip(parts.iter()).all(|(index, part)| {
-                is_valid(*part, low, lowered(index), unit == Unit::DayFromEnd)
-            });
+            let valid = parts
+                .iter()
+                .all(|part| is_valid(*part, low, high, unit == Unit::DayFromEnd));
             if !valid {
                 return Err(InputError::new(
                     source,

@@ -1,4 +1,8 @@
 //! The next run of a crontab schedule.
+//!
+//! By hand, because croner 4 (over jiff) has one behaviour at clock changes, not the four of
+//! [`CronSense`]; gives up at the day that Samoa skipped; and treats `*/2` in the day fields as a list,
+//! where cron looks for the leading star.
 
 use super::CronSpec;
 use crate::calendar::Calendar;

@@ -1,6 +1,6 @@
 //! Logs that hold the lines of several hosts.
 
-use super::hosts::host_name;
+use super::host_lines::host_name;
 use super::*;
 
 /// A log with a line of cron in each of some hours of June 2024: `(hour, host)`, hours counted from its

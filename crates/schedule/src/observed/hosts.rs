@@ -1,13 +1,10 @@
 //! Whose lines a log holds: a host that gathers the logs of others has their lines among its own.
 
 use super::Log;
+use super::host_lines::{HostLines, is_localhost, short_name};
 use super::pair::uptimes;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{HashMap, HashSet};
-use std::net::IpAddr;
-
-/// The longest name of a host that is taken for one (POSIX's `_POSIX_HOST_NAME_MAX`).
-const NAME_BYTES_MAX: usize = 255;
 
 /// Hosts that a note names.
 const NAMED_MAX: usize = 3;
@@ -15,28 +12,6 @@ const NAMED_MAX: usize = 3;
 /// A host writes a line an hour at least (cron starts `cron.hourly`): what is shorter says nothing of when
 /// it had which name.
 const FORMER_MIN: SignedDuration = SignedDuration::from_hours(2);
-
-/// The lines of a log that name one host, or none.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct HostLines {
-    /// As the lines have it; `None` for lines that name nobody.
-    pub name: Option<String>,
-    pub from: Timestamp,
-    pub until: Timestamp,
-    pub lines: usize,
-}
-
-/// A start of a host.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct HostStart {
-    pub at: Timestamp,
-    /// Index into the hosts.
-    pub host: usize,
-    /// The last line of all before it.
-    pub before: Option<Timestamp>,
-    /// The last line of this host before it.
-    pub before_own: Option<Timestamp>,
-}
 
 /// Which lines of logs are those of one host.
 #[derive(Debug, Clone, PartialEq)]
@@ -289,35 +264,4 @@ fn is_same_host(a: &str, b: &str) -> bool {
 
 fn is_short(name: &str) -> bool {
     short_name(name) == name
-}
-
-/// What stands before the domain; an address is a whole.
-fn short_name(name: &str) -> &str {
-    if name.parse::<IpAddr>().is_ok() {
-        return name;
-    }
-    name.split('.').next().unwrap_or(name)
-}
-
-/// The name in the place where a line has its host's. `None` where that names nobody: a host before it
-/// has got its name, a line without one, or what no name looks like.
-pub(super) fn host_name(field: &str) -> Option<&str> {
-    // syslog-ng may put its source in front and who passed a line on behind.
-    let (_, name) = field.rsplit_once('@').unwrap_or(("", field));
-    let name = name.split('/').next().unwrap_or(name);
-    let name = name.strip_suffix('.').unwrap_or(name);
-    let is_name = (1..=NAME_BYTES_MAX).contains(&name.len())
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.:%".contains(&byte))
-        && name.bytes().any(|byte| byte.is_ascii_alphanumeric())
-        && !name.ends_with(':');
-    (is_name && !is_localhost(name)).then_some(name)
-}
-
-/// Whether a name is what any host calls itself: `localhost`, with a domain or without, or its address.
-fn is_localhost(name: &str) -> bool {
-    let address = || name.parse::<IpAddr>().ok();
-    short_name(name).eq_ignore_ascii_case("localhost")
-        || address().is_some_and(|address| address.is_loopback())
 }

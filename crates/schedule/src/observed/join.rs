@@ -1,10 +1,11 @@
 //! Several files as one log.
 
+use super::Sighting;
+use super::log::{Log, OBSERVED_MAX, Observed, SUBJECTS_MAX};
 use super::pair::uptimes;
-use super::{Log, OBSERVED_MAX, Observed, SUBJECTS_MAX, Sighting, Subject};
+use super::subject::Subject;
 use crate::events::Events;
-use crate::known::min_of;
-use crate::run::Forecast;
+use crate::run::{Forecast, earlier_of};
 use jiff::Timestamp;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -246,7 +247,7 @@ pub fn observed_runs(
         let before = log.observed.partition_point(|seen| seen.start < from);
         let within = log.observed[before..].partition_point(|seen| seen.start < until);
         let of_stretch = &log.observed[before..before + within];
-        cut = min_of(cut, of_stretch.get(RUNS_OF_ALL_MAX).map(|seen| seen.start));
+        cut = earlier_of(cut, of_stretch.get(RUNS_OF_ALL_MAX).map(|seen| seen.start));
         for seen in of_stretch.iter().take(RUNS_OF_ALL_MAX) {
             let list = &mut lists[places[seen.subject]].1;
             list.push((index, log.sighting(seen)));
@@ -262,14 +263,14 @@ pub fn observed_runs(
         .collect();
     if starts.len() > RUNS_OF_ALL_MAX {
         let (_, first_cut, _) = starts.select_nth_unstable(RUNS_OF_ALL_MAX);
-        cut = min_of(cut, Some(*first_cut));
+        cut = earlier_of(cut, Some(*first_cut));
     }
     lists
         .into_iter()
         .filter(|(_, seen)| !seen.is_empty())
         .map(|(name, mut seen)| {
             let of_name = seen.get(runs_max).map(|(_, seen)| seen.start);
-            let truncated_at = min_of(cut, of_name);
+            let truncated_at = earlier_of(cut, of_name);
             if let Some(cut) = truncated_at {
                 seen.retain(|(_, seen)| seen.start < cut);
             }

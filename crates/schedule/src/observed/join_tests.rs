@@ -1,6 +1,7 @@
 //! Several files as one log, and what logs tell by themselves.
 
 use super::*;
+use crate::conditions::Uptime;
 
 /// Two days of a daily job that was weekly before, in two files.
 fn rotated() -> [Log; 2] {

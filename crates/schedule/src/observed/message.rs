@@ -1,6 +1,6 @@
 //! What lines of cron, anacron, run-parts, systemd and the kernel tell of runs.
 
-use super::{Commands, CronCommand, Subject, started_directory};
+use super::subject::{Commands, CronCommand, Subject, started_directory};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -1,8 +1,9 @@
 //! Begins and ends of runs, put together.
 
-use super::hosts::{HostLines, HostStart, host_name};
+use super::host_lines::{HostLines, HostStart, host_name};
+use super::log::{HOSTS_MAX, Log, OBSERVED_MAX, Observed, Part, SUBJECTS_MAX};
 use super::message::Told;
-use super::{HOSTS_MAX, Log, OBSERVED_MAX, Observed, Part, SUBJECTS_MAX, Subject};
+use super::subject::Subject;
 use crate::conditions::Uptime;
 use crate::run::Seen;
 use facts::InputError;

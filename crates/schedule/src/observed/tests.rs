@@ -1,9 +1,9 @@
 use super::*;
 use crate::conditions::{Conditions, rhythm_changes};
-use crate::run::Forecast;
-use crate::run::tests::{cron_job, timer_job};
+use crate::forecast::tests::{cron_job, timer_job};
+use crate::run::{Forecast, Seen};
 use crate::{known_runs, parse_zone};
-use facts::host::{JobCommand, TimerState};
+use facts::host::{JobCommand, TimerState, Trigger};
 use host::jobs::script::{Origin, scan};
 use jiff::SignedDuration;
 use proptest::prelude::*;

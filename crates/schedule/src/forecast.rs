@@ -1,0 +1,370 @@
+//! Forecasts the runs of a job from its triggers.
+
+use crate::anacron;
+use crate::conditions::{Conditions, CronSense, Uptimes};
+use crate::cron::CronSpec;
+use crate::run::{Forecast, Run, Seen};
+use crate::timer;
+use crate::window::{SECOND_US, STARTUP_US, Source, Window};
+use crate::zone::{Clock, parse_zone};
+use facts::InputError;
+use facts::host::{Job, Trigger};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A window, the source it came from, and how it is known.
+type Planned = (Window, usize, Seen);
+
+/// The runs of a job that start, or may start, from `from` until before `until`.
+///
+/// All triggers count as in force; the caller checks whether the job is active
+/// ([`Job::is_active`]). If the uptimes of the host are known, runs that fall into a downtime are
+/// dropped, or moved to the next start if anacron or `Persistent=` catches up on them. The known last
+/// and next runs of a timer replace the computed ones. A randomised delay longer than the period
+/// makes systemd drop runs; the forecast has them all.
+///
+/// # Errors
+/// If a trigger cannot be parsed; the error names its source.
+pub fn runs(
+    job: &Job,
+    from: Timestamp,
+    until: Timestamp,
+    conditions: &Conditions,
+) -> Result<Forecast, InputError> {
+    let mut forecast = Forecast::default();
+    if from >= until {
+        return Ok(forecast);
+    }
+    let (from_us, until_us) = (from.as_microsecond(), until.as_microsecond());
+    let mut sources = Vec::new();
+    for trigger in &job.triggers {
+        sources.extend(trigger_sources(
+            trigger,
+            job,
+            from_us,
+            conditions,
+            &mut forecast.unknown,
+        )?);
+    }
+    let runs_max = conditions.runs_max;
+    let mut planned = merge(&mut sources, from_us, until_us, runs_max);
+    if planned.len() > runs_max {
+        let cut = planned[runs_max].0.earliest_us;
+        planned.retain(|(window, ..)| window.earliest_us < cut);
+        forecast.truncated_at = Timestamp::from_microsecond(cut).ok();
+    }
+    narrow_to_known(&mut planned, &sources, job, from_us, until_us);
+    forecast.runs = planned
+        .into_iter()
+        .filter_map(|(window, source, seen)| {
+            let written = &sources[source].evidence;
+            Some(Run {
+                job: job.name.clone(),
+                earliest: Timestamp::from_microsecond(window.earliest_us).ok()?,
+                latest: Timestamp::from_microsecond(window.latest_us).ok()?,
+                len_s: None,
+                seen,
+                evidence: match seen {
+                    Seen::Stamp => format!("{written}; the last run, as its stamp says"),
+                    _ => written.clone(),
+                },
+            })
+        })
+        .collect();
+    Ok(forecast)
+}
+
+/// The typical distance between two runs of a trigger in seconds: the median over the next sixteen
+/// distances after `near`; for anacron the configured period.
+///
+/// `None` if there is no period: `@reboot`, timers that fire once after boot, a schedule that ends or
+/// that cannot be read.
+pub fn period_s(trigger: &Trigger, near: Timestamp, zone: &TimeZone) -> Option<f64> {
+    const DISTANCES: usize = 16;
+    let near_us = near.as_microsecond();
+    let starts: Vec<i64> = match trigger {
+        Trigger::Anacron { period, .. } => return anacron::period_text_s(period),
+        Trigger::Boot { .. } => return None,
+        Trigger::Monotonic { base, span_s, .. } => {
+            let repeats = timer::is_repeating(base) && span_s.is_finite() && *span_s > 0.0;
+            return repeats.then_some(*span_s);
+        }
+        Trigger::Cron {
+            spec,
+            time_zone,
+            source,
+        } => cron_moments(
+            spec,
+            time_zone.as_deref(),
+            source,
+            near_us,
+            &Conditions::in_zone(zone),
+        )
+        .ok()?
+        .take(DISTANCES + 1)
+        .collect(),
+        Trigger::Calendar(calendars) => {
+            let mut sources = timer::calendar_moments(calendars, near_us, zone).ok()?;
+            let mut merged = Merge::new(&mut sources);
+            let mut starts: Vec<i64> = Vec::new();
+            while starts.len() <= DISTANCES {
+                let Some((window, _)) = merged.next(&mut sources) else {
+                    break;
+                };
+                if starts.last() != Some(&window.earliest_us) {
+                    starts.push(window.earliest_us);
+                }
+            }
+            starts
+        }
+    };
+    let mut distances_us: Vec<i64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    distances_us.sort_unstable();
+    let middle = distances_us.len() / 2;
+    let median_us = if distances_us.is_empty() {
+        return None;
+    } else if distances_us.len() % 2 == 1 {
+        distances_us[middle]
+    } else {
+        i64::midpoint(distances_us[middle - 1], distances_us[middle])
+    };
+    Some(seconds(median_us))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "distances of runs are far below 2^53 microseconds (285 years)"
+)]
+fn seconds(span_us: i64) -> f64 {
+    span_us as f64 / SECOND_US as f64
+}
+
+fn trigger_sources(
+    trigger: &Trigger,
+    job: &Job,
+    from_us: i64,
+    conditions: &Conditions,
+    unknown: &mut Vec<String>,
+) -> Result<Vec<Source>, InputError> {
+    match trigger {
+        Trigger::Cron {
+            spec,
+            time_zone,
+            source,
+        } => {
+            let named = time_zone
+                .as_ref()
+                .map_or(String::new(), |name| format!(" in {name}"));
+            let moments =
+                cron_moments(spec, time_zone.as_deref(), source, from_us - 1, conditions)?;
+            Ok(vec![Source {
+                windows: Box::new(while_up(moments, conditions.uptimes.clone())),
+                evidence: format!("{source}: {spec}{named}"),
+                accuracy_us: None,
+                stamp_us: None,
+            }])
+        }
+        Trigger::Calendar(calendars) => {
+            timer::calendar_sources(calendars, job, from_us, conditions)
+        }
+        Trigger::Anacron {
+            period,
+            delay_min,
+            random_delay_min,
+            start_hours,
+            identifier,
+            source,
+        } => {
+            let due = anacron::Line {
+                period,
+                delay_min: *delay_min,
+                random_delay_min: random_delay_min.unwrap_or(0),
+                start_hours: *start_hours,
+                identifier,
+                source,
+            };
+            match due.windows(job.last_run, from_us, &conditions.zone, &conditions.uptimes)? {
+                Ok(windows) => Ok(vec![Source {
+                    windows: Box::new(windows),
+                    evidence: due.evidence(),
+                    accuracy_us: None,
+                    stamp_us: job.last_run.map(Timestamp::as_microsecond),
+                }]),
+                Err(reason) => {
+                    unknown.push(reason);
+                    Ok(Vec::new())
+                }
+            }
+        }
+        Trigger::Monotonic { .. } => {
+            timer::monotonic_sources(trigger, job, from_us, conditions, unknown)
+        }
+        Trigger::Boot { source } => {
+            if !conditions.uptimes.is_known() {
+                unknown.push(format!("{source}: @reboot, when cron starts"));
+                return Ok(Vec::new());
+            }
+            let starts: Vec<Window> = conditions
+                .uptimes
+                .starts()
+                .map(|up| Window {
+                    earliest_us: up.from_us,
+                    latest_us: up.from_us.saturating_add(STARTUP_US),
+                })
+                .collect();
+            Ok(vec![Source {
+                windows: Box::new(starts.into_iter()),
+                evidence: format!("{source}: @reboot, when cron starts"),
+                accuracy_us: None,
+                stamp_us: None,
+            }])
+        }
+    }
+}
+
+/// The moments of a crontab line after `after_us`.
+fn cron_moments(
+    spec: &str,
+    time_zone: Option<&str>,
+    source: &str,
+    after_us: i64,
+    conditions: &Conditions,
+) -> Result<Box<dyn Iterator<Item = i64>>, InputError> {
+    let spec = CronSpec::parse(source, spec)?;
+    let (zone, sense) = match time_zone {
+        Some(name) => {
+            let named = parse_zone(name).map_err(|error| InputError {
+                source_name: source.to_owned(),
+                ..error
+            })?;
+            // Only cronie reads CRON_TZ, and it does not watch the clock changes of that zone.
+            let sense = match conditions.cron {
+                CronSense::Systemd => CronSense::Systemd,
+                sense if named == conditions.zone => sense,
+                _ => CronSense::WallClock,
+            };
+            (named, sense)
+        }
+        None => (conditions.zone.clone(), conditions.cron),
+    };
+    Ok(spec.moments_us(after_us, Clock::new(zone), sense))
+}
+
+/// The moments at which the host is up. Skipping downtimes one moment at a time is fast enough,
+/// because the moments of cron are at least a minute apart.
+fn while_up(moments: impl Iterator<Item = i64>, uptimes: Uptimes) -> impl Iterator<Item = Window> {
+    moments
+        .filter(move |&at_us| uptimes.at(at_us).is_some())
+        .map(|at_us| Window {
+            earliest_us: at_us,
+            latest_us: at_us,
+        })
+}
+
+/// Takes windows from several sources in the order of their earliest start.
+struct Merge {
+    heads: BinaryHeap<Reverse<(Window, usize)>>,
+}
+
+impl Merge {
+    fn new(sources: &mut [Source]) -> Self {
+        let heads = sources
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(index, source)| Some(Reverse((source.windows.next()?, index))))
+            .collect();
+        Self { heads }
+    }
+
+    fn next(&mut self, sources: &mut [Source]) -> Option<(Window, usize)> {
+        let Reverse((window, index)) = self.heads.pop()?;
+        if let Some(following) = sources[index].windows.next() {
+            self.heads.push(Reverse((following, index)));
+        }
+        Some((window, index))
+    }
+}
+
+/// The windows that touch the time from `from_us` until before `until_us`, each once, one more than
+/// `runs_max` at most.
+fn merge(sources: &mut [Source], from_us: i64, until_us: i64, runs_max: usize) -> Vec<Planned> {
+    let mut merged = Merge::new(sources);
+    let mut planned: Vec<Planned> = Vec::new();
+    while planned.len() <= runs_max {
+        let Some((window, index)) = merged.next(sources) else {
+            break;
+        };
+        if window.earliest_us >= until_us {
+            break;
+        }
+        let is_new = planned.last().is_none_or(|(last, ..)| *last != window);
+        if window.latest_us >= from_us && is_new {
+            planned.push((window, index, Seen::Computed));
+        }
+    }
+    planned
+}
+
+/// Applies the last and the next run that systemd reports for a timer, and the stamp of anacron.
+fn narrow_to_known(
+    planned: &mut Vec<Planned>,
+    sources: &[Source],
+    job: &Job,
+    from_us: i64,
+    until_us: i64,
+) {
+    // The stamp is written when the job ends, on the day on which it was due.
+    for (window, source, seen) in planned.iter_mut() {
+        if let Some(ended_us) = sources[*source].stamp_us
+            && window.earliest_us <= ended_us
+            && ended_us - window.earliest_us < 18 * 3_600 * SECOND_US
+        {
+            window.latest_us = ended_us;
+            *seen = Seen::Stamp;
+        }
+    }
+    let Some(timer) = sources
+        .iter()
+        .position(|source| source.accuracy_us.is_some())
+    else {
+        return;
+    };
+    let mut take_in = |at: Option<Timestamp>, late_us: i64, seen: Seen| {
+        let Some(at_us) = at.map(Timestamp::as_microsecond) else {
+            return;
+        };
+        if at_us < from_us || at_us >= until_us {
+            return;
+        }
+        let known = Window {
+            earliest_us: at_us,
+            latest_us: at_us.saturating_add(late_us),
+        };
+        // The latest window that contains it.
+        let of_timer = planned.iter().rposition(|(window, source, _)| {
+            sources[*source].accuracy_us.is_some()
+                && window.earliest_us <= at_us
+                && at_us <= window.latest_us
+        });
+        match of_timer {
+            Some(index) => {
+                planned[index].0 = known;
+                planned[index].2 = seen;
+            }
+            None => planned.push((known, timer, seen)),
+        }
+    };
+    take_in(job.last_run, 0, Seen::Stamp);
+    take_in(
+        job.next_run,
+        sources[timer].accuracy_us.unwrap_or(0),
+        Seen::Computed,
+    );
+    planned.sort_unstable();
+}
+
+#[cfg(test)]
+#[path = "forecast_tests.rs"]
+pub(crate) mod tests;

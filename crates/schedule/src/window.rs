@@ -1,0 +1,28 @@
+//! Windows in which runs start, and the sources that produce them.
+
+/// Microseconds of a second.
+pub(crate) const SECOND_US: i64 = 1_000_000;
+
+/// Upper bound of the time from the start of the kernel until cron, anacron and systemd timers run,
+/// in microseconds: ten minutes, which a large server takes.
+pub(crate) const STARTUP_US: i64 = 600 * SECOND_US;
+
+/// Bounds of the start of a run, in microseconds since the epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Window {
+    pub earliest_us: i64,
+    pub latest_us: i64,
+}
+
+/// Windows, sorted by earliest start.
+pub(crate) type Windows = Box<dyn Iterator<Item = Window>>;
+
+/// A source of runs.
+pub(crate) struct Source {
+    pub windows: Windows,
+    pub evidence: String,
+    /// For timers, how late systemd may be after the moment that it announced.
+    pub accuracy_us: Option<i64>,
+    /// For anacron, the last run according to its stamp.
+    pub stamp_us: Option<i64>,
+}
