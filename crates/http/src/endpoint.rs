@@ -95,7 +95,7 @@ impl Endpoint {
     }
 
     /// Whether the connection is encrypted.
-    pub fn is_tls(&self) -> bool {
+    pub(crate) fn is_tls(&self) -> bool {
         self.tls
     }
 

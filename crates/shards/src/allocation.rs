@@ -49,7 +49,7 @@ impl<'a> Allocation<'a> {
 
     /// Excludes a node for a shard in this round, because a copy has just failed there
     /// (`addIgnoreShardForNode`).
-    pub fn ignore_node(&mut self, shard: ShardId, node: NodeIndex) {
+    pub(crate) fn ignore_node(&mut self, shard: ShardId, node: NodeIndex) {
         let nodes = self.ignored.entry(shard).or_default();
         if !nodes.contains(&node) {
             nodes.push(node);
@@ -57,17 +57,17 @@ impl<'a> Allocation<'a> {
     }
 
     /// Whether the node is excluded for the shard (`shouldIgnoreShardForNode`).
-    pub fn is_node_ignored(&self, shard: ShardId, node: NodeIndex) -> bool {
+    pub(crate) fn is_node_ignored(&self, shard: ShardId, node: NodeIndex) -> bool {
         self.ignored_nodes(shard).contains(&node)
     }
 
     /// Whether no node is excluded for any shard.
-    pub fn ignores_nothing(&self) -> bool {
+    pub(crate) fn ignores_nothing(&self) -> bool {
         self.ignored.is_empty()
     }
 
     /// The nodes that are excluded for the shard (`getIgnoreNodes`).
-    pub fn ignored_nodes(&self, shard: ShardId) -> &[NodeIndex] {
+    pub(crate) fn ignored_nodes(&self, shard: ShardId) -> &[NodeIndex] {
         // Almost always empty: skip the hashing.
         if self.ignores_nothing() {
             return &[];

@@ -79,7 +79,7 @@ impl Kept {
     }
 
     /// The metadata ask for that many copies now.
-    pub fn set_copies(&mut self, copies: u64) {
+    pub(crate) fn set_copies(&mut self, copies: u64) {
         self.copies = copies;
     }
 

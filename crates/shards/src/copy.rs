@@ -13,7 +13,7 @@ pub const UNKNOWN_SIZE: i64 = -1;
 pub struct AllocationIndex(pub u64);
 
 /// Stands in the in-sync set for a primary that was forced from a stale copy (`FORCED_ALLOCATION_ID`).
-pub const FORCED_ALLOCATION: AllocationIndex = AllocationIndex(0);
+pub(crate) const FORCED_ALLOCATION: AllocationIndex = AllocationIndex(0);
 
 /// Hands out allocation ids never used before.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,7 +167,7 @@ impl UnassignedInfo {
     }
 
     /// What is left of the delay, nanoseconds, never below 0 (`getRemainingDelay`).
-    pub fn remaining_delay_nanos(&self, now_nanos: i64, timeout_nanos: i64) -> i64 {
+    pub(crate) fn remaining_delay_nanos(&self, now_nanos: i64, timeout_nanos: i64) -> i64 {
         let passed = now_nanos.saturating_sub(self.at_nanos);
         timeout_nanos.saturating_sub(passed).max(0)
     }
@@ -231,7 +231,7 @@ impl ShardCopy {
     }
 
     /// Serving and not moving.
-    pub fn is_started(&self) -> bool {
+    pub(crate) fn is_started(&self) -> bool {
         self.state == CopyState::Started
     }
 
@@ -246,7 +246,7 @@ impl ShardCopy {
     }
 
     /// Whether it is what a relocating copy moves to.
-    pub fn is_relocation_target(&self) -> bool {
+    pub(crate) fn is_relocation_target(&self) -> bool {
         self.is_initializing() && self.relocating.is_some()
     }
 
@@ -267,7 +267,7 @@ impl ShardCopy {
 
     /// With another reason or delay (`updateUnassigned`).
     #[must_use]
-    pub fn update_unassigned(&self, info: UnassignedInfo, recovery: RecoverySource) -> Self {
+    pub(crate) fn update_unassigned(&self, info: UnassignedInfo, recovery: RecoverySource) -> Self {
         Self {
             unassigned: Some(info),
             recovery: Some(recovery),
@@ -278,7 +278,7 @@ impl ShardCopy {
     /// To unassigned (`moveToUnassigned`): an active primary will recover from its store, an active
     /// replica from the primary, others from where they did.
     #[must_use]
-    pub fn move_to_unassigned(&self, info: UnassignedInfo) -> Self {
+    pub(crate) fn move_to_unassigned(&self, info: UnassignedInfo) -> Self {
         debug_assert!(!self.is_unassigned());
         let recovery = match (self.is_active(), self.primary) {
             (true, true) => Some(RecoverySource::ExistingStore),
@@ -334,7 +334,7 @@ impl ShardCopy {
 
     /// From relocating back to started (`cancelRelocation`).
     #[must_use]
-    pub fn cancel_relocation(&self) -> Self {
+    pub(crate) fn cancel_relocation(&self) -> Self {
         debug_assert!(self.is_relocating());
         Self {
             relocating: None,
@@ -348,7 +348,7 @@ impl ShardCopy {
 
     /// A replica that was the target of a relocation goes on alone (`removeRelocationSource`).
     #[must_use]
-    pub fn remove_relocation_source(&self) -> Self {
+    pub(crate) fn remove_relocation_source(&self) -> Self {
         debug_assert!(self.is_relocation_target() && !self.primary);
         Self {
             relocating: None,
@@ -359,7 +359,7 @@ impl ShardCopy {
 
     /// A recovering replica begins anew (`reinitializeReplicaShard`).
     #[must_use]
-    pub fn reinitialize_replica(&self, allocation: AllocationIndex) -> Self {
+    pub(crate) fn reinitialize_replica(&self, allocation: AllocationIndex) -> Self {
         debug_assert!(self.is_initializing() && !self.primary && !self.is_relocation_target());
         Self {
             relocating: None,
@@ -386,7 +386,7 @@ impl ShardCopy {
 
     /// An active replica becomes the primary (`moveActiveReplicaToPrimary`).
     #[must_use]
-    pub fn move_active_replica_to_primary(&self) -> Self {
+    pub(crate) fn move_active_replica_to_primary(&self) -> Self {
         debug_assert!(self.is_active() && !self.primary);
         Self {
             primary: true,
@@ -396,7 +396,7 @@ impl ShardCopy {
 
     /// An unassigned primary becomes a replica (`moveUnassignedFromPrimary`).
     #[must_use]
-    pub fn move_unassigned_from_primary(&self) -> Self {
+    pub(crate) fn move_unassigned_from_primary(&self) -> Self {
         debug_assert!(self.is_unassigned() && self.primary);
         Self {
             primary: false,

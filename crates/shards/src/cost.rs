@@ -25,7 +25,8 @@ use fit::Size;
 
 pub use fit::Fit;
 pub use step::{Step, scans};
-pub use table::{COEFFICIENTS, Coefficients};
+pub(crate) use table::COEFFICIENTS;
+pub use table::Coefficients;
 
 use crate::profile::Profile;
 

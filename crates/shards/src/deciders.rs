@@ -20,9 +20,9 @@ mod words;
 
 pub use decision::{Decision, Reason, Silent, Told, Verdict, Why};
 pub use filters::{Join, matches};
-pub use pattern::simple_match;
+pub(crate) use pattern::simple_match;
 pub use prepared::Deciders;
-pub use sizes::expected_size_bytes;
+pub(crate) use sizes::expected_size_bytes;
 
 use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
@@ -65,7 +65,12 @@ impl<'a> Allocation<'a> {
     }
 
     /// Whether the copy may be put on the node.
-    pub fn can_allocate<W: Why>(&self, copy: &ShardCopy, node: NodeIndex, why: &mut W) -> Verdict {
+    pub(crate) fn can_allocate<W: Why>(
+        &self,
+        copy: &ShardCopy,
+        node: NodeIndex,
+        why: &mut W,
+    ) -> Verdict {
         if self.is_ignored(copy.shard, node, why) {
             return Verdict::No;
         }
@@ -101,7 +106,7 @@ impl<'a> Allocation<'a> {
 
     /// Whether, as things are, every copy may stay where it is for reasons that need no look at it: proven
     /// node by node. A `false` proves nothing.
-    pub fn all_can_remain(&self) -> bool {
+    pub(crate) fn all_can_remain(&self) -> bool {
         self.ignores_nothing()
             && self.deciders.limits_nothing()
             && self
@@ -112,7 +117,7 @@ impl<'a> Allocation<'a> {
     }
 
     /// Whether the copy may be put anywhere at all.
-    pub fn can_allocate_anywhere<W: Why>(&self, copy: &ShardCopy, why: &mut W) -> Verdict {
+    pub(crate) fn can_allocate_anywhere<W: Why>(&self, copy: &ShardCopy, why: &mut W) -> Verdict {
         ask!(why:
             recovery::max_retry(self, copy, why),
             recovery::resize(self, copy, None, why),
@@ -123,7 +128,7 @@ impl<'a> Allocation<'a> {
     }
 
     /// Whether any copy of the index may be put on the node.
-    pub fn can_allocate_index<W: Why>(
+    pub(crate) fn can_allocate_index<W: Why>(
         &self,
         index: IndexIndex,
         node: NodeIndex,
@@ -133,12 +138,12 @@ impl<'a> Allocation<'a> {
     }
 
     /// Whether the node may take any copy at all.
-    pub fn can_allocate_node<W: Why>(&self, node: NodeIndex, why: &mut W) -> Verdict {
+    pub(crate) fn can_allocate_node<W: Why>(&self, node: NodeIndex, why: &mut W) -> Verdict {
         limits::node_limit(self, node, why)
     }
 
     /// Whether the copy may be moved for balance, wherever to.
-    pub fn can_rebalance<W: Why>(&self, copy: &ShardCopy, why: &mut W) -> Verdict {
+    pub(crate) fn can_rebalance<W: Why>(&self, copy: &ShardCopy, why: &mut W) -> Verdict {
         ask!(why:
             activity::rebalance_only_when_active(self, copy, why),
             activity::cluster_rebalance(self, why),
@@ -149,7 +154,7 @@ impl<'a> Allocation<'a> {
     }
 
     /// Whether anything may be moved for balance.
-    pub fn can_rebalance_cluster<W: Why>(&self, why: &mut W) -> Verdict {
+    pub(crate) fn can_rebalance_cluster<W: Why>(&self, why: &mut W) -> Verdict {
         ask!(why:
             activity::cluster_rebalance(self, why),
             activity::concurrent_rebalance(self, why),
@@ -160,7 +165,7 @@ impl<'a> Allocation<'a> {
     /// Whether an unassigned primary may be put on a node that has its data, if need be by force.
     ///
     /// Most deciders give way; those that know the copy would be useless there do not.
-    pub fn can_force_allocate_primary<W: Why>(
+    pub(crate) fn can_force_allocate_primary<W: Why>(
         &self,
         copy: &ShardCopy,
         node: NodeIndex,

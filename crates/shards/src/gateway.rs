@@ -18,7 +18,7 @@ use placing::Placing;
 
 /// Puts unassigned copies where their data is (`innerAllocatedUnassigned`): indices of high priority,
 /// then the newest first; all primaries, then the replicas.
-pub fn allocate_unassigned(allocation: &mut Allocation<'_>, fetch: &dyn Fetch) {
+pub(crate) fn allocate_unassigned(allocation: &mut Allocation<'_>, fetch: &dyn Fetch) {
     let cluster = allocation.cluster;
     allocation.nodes.sort_unassigned(|a, b| {
         let (a, b) = (a.shard.index, b.shard.index);

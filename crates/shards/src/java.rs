@@ -6,7 +6,8 @@ mod string;
 mod tree;
 
 pub use hppc::HppcOrder;
-pub use string::{string_compare, string_hash};
+pub(crate) use string::string_compare;
+pub use string::string_hash;
 
 use std::collections::HashMap;
 

@@ -12,7 +12,7 @@ pub mod cost;
 pub mod deciders;
 pub mod engine;
 pub mod gateway;
-pub mod introsort;
+mod introsort;
 pub mod java;
 pub mod model;
 pub mod nodes;

@@ -117,7 +117,7 @@ pub struct Index {
 
 impl Index {
     /// All copies the metadata asks for: shards times (replicas + 1).
-    pub fn total_copies(&self) -> u64 {
+    pub(crate) fn total_copies(&self) -> u64 {
         if self.state == IndexState::Deleted {
             0
         } else {
@@ -223,7 +223,7 @@ impl Cluster {
     }
 
     /// `MetaData.getTotalNumberOfShards`: copies of all indices, closed ones included.
-    pub fn total_copies(&self) -> u64 {
+    pub(crate) fn total_copies(&self) -> u64 {
         self.indices.iter().map(Index::total_copies).sum()
     }
 
@@ -265,7 +265,7 @@ impl Cluster {
     }
 
     /// Number of live data nodes.
-    pub fn data_node_count(&self) -> usize {
+    pub(crate) fn data_node_count(&self) -> usize {
         self.data_nodes.len()
     }
 }

@@ -112,7 +112,7 @@ impl RoutingNodes {
     }
 
     /// One more than the highest [`CopyIndex::at`] so far.
-    pub fn copy_limit(&self) -> usize {
+    pub(crate) fn copy_limit(&self) -> usize {
         self.copies.len()
     }
 
@@ -123,7 +123,7 @@ impl RoutingNodes {
     }
 
     /// Whether the node is routed.
-    pub fn is_routed(&self, node: NodeIndex) -> bool {
+    pub(crate) fn is_routed(&self, node: NodeIndex) -> bool {
         self.lists.get(node.at()).is_some_and(Option::is_some)
     }
 
@@ -133,7 +133,7 @@ impl RoutingNodes {
     }
 
     /// The copies on a node in the order they came (`RoutingNode` as an iterator).
-    pub fn handles_on(&self, node: NodeIndex) -> impl Iterator<Item = CopyIndex> + '_ {
+    pub(crate) fn handles_on(&self, node: NodeIndex) -> impl Iterator<Item = CopyIndex> + '_ {
         self.lists
             .get(node.at())
             .and_then(Option::as_ref)
@@ -148,7 +148,7 @@ impl RoutingNodes {
     }
 
     /// How many copies are on a node, recovering ones included (`RoutingNode.size`).
-    pub fn count_on(&self, node: NodeIndex) -> usize {
+    pub(crate) fn count_on(&self, node: NodeIndex) -> usize {
         self.lists
             .get(node.at())
             .and_then(Option::as_ref)
@@ -171,14 +171,18 @@ impl RoutingNodes {
     }
 
     /// As [`RoutingNodes::assigned`], the copies themselves.
-    pub fn assigned_copies(&self, shard: ShardId) -> impl Iterator<Item = &ShardCopy> + '_ {
+    pub(crate) fn assigned_copies(&self, shard: ShardId) -> impl Iterator<Item = &ShardCopy> + '_ {
         self.assigned(shard)
             .iter()
             .map(|handle| &self.copies[handle.at()])
     }
 
     /// The assigned copy with that allocation id (`getByAllocationId`).
-    pub fn by_allocation(&self, shard: ShardId, allocation: AllocationIndex) -> Option<CopyIndex> {
+    pub(crate) fn by_allocation(
+        &self,
+        shard: ShardId,
+        allocation: AllocationIndex,
+    ) -> Option<CopyIndex> {
         self.assigned(shard)
             .iter()
             .copied()
@@ -186,7 +190,7 @@ impl RoutingNodes {
     }
 
     /// The primary of a shard, if it is active (`activePrimary`).
-    pub fn active_primary(&self, shard: ShardId) -> Option<CopyIndex> {
+    pub(crate) fn active_primary(&self, shard: ShardId) -> Option<CopyIndex> {
         self.assigned(shard).iter().copied().find(|handle| {
             let copy = &self.copies[handle.at()];
             copy.primary && copy.is_active()
@@ -195,7 +199,7 @@ impl RoutingNodes {
 
     /// The active replica that would be promoted: on the node of the highest version, the first of
     /// those (`activeReplicaWithHighestVersion`).
-    pub fn active_replica_with_highest_version(&self, shard: ShardId) -> Option<CopyIndex> {
+    pub(crate) fn active_replica_with_highest_version(&self, shard: ShardId) -> Option<CopyIndex> {
         let mut best: Option<(Option<Version>, CopyIndex)> = None;
         for &handle in self.assigned(shard) {
             let copy = &self.copies[handle.at()];
@@ -213,7 +217,7 @@ impl RoutingNodes {
 
     /// Whether there are at least `replicas` + 1 assigned copies and all of them are active
     /// (`allReplicasActive`).
-    pub fn all_replicas_active(&self, shard: ShardId, replicas: u32) -> bool {
+    pub(crate) fn all_replicas_active(&self, shard: ShardId, replicas: u32) -> bool {
         let copies = self.assigned(shard);
         !copies.is_empty()
             && copies.len() > replicas as usize
@@ -223,12 +227,12 @@ impl RoutingNodes {
     }
 
     /// Recoveries that end on this node (`getIncomingRecoveries`).
-    pub fn incoming_recoveries(&self, node: NodeIndex) -> i32 {
+    pub(crate) fn incoming_recoveries(&self, node: NodeIndex) -> i32 {
         self.recoveries.get(node.at()).map_or(0, |r| r.incoming)
     }
 
     /// Recoveries that this node's primaries feed (`getOutgoingRecoveries`).
-    pub fn outgoing_recoveries(&self, node: NodeIndex) -> i32 {
+    pub(crate) fn outgoing_recoveries(&self, node: NodeIndex) -> i32 {
         self.recoveries.get(node.at()).map_or(0, |r| r.outgoing)
     }
 
@@ -238,17 +242,17 @@ impl RoutingNodes {
     }
 
     /// Whether a primary is unassigned, ignored ones included (`hasUnassignedPrimaries`).
-    pub fn has_unassigned_primaries(&self) -> bool {
+    pub(crate) fn has_unassigned_primaries(&self) -> bool {
         self.unassigned.primaries() + self.unassigned.ignored_primaries() > 0
     }
 
     /// Whether a copy is unassigned, ignored ones included (`hasUnassignedShards`).
-    pub fn has_unassigned_copies(&self) -> bool {
+    pub(crate) fn has_unassigned_copies(&self) -> bool {
         !self.unassigned.list().is_empty() || !self.unassigned.ignored().is_empty()
     }
 
     /// Whether a primary recovers that no other copy stands for (`hasInactivePrimaries`).
-    pub fn has_inactive_primaries(&self) -> bool {
+    pub(crate) fn has_inactive_primaries(&self) -> bool {
         self.inactive_primaries > 0
     }
 
@@ -258,17 +262,17 @@ impl RoutingNodes {
     }
 
     /// Whether a copy recovers, relocations aside (`hasInactiveShards`).
-    pub fn has_inactive_copies(&self) -> bool {
+    pub(crate) fn has_inactive_copies(&self) -> bool {
         self.inactive_copies > 0
     }
 
     /// Copies that are moving (`getRelocatingShardCount`).
-    pub fn relocating_count(&self) -> u32 {
+    pub(crate) fn relocating_count(&self) -> u32 {
         self.relocating
     }
 
     /// All copies on nodes, one from each node in turn (`nodeInterleavedShardIterator`), as it stands.
-    pub fn interleaved(&self) -> Vec<CopyIndex> {
+    pub(crate) fn interleaved(&self) -> Vec<CopyIndex> {
         let mut queue: std::collections::VecDeque<_> = self
             .order
             .iter()

@@ -107,7 +107,7 @@ pub fn add_node(cluster: &mut Cluster, new: &NewNode, version: Version) -> Resul
 ///
 /// # Errors
 /// If there is none, or several have the name.
-pub fn find_node(cluster: &Cluster, asked: &str) -> Result<NodeIndex, ChangeError> {
+pub(crate) fn find_node(cluster: &Cluster, asked: &str) -> Result<NodeIndex, ChangeError> {
     let present = || {
         (0..)
             .map(NodeIndex)

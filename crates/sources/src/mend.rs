@@ -47,7 +47,7 @@ impl Samples {
     }
 
     /// Counts a sample without a value.
-    pub fn push_missing(&mut self) {
+    pub(crate) fn push_missing(&mut self) {
         self.missing += 1;
     }
 
@@ -63,7 +63,7 @@ impl Samples {
 
     /// Gives every sample another time; those without one are left out.
     #[must_use]
-    pub fn with_times(self, time_us: impl Fn(i64) -> Option<i64>) -> Self {
+    pub(crate) fn with_times(self, time_us: impl Fn(i64) -> Option<i64>) -> Self {
         let mut changed = Self {
             missing: self.missing,
             not_finite: self.not_finite,

@@ -164,12 +164,12 @@ fn shape(text: &str) -> Option<Shape> {
 }
 
 /// Whether a text can be read as a time.
-pub fn looks_like_time(text: &str) -> bool {
+pub(crate) fn looks_like_time(text: &str) -> bool {
     shape(text).is_some()
 }
 
 /// Whether it is written as a number, which may as well be a value: seconds since 1970, `20160926`.
-pub fn is_bare_number(text: &str) -> bool {
+pub(crate) fn is_bare_number(text: &str) -> bool {
     text.trim().parse::<f64>().is_ok()
 }
 

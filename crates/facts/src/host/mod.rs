@@ -66,7 +66,7 @@ impl Host {
     }
 
     /// The device with this number.
-    pub fn device_by_number(&self, number: DeviceNumber) -> Option<&BlockDevice> {
+    pub(crate) fn device_by_number(&self, number: DeviceNumber) -> Option<&BlockDevice> {
         self.devices.iter().find(|device| device.number == number)
     }
 

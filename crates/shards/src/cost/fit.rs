@@ -211,7 +211,7 @@ impl Fit {
 
     /// Without the walk.
     #[must_use]
-    pub fn without_walk(&self) -> Self {
+    pub(crate) fn without_walk(&self) -> Self {
         Self {
             walk_ms: 0.0,
             walk_far_ms: 0.0,

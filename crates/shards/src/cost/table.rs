@@ -48,7 +48,7 @@ pub(super) const NODES_MAX: u32 = 40;
 
 /// All coefficients.
 #[rustfmt::skip]
-pub const COEFFICIENTS: &[Coefficients] = &[
+pub(crate) const COEFFICIENTS: &[Coefficients] = &[
     row("6.8.23", Step::Reroute, [0.0000, 0.3804, 0.7968, 0.1640, 7.2174, 23.3096], 1.34),
     row("6.8.23", Step::Create, [0.0000, 0.8273, 1.6466, 0.0304, 7.5975, 23.1249], 1.34),
     row("6.8.23", Step::Start, [0.0000, 0.8312, 1.9151, 0.1873, 7.9427, 18.5393], 1.39),

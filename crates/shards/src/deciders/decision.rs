@@ -23,7 +23,7 @@ impl Verdict {
 
     /// Whether this allows more than the other (`Decision.Type.higherThan`).
     #[must_use]
-    pub fn higher_than(self, other: Verdict) -> bool {
+    pub(crate) fn higher_than(self, other: Verdict) -> bool {
         self > other
     }
 

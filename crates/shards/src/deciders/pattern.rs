@@ -3,7 +3,7 @@
 /// Whether the text matches the pattern, in which each `*` stands for any run of characters, the empty
 /// one included. Takes time in the product of both lengths at most, however many stars there are.
 #[must_use]
-pub fn simple_match(pattern: &str, text: &str) -> bool {
+pub(crate) fn simple_match(pattern: &str, text: &str) -> bool {
     let Some((prefix, rest)) = pattern.split_once('*') else {
         return pattern == text;
     };

@@ -6,7 +6,7 @@ use crate::model::{Cluster, IndexIndex, IndexState, RoutingTable, ShardId};
 /// How large a copy is going to be, bytes: as its shard is now, or as the shards together that it is made
 /// from; the default where that is not known (`getExpectedShardSize`).
 #[must_use]
-pub fn expected_size_bytes(cluster: &Cluster, copy: &ShardCopy, default: i64) -> i64 {
+pub(crate) fn expected_size_bytes(cluster: &Cluster, copy: &ShardCopy, default: i64) -> i64 {
     let known = |shard, primary| cluster.info.as_ref()?.size_bytes(shard, primary);
     let index = cluster.index(copy.shard.index);
     let Some(source) = index

@@ -45,7 +45,7 @@ impl Stores {
     }
 
     /// Takes note of the cluster as it is now; to be called after each round, and after nodes changed.
-    pub fn observe(&mut self, cluster: &Cluster) {
+    pub(crate) fn observe(&mut self, cluster: &Cluster) {
         self.present = cluster.nodes.iter().map(|node| node.present).collect();
         for group in cluster.routing.tables().iter().flat_map(IndexTable::groups) {
             self.observe_shard(group);
@@ -54,7 +54,7 @@ impl Stores {
 
     /// As [`Stores::observe`], where no node came or went and only copies of these shards have changed;
     /// what came to a disk with that, and what went from one.
-    pub fn observe_shards(
+    pub(crate) fn observe_shards(
         &mut self,
         cluster: &Cluster,
         shards: impl Iterator<Item = ShardId>,

@@ -47,7 +47,7 @@ fn mix32(key: i32) -> i32 {
 
 impl HppcOrder {
     /// The order of a map of strings, put in one after the other.
-    pub fn of_strings<'k>(keys: impl IntoIterator<Item = &'k str>) -> Self {
+    pub(crate) fn of_strings<'k>(keys: impl IntoIterator<Item = &'k str>) -> Self {
         let mut order = Self::default();
         for key in keys {
             order.insert_hash(super::string_hash(key));
@@ -56,7 +56,7 @@ impl HppcOrder {
     }
 
     /// The order of a map of numbers, put in one after the other.
-    pub fn of_numbers(keys: impl IntoIterator<Item = u32>) -> Self {
+    pub(crate) fn of_numbers(keys: impl IntoIterator<Item = u32>) -> Self {
         let mut order = Self::default();
         for key in keys {
             if key == 0 {
@@ -70,7 +70,7 @@ impl HppcOrder {
     }
 
     /// Puts in a key, by its hash, that is not yet there.
-    pub fn insert_hash(&mut self, hash: i32) {
+    pub(crate) fn insert_hash(&mut self, hash: i32) {
         let item = self.admit(hash);
         let slot = self.free_slot(hash);
         // At three quarters the new key first takes its slot in the old buffer, then all move.

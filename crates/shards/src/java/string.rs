@@ -8,6 +8,6 @@ pub fn string_hash(text: &str) -> i32 {
 }
 
 /// `String.compareTo`: by UTF-16 units, which differs from the order of `str` beyond U+D7FF.
-pub fn string_compare(a: &str, b: &str) -> std::cmp::Ordering {
+pub(crate) fn string_compare(a: &str, b: &str) -> std::cmp::Ordering {
     a.encode_utf16().cmp(b.encode_utf16())
 }

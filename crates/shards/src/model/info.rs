@@ -27,7 +27,7 @@ impl DiskUsage {
         clippy::cast_precision_loss,
         reason = "as DiskUsage.getFreeDiskAsPercentage computes it"
     )]
-    pub fn free_percent(&self) -> f64 {
+    pub(crate) fn free_percent(&self) -> f64 {
         if self.total_bytes == 0 {
             100.0
         } else {

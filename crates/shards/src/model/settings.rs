@@ -264,7 +264,7 @@ impl Settings {
     ///
     /// # Errors
     /// If it does not.
-    pub fn check_watermarks(&self) -> Result<(), WatermarkOrderError> {
+    pub(crate) fn check_watermarks(&self) -> Result<(), WatermarkOrderError> {
         let marks = [
             ("low", &self.watermark_low),
             ("high", &self.watermark_high),

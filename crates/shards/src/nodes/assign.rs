@@ -7,7 +7,7 @@ use crate::model::NodeIndex;
 impl RoutingNodes {
     /// Removes all copies that are still to be allocated (`drain`). Each must then be initialized,
     /// ignored or kept: [`RoutingNodes::initialize`], [`RoutingNodes::ignore`], [`RoutingNodes::keep`].
-    pub fn drain_unassigned(&mut self) -> Vec<CopyIndex> {
+    pub(crate) fn drain_unassigned(&mut self) -> Vec<CopyIndex> {
         self.unassigned.primaries = 0;
         std::mem::take(&mut self.unassigned.list)
     }
@@ -18,7 +18,7 @@ impl RoutingNodes {
     }
 
     /// Sorts the list; the sort is stable, as in the server.
-    pub fn sort_unassigned(
+    pub(crate) fn sort_unassigned(
         &mut self,
         mut compare: impl FnMut(&ShardCopy, &ShardCopy) -> std::cmp::Ordering,
     ) {
@@ -49,7 +49,7 @@ impl RoutingNodes {
     }
 
     /// Gives an unassigned copy another reason, delay or status (`updateUnassigned`).
-    pub fn update_unassigned(&mut self, handle: CopyIndex, info: UnassignedInfo) {
+    pub(crate) fn update_unassigned(&mut self, handle: CopyIndex, info: UnassignedInfo) {
         let before = *self.copy(handle);
         let Some(recovery) = before.recovery else {
             return;

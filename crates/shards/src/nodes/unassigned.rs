@@ -29,7 +29,7 @@ impl Unassigned {
     }
 
     /// Primaries set aside.
-    pub fn ignored_primaries(&self) -> u32 {
+    pub(crate) fn ignored_primaries(&self) -> u32 {
         self.ignored_primaries
     }
 

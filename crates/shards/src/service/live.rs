@@ -77,7 +77,7 @@ impl Live {
     }
 
     /// The cluster as it is now, to keep.
-    pub fn into_cluster(self) -> Cluster {
+    pub(crate) fn into_cluster(self) -> Cluster {
         self.cluster
     }
 
@@ -184,7 +184,7 @@ impl Live {
     }
 
     /// Reads disks, sizes and paths anew; nothing is done where the cluster has never read any.
-    pub fn read_disks(&mut self, read: impl FnOnce(&mut ClusterInfo, &RoutingTable)) {
+    pub(crate) fn read_disks(&mut self, read: impl FnOnce(&mut ClusterInfo, &RoutingTable)) {
         if let Some(info) = &mut self.cluster.info {
             read(info, &self.cluster.routing);
             self.deciders.read_disks(&self.cluster);
