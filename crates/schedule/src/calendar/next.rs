@@ -407,7 +407,84 @@ mod tests {
         }
     }
 
+    /// Whether a list has a value, by counting through its parts.
+    fn has(parts: &[Part], value: i64, high: i64) -> bool {
+        parts.is_empty()
+            || parts.iter().any(|part| {
+                let stop = part.stop.unwrap_or(high).min(high);
+                std::iter::successors(Some(part.start), |at| {
+                    Some(at + part.repeat).filter(|&next| part.repeat > 0 && next <= stop)
+                })
+                .any(|at| at == value)
+            })
+    }
+
+    /// Whether the event happens at a wall time, in minutes since 1970-01-01 00:00.
+    fn happens_at(calendar: &Calendar, minute: i64) -> bool {
+        let number = minute.div_euclid(1_440);
+        let (year, month, day) = date_of_days(number);
+        let len = month_len(year, month);
+        let is_day = if calendar.from_month_end {
+            let counted: Vec<Part> = (calendar.day.iter())
+                .map(|part| from_month_start(*part, len))
+                .collect();
+            has(&counted, day, len)
+        } else {
+            has(&calendar.day, day, len)
+        };
+        is_day
+            && calendar.matches_weekday(number)
+            && has(&calendar.month, month, 12)
+            && has(&calendar.hour, minute.div_euclid(60) % 24, 23)
+            && has(&calendar.minute, minute % 60, 59)
+    }
+
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+        /// Twelve days around a clock change give the moments that a walk from minute to minute finds:
+        /// those at which the wall shows a matching time that it has not shown since the walk began.
+        #[test]
+        fn agrees_with_a_walk_from_minute_to_minute(
+            zone in prop::sample::select(vec![
+                "UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe",
+                "America/Sao_Paulo", "Europe/Dublin", "Pacific/Apia", "Africa/Casablanca",
+                "Antarctica/Troll", "Asia/Kathmandu",
+            ]),
+            near_s in 946_684_800i64..2_000_000_000,
+            date in prop::sample::select(vec![
+                "*-*-*", "Sun *-*-*", "Mon..Fri *-*-*", "*-*-1/5", "*-*~7/3", "*-*~1..9/4",
+                "*-3/7-*", "Sat,Sun *-1..12/2-20/1",
+            ]),
+            hour in prop::sample::select(vec!["*", "0", "1/5", "2", "1..3", "0..23/6", "2,20/3"]),
+            minute in prop::sample::select(vec!["00", "*", "30", "3,40/9", "0/7", "5..59/11"]),
+        ) {
+            let calendar = Calendar::parse("test", &format!("{date} {hour}:{minute}")).expect("valid");
+            let zone = parse_zone(zone).expect("known");
+            let near = Timestamp::from_second(near_s).expect("in range");
+            let change = zone.following(near).next().map_or(near, |change| change.timestamp());
+            let from = change.as_second().div_euclid(60) - 6 * 1_440;
+            let mut clock = Clock::new(zone);
+            let mut wall = |at: i64| at + clock.offset_at(at * 60).div_euclid(60);
+            let mut last = wall(from);
+            let expected: Vec<i64> = (from + 1..from + 12 * 1_440)
+                .filter(|&at| {
+                    let shown = wall(at);
+                    let is_new = shown > last;
+                    last = last.max(shown);
+                    is_new && happens_at(&calendar, shown)
+                })
+                .collect();
+            let minute_us = 60 * SECOND_US;
+            let found: Vec<i64> = std::iter::successors(
+                calendar.next_after_us(from * minute_us, &mut clock),
+                |&at_us| calendar.next_after_us(at_us, &mut clock),
+            )
+            .take_while(|at_us| *at_us < (from + 12 * 1_440) * minute_us)
+            .map(|at_us| at_us / minute_us)
+            .collect();
+            prop_assert_eq!(found, expected, "{}", calendar);
+        }
+
         /// Whatever is asked, the answer lies after the question.
         #[test]
         fn the_next_moment_lies_ahead(
