@@ -57,33 +57,8 @@ struct Known {
 /// line has neither circles nor rendering.
 const KNOWN: &[Known] = &[
     Known {
-        name: "flash",
-        files_in_circles: 18,
-        files_that_render: 0,
-    },
-    Known {
         name: "host",
         files_in_circles: 36,
-        files_that_render: 0,
-    },
-    Known {
-        name: "rules",
-        files_in_circles: 42,
-        files_that_render: 0,
-    },
-    Known {
-        name: "schedule",
-        files_in_circles: 12,
-        files_that_render: 0,
-    },
-    Known {
-        name: "shards",
-        files_in_circles: 36,
-        files_that_render: 0,
-    },
-    Known {
-        name: "sources",
-        files_in_circles: 14,
         files_that_render: 0,
     },
     Known {
