@@ -1,11 +1,11 @@
 //! Block devices from `sys/block`: `Documentation/ABI/stable/sysfs-block` and the drivers' own
 //! attributes. Each attribute is one read, so only those are asked for that the kind of device has.
 
-use super::mountinfo::parse_device_number;
 use super::scsi;
 use crate::{Reader, Unread};
 use facts::Skipped;
 use facts::host::{BlockDevice, DeviceKind, DeviceNumber, DiscardLimits, IoCounters, IoLimits};
+use linux::device_number;
 use std::collections::{HashMap, HashSet};
 
 /// More devices than the kernel's minors of a big host; a hostile tree could hold any number.
@@ -168,7 +168,7 @@ impl Tree<'_, '_, '_> {
 
     fn device_number(&mut self, path: &str) -> Option<DeviceNumber> {
         let dev = self.reader.attribute(&format!("{path}/dev"));
-        let number = dev.as_deref().and_then(parse_device_number);
+        let number = dev.as_deref().and_then(device_number::parse);
         if number.is_none() {
             self.skipped.push(Skipped::new(
                 format!("block device {path}"),

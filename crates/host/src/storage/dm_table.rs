@@ -6,9 +6,9 @@
 //! in the kernel's `Documentation/admin-guide/device-mapper/`.
 
 use super::fields::note;
-use super::mountinfo::parse_device_number;
 use facts::InputError;
 use facts::host::{DeviceNumber, DmTarget};
+use linux::device_number;
 use std::fmt::{self, Write as _};
 
 /// Name of the recorded answer, for errors and evidence.
@@ -386,7 +386,7 @@ fn crypt<'t>(words: &[&'t str]) -> Vec<Argument<'t>> {
     if let [cipher, _key, iv_offset, device, start, options @ ..] = words
         && is_algorithm(cipher)
         && let Some(iv_offset) = plain_number(iv_offset)
-        && let Some(device) = parse_device_number(device)
+        && let Some(device) = device_number::parse(device)
         && let Some(start) = plain_number(start)
         && options
             .first()
@@ -440,7 +440,7 @@ fn integrity(word: &str) -> Argument<'_> {
         };
     }
     if let Some(device) = word.strip_prefix("meta_device:") {
-        return parse_device_number(device).map_or(Argument::Dropped, Argument::Device);
+        return device_number::parse(device).map_or(Argument::Dropped, Argument::Device);
     }
     numbered(word).unwrap_or_else(|| listed(word, false))
 }
@@ -466,7 +466,7 @@ fn numbered(word: &str) -> Option<Argument<'_>> {
 
 /// What every target may name: devices, words of the list, and numbers where they are harmless.
 fn listed(word: &str, numbers: bool) -> Argument<'_> {
-    if let Some(device) = parse_device_number(word) {
+    if let Some(device) = device_number::parse(word) {
         return Argument::Device(device);
     }
     if WORDS.contains(&word) {

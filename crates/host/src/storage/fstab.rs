@@ -1,9 +1,10 @@
 //! `/etc/fstab` (fstab(5)) and `/etc/crypttab` (crypttab(5)): lines of blank-separated fields,
 //! whole-line comments.
 
-use super::fields::{note, split_options, unescape};
+use super::fields::{note, split_options};
 use facts::InputError;
 use facts::host::{Crypttab, FstabEntry};
+use linux::octal::unescape_text;
 
 /// Path without leading slash.
 pub const PATH: &str = "etc/fstab";
@@ -39,9 +40,9 @@ pub fn parse(text: &str) -> (Vec<FstabEntry>, Vec<InputError>) {
         };
         found.push(FstabEntry {
             line: line_number(line),
-            spec: unescape(spec),
-            mount_point: unescape(mount_point),
-            fs_type: unescape(fs_type),
+            spec: unescape_text(spec),
+            mount_point: unescape_text(mount_point),
+            fs_type: unescape_text(fs_type),
             options: options(rest.first()),
         });
     }
@@ -65,8 +66,8 @@ pub fn parse_crypttab(text: &str) -> (Vec<Crypttab>, Vec<InputError>) {
         };
         found.push(Crypttab {
             line: line_number(line),
-            name: unescape(name),
-            device: unescape(device),
+            name: unescape_text(name),
+            device: unescape_text(device),
             options: options(rest.get(1)),
         });
     }
@@ -81,7 +82,7 @@ fn options(field: Option<&&str>) -> Vec<String> {
     split_options(field.copied().unwrap_or_default())
         .into_iter()
         .filter(|&option| option != "-")
-        .map(unescape)
+        .map(unescape_text)
         .collect()
 }
 

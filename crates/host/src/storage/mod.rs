@@ -14,7 +14,7 @@ mod scsi;
 pub mod usage;
 
 pub(crate) use fields::note;
-pub use fields::{split_options, unescape};
+pub use fields::split_options;
 
 use crate::Reader;
 use crate::source::{Command, Unread};

@@ -1,15 +1,14 @@
-//! `/proc/self/mountinfo`: `proc_pid_mountinfo(5)`, `show_mountinfo` in the kernel's
-//! `fs/proc_namespace.c`.
+//! The mounts of `/proc/self/mountinfo`, as facts.
 
-use super::fields::{note, split_options, unescape};
+use super::fields::{note, split_options};
 use facts::InputError;
-use facts::host::{DeviceNumber, Mount};
+use facts::host::Mount;
+use linux::mountinfo::{FORM, MountLine};
+use linux::octal::unescape_text;
 use std::collections::HashSet;
 
 /// Path without leading slash.
 pub const PATH: &str = "proc/self/mountinfo";
-
-const FORM: &str = "`ID PARENT MAJOR:MINOR ROOT MOUNTPOINT OPTIONS [TAG]... - TYPE SOURCE OPTIONS`";
 
 /// Filesystems that hold no data of their own; automount points are here too, since asking one for
 /// its size would mount it.
@@ -94,62 +93,33 @@ pub fn parse(text: &str) -> (Vec<Mount>, Vec<InputError>) {
 }
 
 fn parse_line(line: &str) -> Option<Mount> {
-    // One space between fields: a source may be empty, and blanks inside a field are escaped.
-    let mut fields = line.split(' ');
-    let id = fields.next()?.parse().ok()?;
-    let _parent: u64 = fields.next()?.parse().ok()?;
-    let device_number = parse_device_number(fields.next()?)?;
-    let root = unescape(fields.next()?);
-    let mount_point = fields.next()?;
-    if !mount_point.starts_with('/') {
-        return None;
-    }
-    let mount_options = fields.next()?;
-    // Zero or more tags (`shared:1`, `master:2`) up to a lone hyphen.
-    fields.find(|&field| field == "-")?;
-    let fs_type = fields.next().filter(|name| !name.is_empty())?;
-    let source = fields.next()?;
-    let super_options = fields.next().unwrap_or_default();
-
+    let line = MountLine::parse(line.as_bytes())?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut options: Vec<String> = Vec::new();
     let mut seen = HashSet::new();
-    for option in split_options(mount_options)
-        .into_iter()
-        .chain(split_options(super_options))
-    {
+    let lists = [line.mount_options, line.super_options].map(String::from_utf8_lossy);
+    for option in lists.iter().flat_map(|list| split_options(list)) {
         if seen.insert(option) {
-            options.push(unescape(option));
+            options.push(unescape_text(option));
         }
     }
     Some(Mount {
-        id,
-        device_number,
-        root,
-        mount_point: unescape(mount_point),
-        fs_type: unescape(fs_type),
-        source: unescape(source),
+        id: line.id,
+        device_number: line.device_number,
+        root: text(&line.root),
+        mount_point: text(&line.mount_point),
+        fs_type: text(&line.fs_type),
+        source: text(&line.source),
         options,
         usage: None,
         geometry: None,
     })
 }
 
-/// `MAJOR:MINOR` in decimal.
-pub(crate) fn parse_device_number(text: &str) -> Option<DeviceNumber> {
-    let digits = |part: &str| {
-        let plain = !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-        plain.then(|| part.parse::<u32>().ok()).flatten()
-    };
-    let (major, minor) = text.split_once(':')?;
-    Some(DeviceNumber {
-        major: digits(major)?,
-        minor: digits(minor)?,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use facts::host::DeviceNumber;
     use proptest::prelude::*;
 
     /// A Debian 12 guest with a RAID-0 of four NVMe drives, and lines from `proc_pid_mountinfo(5)`.

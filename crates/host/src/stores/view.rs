@@ -4,6 +4,7 @@ use crate::source::Kind;
 use crate::{Reader, Unread};
 use facts::Host;
 use facts::host::DeviceNumber;
+use linux::mountinfo::MountLine;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
@@ -282,44 +283,17 @@ fn join(directory: &str, rest: &str) -> String {
     }
 }
 
-/// A line of mountinfo (`proc_pid_mountinfo(5)`); what is not one is left out, since the kernel
-/// writes no other and a path on an unknown mount is reported.
+/// A line of mountinfo; what is not one is left out, since the kernel writes no other and a path on an
+/// unknown mount is reported.
 fn parse_mount(line: &str) -> Option<MountPoint> {
-    let (mount, filesystem) = line.split_once(" - ")?;
-    let mut fields = mount.split(' ').skip(2);
-    let (major, minor) = fields.next()?.split_once(':')?;
+    let mount = MountLine::parse(line.as_bytes())?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Some(MountPoint {
-        device_number: DeviceNumber {
-            major: major.parse().ok()?,
-            minor: minor.parse().ok()?,
-        },
-        root: unescape(fields.next()?),
-        at: unescape(fields.next()?),
-        fs_type: filesystem.split(' ').next()?.to_owned(),
+        device_number: mount.device_number,
+        root: text(&mount.root),
+        at: text(&mount.mount_point),
+        fs_type: text(&mount.fs_type),
     })
-}
-
-/// Undoes the octal escapes of mountinfo (`\040` for a blank).
-fn unescape(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let octal = tail.get(..3).filter(|digits| {
-            first == b'\\' && digits[0] <= b'3' && digits.iter().all(|d| (b'0'..=b'7').contains(d))
-        });
-        if let Some(digits) = octal {
-            bytes.push(
-                digits
-                    .iter()
-                    .fold(0, |value, digit| value * 8 + (digit - b'0')),
-            );
-            rest = &tail[3..];
-        } else {
-            bytes.push(first);
-            rest = tail;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

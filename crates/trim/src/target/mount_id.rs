@@ -74,46 +74,13 @@ fn parse_fdinfo(text: &str) -> Option<u64> {
 fn by_mountinfo(path: &Path) -> io::Result<MountId> {
     let path = std::fs::canonicalize(path)?;
     let text = std::fs::read("/proc/self/mountinfo")?;
-    match find_in_mountinfo(&text, path.as_os_str().as_bytes()) {
+    match linux::mountinfo::id_of_mount_at(&text, path.as_os_str().as_bytes()) {
         Some(id) => Ok(MountId { id, is_root: true }),
         None => Ok(MountId {
             id: 0,
             is_root: false,
         }),
     }
-}
-
-fn find_in_mountinfo(text: &[u8], path: &[u8]) -> Option<u64> {
-    text.split(|&byte| byte == b'\n')
-        .filter_map(|line| {
-            let mut fields = line.split(|&byte| byte == b' ');
-            let id = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
-            (unescape(fields.nth(3)?) == path).then_some(id)
-        })
-        .next_back()
-}
-
-/// Undoes the kernel's `\ooo` for blank, tab, newline, backslash and `#` (`seq_path`,
-/// `fs/seq_file.c`).
-fn unescape(field: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let [first, after @ ..] = rest {
-        let octal = match rest {
-            [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {
-                Some((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'))
-            }
-            _ => None,
-        };
-        if let Some(byte) = octal {
-            plain.push(byte);
-            rest = &rest[4..];
-        } else {
-            plain.push(*first);
-            rest = after;
-        }
-    }
-    plain
 }
 
 #[cfg(test)]
@@ -142,44 +109,12 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_several_mounts_counts_and_blanks_are_escaped() {
-        let text = b"28 1 7:0 / /mnt/a\\040b rw - ext4 /dev/loop0 rw\n\
-                     29 1 7:1 / /mnt rw - ext4 /dev/loop1 rw\n\
-                     30 1 7:2 / /mnt/a\\040b rw - xfs /dev/loop2 rw\n\
-                     nonsense\n\n";
-        assert_eq!(find_in_mountinfo(text, b"/mnt/a b"), Some(30));
-        assert_eq!(find_in_mountinfo(text, b"/mnt"), Some(29));
-        assert_eq!(find_in_mountinfo(text, b"/mnt/a"), None);
-        assert_eq!(unescape(b"\\134\\04\\999\\"), b"\\\\04\\999\\");
-    }
-
-    #[test]
     fn fdinfo_of_old_kernels_has_no_mount_id() {
         assert_eq!(parse_fdinfo("pos:\t0\nflags:\t0100000\n"), None);
         assert_eq!(parse_fdinfo("pos:\t0\nmnt_id:\t31\nino:\t5\n"), Some(31));
     }
 
     proptest! {
-        /// What the kernel writes for any path is found, and nonsense around it does no harm.
-        #[test]
-        fn any_path_is_found_as_the_kernel_escapes_it(
-            path in prop::collection::vec(1u8.., 0..60),
-            noise in prop::collection::vec(any::<u8>(), 0..80),
-        ) {
-            let mut line = b"41 1 7:0 / ".to_vec();
-            for &byte in &path {
-                // `mangle_path`, fs/proc_namespace.c
-                if b" \t\n\\#".contains(&byte) {
-                    line.extend(format!("\\{byte:03o}").bytes());
-                } else {
-                    line.push(byte);
-                }
-            }
-            line.extend(b" rw - ext4 /dev/loop0 rw\n");
-            let text = [noise.as_slice(), b"\n", &line].concat();
-            prop_assert_eq!(find_in_mountinfo(&text, &path), Some(41));
-        }
-
         #[test]
         fn hostile_fdinfo(text in "(mnt_id|pos|flags)?:?[\t ]{0,2}[0-9-]{0,22}\n\\PC{0,20}") {
             let _ = parse_fdinfo(&text);

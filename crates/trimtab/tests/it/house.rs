@@ -17,11 +17,12 @@ const ARROWS: &[(&str, &[&str])] = &[
             "page", "units", "facts", "explain", "flash", "shards", "trim", "rules",
         ],
     ),
-    ("host", &["facts", "units"]),
+    ("linux", &["facts"]),
+    ("host", &["facts", "linux", "units"]),
     ("schedule", &["facts", "units"]),
     ("rules", &["facts", "schedule", "shards", "units"]),
     ("http", &["facts", "units"]),
-    ("trim", &["facts", "units"]),
+    ("trim", &["facts", "linux", "units"]),
     ("flash", &["units"]),
     ("cluster", &["facts", "http", "units"]),
     ("shards", &["units"]),
@@ -31,7 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "trimtab",
         &[
             "facts", "host", "schedule", "rules", "report", "http", "cluster", "trim", "flash",
-            "shards", "explain", "sources", "page", "units",
+            "shards", "explain", "sources", "linux", "page", "units",
         ],
     ),
     (

@@ -1,0 +1,33 @@
+//! Device numbers as sysfs, mountinfo and device-mapper tables print them.
+
+use facts::host::DeviceNumber;
+
+/// Reads `MAJOR:MINOR` in decimal; `None` for anything else, signs included.
+pub fn parse(text: &str) -> Option<DeviceNumber> {
+    let digits = |part: &str| {
+        let plain = !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        plain.then(|| part.parse::<u32>().ok()).flatten()
+    };
+    let (major, minor) = text.split_once(':')?;
+    Some(DeviceNumber {
+        major: digits(major)?,
+        minor: digits(minor)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_decimal_numbers_are_a_device_number() {
+        let number = DeviceNumber {
+            major: 259,
+            minor: 4_294_967_295,
+        };
+        assert_eq!(parse("259:4294967295"), Some(number));
+        for other in ["", "9", "9:", ":9", "+9:0", "9:0:1", "9:0 ", "4294967296:0"] {
+            assert_eq!(parse(other), None, "{other:?}");
+        }
+    }
+}

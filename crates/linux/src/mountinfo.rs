@@ -1,0 +1,167 @@
+//! `/proc/PID/mountinfo`: `proc_pid_mountinfo(5)`, `show_mountinfo` in the kernel's
+//! `fs/proc_namespace.c`.
+
+use crate::device_number;
+use crate::octal::unescape;
+use facts::host::DeviceNumber;
+use std::borrow::Cow;
+
+/// The fields of a line, for messages.
+pub const FORM: &str =
+    "`ID PARENT MAJOR:MINOR ROOT MOUNTPOINT OPTIONS [TAG]... - TYPE SOURCE OPTIONS`";
+
+/// One mount. Octal escapes are undone, but not in the options: a comma in one of them may be
+/// escaped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MountLine<'l> {
+    /// Number of the mount.
+    pub id: u64,
+    /// Number of the mount that it lies on.
+    pub parent_id: u64,
+    /// `st_dev` of files on it.
+    pub device_number: DeviceNumber,
+    /// The directory of the filesystem that is the mount's root.
+    pub root: Cow<'l, [u8]>,
+    /// Where it is mounted, below the root of the process. Begins with `/`.
+    pub mount_point: Cow<'l, [u8]>,
+    /// Options of this mount, comma-separated, as they stand in the file.
+    pub mount_options: &'l [u8],
+    /// `xfs`; never empty.
+    pub fs_type: Cow<'l, [u8]>,
+    /// Device, server or word; may be empty.
+    pub source: Cow<'l, [u8]>,
+    /// Options of the filesystem, comma-separated, as they stand in the file; empty where the line
+    /// ends before them.
+    pub super_options: &'l [u8],
+}
+
+impl<'l> MountLine<'l> {
+    /// Reads a line without its end; `None` where it does not have the [`FORM`].
+    pub fn parse(line: &'l [u8]) -> Option<Self> {
+        // One space between fields: a source may be empty, and blanks inside a field are escaped.
+        let mut fields = line.split(|&byte| byte == b' ');
+        let id = number(fields.next()?)?;
+        let parent_id = number(fields.next()?)?;
+        let device_number = device_number::parse(std::str::from_utf8(fields.next()?).ok()?)?;
+        let root = unescape(fields.next()?);
+        let mount_point = fields.next().filter(|path| path.starts_with(b"/"))?;
+        let mount_options = fields.next()?;
+        // Zero or more tags (`shared:1`, `master:2`) up to a lone hyphen.
+        fields.find(|&field| field == b"-")?;
+        let fs_type = fields.next().filter(|name| !name.is_empty())?;
+        Some(Self {
+            id,
+            parent_id,
+            device_number,
+            root,
+            mount_point: unescape(mount_point),
+            mount_options,
+            fs_type: unescape(fs_type),
+            source: unescape(fields.next()?),
+            super_options: fields.next().unwrap_or_default(),
+        })
+    }
+}
+
+fn number(field: &[u8]) -> Option<u64> {
+    std::str::from_utf8(field).ok()?.parse().ok()
+}
+
+/// The id of the mount at a path, as `/proc/self/mountinfo` of `text` has it: of several mounts at one
+/// path the last, which covers the others. Lines without the [`FORM`] are passed over: the kernel
+/// writes none.
+pub fn id_of_mount_at(text: &[u8], path: &[u8]) -> Option<u64> {
+    text.split(|&byte| byte == b'\n')
+        .filter_map(MountLine::parse)
+        .filter(|mount| *mount.mount_point == *path)
+        .map(|mount| mount.id)
+        .next_back()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_field_of_a_line_is_read() {
+        // `proc_pid_mountinfo(5)`, with an escaped blank.
+        let line = br"36 35 98:0 /mnt1 /mnt\0402 rw,noatime master:1 propagate_from:2 - ext3 /dev/root rw,errors=continue";
+        let mount = MountLine::parse(line).unwrap();
+        let expected = MountLine {
+            id: 36,
+            parent_id: 35,
+            device_number: DeviceNumber {
+                major: 98,
+                minor: 0,
+            },
+            root: Cow::Borrowed(b"/mnt1"),
+            mount_point: Cow::Borrowed(b"/mnt 2"),
+            mount_options: b"rw,noatime",
+            fs_type: Cow::Borrowed(b"ext3"),
+            source: Cow::Borrowed(b"/dev/root"),
+            super_options: b"rw,errors=continue",
+        };
+        assert_eq!(mount, expected);
+    }
+
+    #[test]
+    fn an_empty_source_and_missing_super_options_are_no_error() {
+        let mount = MountLine::parse(b"9 1 0:9 / /a rw - tmpfs  rw").unwrap();
+        assert_eq!(
+            (&*mount.source, mount.super_options),
+            (&b""[..], &b"rw"[..])
+        );
+        let mount = MountLine::parse(b"10 1 0:9 / /b rw - tmpfs none").unwrap();
+        assert_eq!(mount.super_options, b"");
+    }
+
+    #[test]
+    fn other_lines_are_none() {
+        for line in [
+            &b""[..],
+            b"28 1 9:0 / /mnt/x rw xfs /dev/md0 rw",
+            b"28 1 9 / /mnt/x rw - xfs /dev/md0 rw",
+            b"28 1 +9:0 / /mnt/x rw - xfs /dev/md0 rw",
+            b"28 1 9:0 / mnt rw - xfs /dev/md0 rw",
+            b"28 1 9:0 / /mnt/x rw -  /dev/md0 rw",
+            b"28 x 9:0 / /mnt/x rw - xfs /dev/md0 rw",
+        ] {
+            assert_eq!(MountLine::parse(line), None, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_of_several_mounts_counts_and_blanks_are_escaped() {
+        let text = b"28 1 7:0 / /mnt/a\\040b rw - ext4 /dev/loop0 rw\n\
+                     29 1 7:1 / /mnt rw - ext4 /dev/loop1 rw\n\
+                     30 1 7:2 / /mnt/a\\040b rw - xfs /dev/loop2 rw\n\
+                     nonsense\n\n";
+        assert_eq!(id_of_mount_at(text, b"/mnt/a b"), Some(30));
+        assert_eq!(id_of_mount_at(text, b"/mnt"), Some(29));
+        assert_eq!(id_of_mount_at(text, b"/mnt/a"), None);
+    }
+
+    proptest! {
+        /// What the kernel writes for any path is found, and nonsense around it does no harm.
+        #[test]
+        fn any_path_is_found_as_the_kernel_escapes_it(
+            below_root in prop::collection::vec(1u8.., 0..60),
+            noise in prop::collection::vec(any::<u8>(), 0..80),
+        ) {
+            let path = [b"/", below_root.as_slice()].concat();
+            let mut line = b"41 1 7:0 / ".to_vec();
+            for &byte in &path {
+                // `mangle_path`, fs/proc_namespace.c
+                if b" \t\n\\#".contains(&byte) {
+                    line.extend(format!("\\{byte:03o}").bytes());
+                } else {
+                    line.push(byte);
+                }
+            }
+            line.extend(b" rw - ext4 /dev/loop0 rw\n");
+            let text = [noise.as_slice(), b"\n", &line].concat();
+            prop_assert_eq!(id_of_mount_at(&text, &path), Some(41));
+        }
+    }
+}
