@@ -1,0 +1,291 @@
+//! Child processes that can be ended: each leads a process group of its own, and every wait for one
+//! has an end. A child that hangs in the kernel (state D) dies of no signal; it is left behind.
+
+use crate::poll::wait_ready;
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
+};
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a killed child may take to vanish before it is left behind.
+const VANISH: Duration = Duration::from_millis(20);
+/// Between looks at a child whose end the kernel does not tell (before 5.3).
+const LOOK_AGAIN_FIRST: Duration = Duration::from_micros(200);
+const LOOK_AGAIN_MAX: Duration = Duration::from_millis(5);
+
+/// A program that inherits nothing: an empty environment (passwords may stand in ours), `/` as its
+/// directory (so that it keeps no mount busy), and no input or output. It is started as it is named,
+/// without a shell, and not looked for in `PATH` if the name has a slash in it.
+pub fn isolated(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
+/// Kills the child of another thread. One switch serves one child at a time.
+#[derive(Debug, Clone, Default)]
+pub struct KillSwitch(Arc<Mutex<Switch>>);
+
+#[derive(Debug, Default)]
+struct Switch {
+    is_pulled: bool,
+    /// The group of a child that was not collected yet: its number is its own until then.
+    group: Option<Pid>,
+}
+
+impl KillSwitch {
+    /// Kills the child and its group; none is started under this switch any more.
+    pub fn pull(&self) {
+        let mut switch = self.lock();
+        switch.is_pulled = true;
+        switch.signal(Signal::KILL);
+    }
+
+    /// A thread that panicked took no invariant with it.
+    fn lock(&self) -> MutexGuard<'_, Switch> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Switch {
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            // Fails only where the whole group is gone already.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+/// A child process and its group. Dropping it leaves it as it is.
+#[derive(Debug)]
+pub struct Child {
+    process: std::process::Child,
+    switch: KillSwitch,
+    /// Readable once it has ended; kernels from 5.3 on.
+    end: Option<OwnedFd>,
+}
+
+impl Child {
+    /// Starts a program in a process group of its own.
+    ///
+    /// # Errors
+    /// Where it cannot be started.
+    pub fn spawn(command: &mut Command) -> io::Result<Self> {
+        Self::spawn_under(command, &KillSwitch::default())
+    }
+
+    /// As [`Self::spawn`], under a switch.
+    ///
+    /// # Errors
+    /// Where it cannot be started, or the switch was pulled before.
+    pub fn spawn_under(command: &mut Command, switch: &KillSwitch) -> io::Result<Self> {
+        // Under the lock: it is killed even if the switch is pulled this moment.
+        let mut locked = switch.lock();
+        if locked.is_pulled {
+            return Err(io::Error::other("no program is started any more"));
+        }
+        let process = command.process_group(0).spawn()?;
+        let pid = Pid::from_child(&process);
+        locked.group = Some(pid);
+        Ok(Self {
+            process,
+            switch: switch.clone(),
+            end: pidfd_open(pid, PidfdFlags::empty()).ok(),
+        })
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Its standard input, where that is a pipe; once.
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
+        self.process.stdin.take()
+    }
+
+    /// Its standard output, where that is a pipe; once.
+    pub fn take_stdout(&mut self) -> Option<ChildStdout> {
+        self.process.stdout.take()
+    }
+
+    /// Its standard error, where that is a pipe; once.
+    pub fn take_stderr(&mut self) -> Option<ChildStderr> {
+        self.process.stderr.take()
+    }
+
+    /// How it ended; `None` while it runs.
+    ///
+    /// # Errors
+    /// Where somebody else collected it.
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        // Under the lock: once it is collected, another process can get its number.
+        let mut switch = self.switch.lock();
+        let status = self.process.try_wait()?;
+        if status.is_some() {
+            switch.group = None;
+        }
+        Ok(status)
+    }
+
+    /// Waits for its end until a moment; `None` where it still runs then.
+    ///
+    /// # Errors
+    /// As [`Self::try_wait`].
+    pub fn wait_until(&mut self, until: Instant) -> io::Result<Option<ExitStatus>> {
+        let mut pause = LOOK_AGAIN_FIRST;
+        loop {
+            if let Some(status) = self.try_wait()? {
+                return Ok(Some(status));
+            }
+            let now = Instant::now();
+            if now >= until {
+                return Ok(None);
+            }
+            match &self.end {
+                Some(end) => {
+                    wait_ready(&mut [PollFd::new(end, PollFlags::IN)], until)?;
+                }
+                None => {
+                    std::thread::sleep(pause.min(until - now));
+                    pause = (pause * 2).min(LOOK_AGAIN_MAX);
+                }
+            }
+        }
+    }
+
+    /// Waits for its end, for ever where it does not come.
+    ///
+    /// # Errors
+    /// As [`Self::try_wait`].
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        // Without collecting it, which is done under the lock.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let pid = Pid::from_child(&self.process);
+        loop {
+            if let Some(status) = self.try_wait()? {
+                return Ok(status);
+            }
+            match waitid(WaitId::Pid(pid), options) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Sends a signal to its whole group. Does nothing once it was collected.
+    pub fn signal(&self, signal: Signal) {
+        self.switch.lock().signal(signal);
+    }
+
+    /// Kills its group and collects it if it goes at once; one that does not is left behind.
+    pub fn kill_or_abandon(&mut self) {
+        self.signal(Signal::KILL);
+        let _ = self.wait_until(Instant::now() + VANISH);
+    }
+
+    /// For poll(2): readable once it has ended. `None` where the kernel does not tell.
+    pub(crate) fn end(&self) -> Option<&OwnedFd> {
+        self.end.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    fn shell(script: &str) -> Command {
+        let mut command = isolated("/bin/sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    fn late() -> Instant {
+        Instant::now() + Duration::from_secs(20)
+    }
+
+    #[test]
+    fn the_end_is_waited_for_with_and_without_the_kernels_word() {
+        for tells in [true, false] {
+            let mut child = Child::spawn(&mut shell("sleep 0.1; exit 3")).unwrap();
+            if !tells {
+                child.end = None;
+            }
+            let soon = Instant::now() + Duration::from_millis(10);
+            assert_eq!(child.wait_until(soon).unwrap(), None);
+            let status = child.wait_until(late()).unwrap().unwrap();
+            assert_eq!(status.code(), Some(3));
+            // Known from now on, and its number is not signalled any more.
+            assert_eq!(child.wait().unwrap().code(), Some(3));
+            child.signal(Signal::KILL);
+        }
+    }
+
+    #[test]
+    fn what_it_started_is_killed_with_it() {
+        let mut command = shell("sleep 30 & echo; wait");
+        let mut child = Child::spawn(command.stdout(Stdio::piped())).unwrap();
+        let mut stdout = child.take_stdout().unwrap();
+        let mut line = [0];
+        stdout.read_exact(&mut line).unwrap();
+        child.kill_or_abandon();
+        // The end of the pipe: nobody is left who holds it.
+        let begun = Instant::now();
+        assert_eq!(stdout.read(&mut line).unwrap(), 0);
+        assert!(begun.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn a_switch_kills_from_another_thread_and_for_good() {
+        let switch = KillSwitch::default();
+        let mut child = Child::spawn_under(&mut shell("exec sleep 30"), &switch).unwrap();
+        let begun = Instant::now();
+        let puller = std::thread::spawn({
+            let switch = switch.clone();
+            move || switch.pull()
+        });
+        assert!(!child.wait().unwrap().success());
+        puller.join().unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        assert!(Child::spawn_under(&mut shell("exec sleep 30"), &switch).is_err());
+    }
+
+    #[test]
+    fn an_isolated_program_gets_no_environment_and_no_directory_of_ours() {
+        // Cargo sets it for tests: there is something that could leak.
+        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+        let mut command = isolated("/usr/bin/env");
+        let mut child = Child::spawn(command.stdout(Stdio::piped())).unwrap();
+        let mut told = String::new();
+        child
+            .take_stdout()
+            .unwrap()
+            .read_to_string(&mut told)
+            .unwrap();
+        assert_eq!(told, "");
+        assert!(child.wait().unwrap().success());
+
+        let mut child = Child::spawn(isolated("/bin/pwd").stdout(Stdio::piped())).unwrap();
+        let mut told = String::new();
+        child
+            .take_stdout()
+            .unwrap()
+            .read_to_string(&mut told)
+            .unwrap();
+        assert_eq!(told, "/\n");
+        assert!(child.wait().unwrap().success());
+    }
+}

@@ -1,0 +1,159 @@
+//! A child process that is given its input at once and answers line by line.
+
+use crate::child::Child;
+use crate::poll::{read_some, wait_ready};
+use rustix::event::{PollFd, PollFlags};
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd;
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Instant;
+
+/// The longest line.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// What a helper did until the deadline.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line {
+    /// A line, without its end.
+    Text(Vec<u8>),
+    /// It closed its output.
+    Ended,
+    /// Nothing came.
+    Late,
+    /// A line of more than 64 KiB.
+    TooLong,
+}
+
+/// A child process that answers line by line.
+///
+/// One that hangs in the kernel for good must not hold a terminal, a pipe or a mount point that
+/// others wait for: make its command with [`crate::child::isolated`].
+#[derive(Debug)]
+pub struct Helper {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: ChildStdout,
+    input: Vec<u8>,
+    written: usize,
+    pending: Vec<u8>,
+    ended: bool,
+}
+
+impl Helper {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// Where it cannot be started.
+    pub fn start(command: &mut Command, input: Vec<u8>) -> io::Result<Self> {
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut child = Child::spawn(command)?;
+        let (Some(stdin), Some(stdout)) = (child.take_stdin(), child.take_stdout()) else {
+            return Err(io::Error::other("no pipe to the child process"));
+        };
+        // A child that does not read must not block the writing.
+        let flags = rustix::fs::fcntl_getfl(&stdin)?;
+        rustix::fs::fcntl_setfl(&stdin, flags | rustix::fs::OFlags::NONBLOCK)?;
+        Ok(Self {
+            child,
+            stdin: Some(stdin),
+            stdout,
+            input,
+            written: 0,
+            pending: Vec::new(),
+            ended: false,
+        })
+    }
+
+    /// The next line.
+    pub fn next_line(&mut self, until: Instant) -> Line {
+        loop {
+            if let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
+                let mut line: Vec<u8> = self.pending.drain(..=end).collect();
+                line.pop();
+                return Line::Text(line);
+            }
+            if self.ended {
+                return Line::Ended;
+            }
+            if self.pending.len() > LINE_BYTES_MAX {
+                return Line::TooLong;
+            }
+            let mut fds = vec![PollFd::from_borrowed_fd(self.stdout.as_fd(), PollFlags::IN)];
+            if let Some(stdin) = &self.stdin {
+                fds.push(PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::OUT));
+            }
+            match wait_ready(&mut fds, until) {
+                Ok(true) => {}
+                Ok(false) => return Line::Late,
+                Err(_) => return Line::Ended,
+            }
+            let ready = |index: usize| fds.get(index).is_some_and(|fd| !fd.revents().is_empty());
+            let (readable, writable) = (ready(0), ready(1));
+            if writable {
+                self.feed();
+            }
+            if readable {
+                let mut buffer = [0; 4096];
+                match read_some(&mut self.stdout, &mut buffer) {
+                    Ok(0) | Err(_) => self.ended = true,
+                    Ok(read) => self.pending.extend_from_slice(&buffer[..read]),
+                }
+            }
+        }
+    }
+
+    /// Writes as much input as the pipe takes; closes it at the end.
+    fn feed(&mut self) {
+        let Some(stdin) = &mut self.stdin else {
+            return;
+        };
+        match stdin.write(&self.input[self.written..]) {
+            Ok(written) => self.written += written,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            // It has closed its input: its output says how far it got.
+            Err(_) => self.written = self.input.len(),
+        }
+        if self.written >= self.input.len() {
+            self.stdin = None;
+        }
+    }
+
+    /// Ends it, without waiting for one that cannot end.
+    pub fn abandon(mut self) {
+        self.child.kill_or_abandon();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::child::isolated;
+    use std::time::Duration;
+
+    fn start(script: &str, input: Vec<u8>) -> Helper {
+        Helper::start(isolated("/bin/sh").args(["-c", script]), input).unwrap()
+    }
+
+    #[test]
+    fn input_larger_than_a_pipe_reaches_a_slow_reader() {
+        let mut helper = start("sleep 0.05; wc -c", vec![b'x'; 1 << 20]);
+        let line = helper.next_line(Instant::now() + Duration::from_secs(20));
+        let Line::Text(line) = line else {
+            panic!("{line:?}");
+        };
+        assert_eq!(String::from_utf8(line).unwrap().trim(), "1048576");
+        helper.abandon();
+    }
+
+    #[test]
+    fn a_line_without_end_is_given_up() {
+        let mut helper = start("exec tr '\\000' x </dev/zero", Vec::new());
+        let line = helper.next_line(Instant::now() + Duration::from_secs(20));
+        assert_eq!(line, Line::TooLong);
+        helper.abandon();
+    }
+}

@@ -1,0 +1,88 @@
+//! Waiting for descriptors until a moment.
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::AsFd;
+use std::time::Instant;
+
+/// Waits until one of the descriptors is ready. `false` when `until` has passed.
+///
+/// # Errors
+/// As poll(2); a signal is none.
+pub fn wait_ready(fds: &mut [PollFd<'_>], until: Instant) -> io::Result<bool> {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let timeout = Timespec {
+            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(left.subsec_nanos()),
+        };
+        match rustix::event::poll(fds, Some(&timeout)) {
+            Ok(0) => return Ok(false),
+            Ok(_) => return Ok(true),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Reads what is there, again after a signal. 0 at the end.
+///
+/// # Errors
+/// As the reader.
+pub fn read_some(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match from.read(buffer) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+/// Reads up to the end, or to a length. `None` when `until` has passed before.
+///
+/// # Errors
+/// As the reader, or poll(2).
+pub fn read_until(
+    from: &mut (impl Read + AsFd),
+    until: Instant,
+    len_max: usize,
+) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    while bytes.len() < len_max {
+        if !wait_ready(&mut [PollFd::new(&*from, PollFlags::IN)], until)? {
+            return Ok(None);
+        }
+        let room = buffer.len().min(len_max - bytes.len());
+        match read_some(from, &mut buffer[..room])? {
+            0 => break,
+            read => bytes.extend_from_slice(&buffer[..read]),
+        }
+    }
+    Ok(Some(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    #[test]
+    fn a_reader_is_waited_for_until_the_moment_and_no_longer() {
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        let soon = || Instant::now() + Duration::from_millis(30);
+        let late = || Instant::now() + Duration::from_secs(20);
+        theirs.write_all(b"ready\nmore").unwrap();
+        assert_eq!(
+            read_until(&mut ours, late(), 6).unwrap().unwrap(),
+            b"ready\n"
+        );
+        // The rest has no end yet.
+        assert_eq!(read_until(&mut ours, soon(), 100).unwrap(), None);
+        theirs.write_all(b"end").unwrap();
+        drop(theirs);
+        assert_eq!(read_until(&mut ours, late(), 100).unwrap().unwrap(), b"end");
+    }
+}

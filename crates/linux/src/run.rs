@@ -1,0 +1,364 @@
+//! Runs a program to its end: within a deadline, with as much of its output as is wanted.
+
+use crate::child::{Child, KillSwitch};
+use crate::poll::{read_some, wait_ready};
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// How much of a program's complaints is kept.
+const STDERR_BYTES_MAX: usize = 4096;
+/// As much as a pipe holds: what a program wrote before it ended, and no flood of what it left behind.
+const STDERR_LAST_BYTES_MAX: usize = 64 << 10;
+/// Between looks at a program whose end nothing tells.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
+/// Which complaints of a program are kept, of those on its standard error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Complaints {
+    /// None.
+    Discarded,
+    /// The first ones.
+    First,
+    /// The last ones.
+    Last,
+}
+
+/// What becomes of a program that was killed and does not go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stuck {
+    /// It is left behind, since it hangs in the kernel.
+    Abandoned,
+    /// It is waited for, so that there is never a second one.
+    WaitedFor,
+}
+
+/// Limits of a program.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// How long it may take.
+    pub deadline: Duration,
+    /// The longest answer on its standard output; `None` where that is discarded.
+    pub answer_bytes_max: Option<usize>,
+    /// What is kept of its standard error.
+    pub complaints: Complaints,
+    /// What follows on the deadline where even SIGKILL does not help.
+    pub stuck: Stuck,
+}
+
+/// How a program ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its status, whatever that is.
+    pub status: ExitStatus,
+    /// Its standard output.
+    pub answer: Vec<u8>,
+    /// Of its standard error, 4096 bytes at most.
+    pub complaints: Vec<u8>,
+}
+
+/// Why a program gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// It could not be started.
+    #[error("cannot be started: {0}")]
+    Start(#[source] io::Error),
+    /// It could not be listened to or waited for.
+    #[error("cannot be waited for: {0}")]
+    Wait(#[from] io::Error),
+    /// It was killed at its deadline.
+    #[error("killed: not done within {0:?}")]
+    Deadline(Duration),
+    /// It was killed because its answer was longer than so many bytes.
+    #[error("killed: it wrote more than {0} bytes")]
+    TooLarge(usize),
+}
+
+/// Runs a program without input. Its standard output and error are set here; all else is as the
+/// command says, so make it with [`crate::child::isolated`] unless it needs more.
+///
+/// # Errors
+/// See [`RunError`]. A program that fails has an end like any other.
+pub fn run(command: &mut Command, limits: &Limits) -> Result<Ended, RunError> {
+    run_under(command, limits, &KillSwitch::default())
+}
+
+/// As [`run`], under a switch with which another thread can kill it.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_under(
+    command: &mut Command,
+    limits: &Limits,
+    switch: &KillSwitch,
+) -> Result<Ended, RunError> {
+    let until = Instant::now() + limits.deadline;
+    let pipe = |wanted: bool| {
+        if wanted {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        }
+    };
+    command
+        .stdin(Stdio::null())
+        .stdout(pipe(limits.answer_bytes_max.is_some()))
+        .stderr(pipe(limits.complaints != Complaints::Discarded));
+    let mut child = Child::spawn_under(command, switch).map_err(RunError::Start)?;
+    let outcome = follow(&mut child, limits, until);
+    if outcome.is_err() {
+        match limits.stuck {
+            Stuck::Abandoned => child.kill_or_abandon(),
+            Stuck::WaitedFor => {
+                child.signal(Signal::KILL);
+                child.wait()?;
+            }
+        }
+    }
+    outcome
+}
+
+fn follow(child: &mut Child, limits: &Limits, until: Instant) -> Result<Ended, RunError> {
+    let answer_bytes_max = limits.answer_bytes_max.unwrap_or_default();
+    let mut stdout = child.take_stdout();
+    let mut stderr = child.take_stderr();
+    let mut answer = Vec::new();
+    let mut complaints = Tail::new(limits.complaints);
+    let mut status = None;
+    let mut buffer = vec![0; 32 << 10];
+    while status.is_none() || stdout.is_some() {
+        let mut fds = Vec::with_capacity(3);
+        let mut add = |fd: Option<_>| {
+            fd.map(|fd| {
+                fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
+                fds.len() - 1
+            })
+        };
+        let answer_at = add(stdout.as_ref().map(AsFd::as_fd));
+        let complaints_at = add(stderr.as_ref().map(AsFd::as_fd));
+        // Not before: what it left behind may hold its output open for long.
+        let is_silent = stdout.is_none() && status.is_none();
+        let end = if is_silent { child.end() } else { None };
+        let end_at = add(end.map(AsFd::as_fd));
+        // Nothing wakes us at its end.
+        let is_blind = is_silent && end_at.is_none();
+        let now = Instant::now();
+        if now >= until {
+            return Err(RunError::Deadline(limits.deadline));
+        }
+        let wake = if is_blind {
+            until.min(now + LOOK_AGAIN)
+        } else {
+            until
+        };
+        wait_ready(&mut fds, wake)?;
+        let ready = |at: Option<usize>| {
+            at.and_then(|at| fds.get(at))
+                .is_some_and(|fd| !fd.revents().is_empty())
+        };
+        let (answer_ready, complaints_ready) = (ready(answer_at), ready(complaints_at));
+        drop(fds);
+        if complaints_ready && let Some(pipe) = &mut stderr {
+            match read_some(pipe, &mut buffer)? {
+                0 => stderr = None,
+                read => complaints.add(&buffer[..read]),
+            }
+        }
+        if answer_ready && let Some(pipe) = &mut stdout {
+            match read_some(pipe, &mut buffer)? {
+                0 => stdout = None,
+                read if answer.len() + read > answer_bytes_max => {
+                    return Err(RunError::TooLarge(answer_bytes_max));
+                }
+                read => answer.extend_from_slice(&buffer[..read]),
+            }
+        }
+        if stdout.is_none() && status.is_none() {
+            status = child.try_wait()?;
+        }
+    }
+    let Some(status) = status else {
+        return Err(RunError::Deadline(limits.deadline));
+    };
+    if let Some(pipe) = &mut stderr {
+        complaints.add_last(pipe, &mut buffer)?;
+    }
+    Ok(Ended {
+        status,
+        answer,
+        complaints: complaints.bytes,
+    })
+}
+
+/// The part of the complaints that is kept.
+struct Tail {
+    which: Complaints,
+    bytes: Vec<u8>,
+}
+
+impl Tail {
+    fn new(which: Complaints) -> Self {
+        Self {
+            which,
+            bytes: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        let room = match self.which {
+            Complaints::Discarded => 0,
+            Complaints::First => STDERR_BYTES_MAX - self.bytes.len(),
+            Complaints::Last => bytes.len(),
+        };
+        self.bytes
+            .extend_from_slice(&bytes[..room.min(bytes.len())]);
+        let surplus = self.bytes.len().saturating_sub(STDERR_BYTES_MAX);
+        self.bytes.drain(..surplus);
+    }
+
+    /// What it wrote last, after it ended: nothing is waited for.
+    fn add_last(&mut self, pipe: &mut (impl Read + AsFd), buffer: &mut [u8]) -> io::Result<()> {
+        let mut total = 0;
+        while total < STDERR_LAST_BYTES_MAX
+            && wait_ready(&mut [PollFd::new(&*pipe, PollFlags::IN)], Instant::now())?
+        {
+            match read_some(pipe, buffer)? {
+                0 => break,
+                read => {
+                    self.add(&buffer[..read]);
+                    total += read;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::child::isolated;
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    fn limits(deadline: Duration, answer_bytes_max: usize) -> Limits {
+        Limits {
+            deadline,
+            answer_bytes_max: Some(answer_bytes_max),
+            complaints: Complaints::First,
+            stuck: Stuck::Abandoned,
+        }
+    }
+
+    fn run_shell(script: &str, limits: &Limits) -> Result<Ended, RunError> {
+        run(isolated("/bin/sh").args(["-c", script]), limits)
+    }
+
+    #[test]
+    fn status_answer_and_complaint_come_back() {
+        let script = "echo out; echo 'no such unit' >&2; exit 3";
+        let ended = run_shell(script, &limits(LONG, 100)).unwrap();
+        assert_eq!(ended.status.code(), Some(3));
+        assert_eq!(ended.answer, b"out\n");
+        assert_eq!(ended.complaints, b"no such unit\n");
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_killed_at_the_deadline() {
+        let begun = Instant::now();
+        let short = Duration::from_millis(80);
+        // With a grandchild that keeps the pipe open; and one that closes its output and stays.
+        for script in ["sleep 30; true", "exec >&- 2>&-; exec sleep 30"] {
+            for complaints in [Complaints::First, Complaints::Discarded] {
+                for answer_bytes_max in [Some(100), None] {
+                    let limits = Limits {
+                        complaints,
+                        answer_bytes_max,
+                        ..limits(short, 0)
+                    };
+                    let outcome = run_shell(script, &limits);
+                    assert!(
+                        matches!(outcome, Err(RunError::Deadline(after)) if after == short),
+                        "{outcome:?}"
+                    );
+                }
+            }
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn an_endless_answer_is_cut() {
+        let outcome = run_shell("exec yes", &limits(LONG, 1 << 20));
+        assert!(
+            matches!(outcome, Err(RunError::TooLarge(len)) if len == 1 << 20),
+            "{outcome:?}"
+        );
+    }
+
+    #[test]
+    fn a_flood_of_complaints_does_not_block_the_program() {
+        let script = "i=0; while [ $i -lt 3000 ]; do echo \"complaint number $i of many, over and over again\" >&2; i=$((i+1)); done; echo done";
+        let first = run_shell(script, &limits(LONG, 100)).unwrap();
+        assert_eq!(first.answer, b"done\n");
+        assert_eq!(first.complaints.len(), STDERR_BYTES_MAX);
+        assert!(first.complaints.starts_with(b"complaint number 0 "));
+        let last = Limits {
+            complaints: Complaints::Last,
+            ..limits(LONG, 100)
+        };
+        let last = run_shell(script, &last).unwrap();
+        assert_eq!(last.complaints.len(), STDERR_BYTES_MAX);
+        let text = String::from_utf8(last.complaints).unwrap();
+        assert!(text.ends_with("complaint number 2999 of many, over and over again\n"));
+    }
+
+    #[test]
+    fn what_is_left_behind_is_not_waited_for_if_it_has_no_say() {
+        let begun = Instant::now();
+        let limits = Limits {
+            answer_bytes_max: None,
+            complaints: Complaints::Last,
+            ..limits(LONG, 0)
+        };
+        let ended = run_shell("sleep 30 & echo why >&2; exit 1", &limits).unwrap();
+        assert_eq!(ended.complaints, b"why\n");
+        assert!(begun.elapsed() < LONG);
+    }
+
+    #[test]
+    fn a_missing_program_is_not_found() {
+        let outcome = run(&mut isolated("/nonexistent/program"), &limits(LONG, 100));
+        let Err(RunError::Start(error)) = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_switch_ends_a_run() {
+        let switch = KillSwitch::default();
+        let begun = Instant::now();
+        let puller = std::thread::spawn({
+            let switch = switch.clone();
+            move || {
+                std::thread::sleep(Duration::from_millis(50));
+                switch.pull();
+            }
+        });
+        let mut command = isolated("/bin/sh");
+        command.args(["-c", "sleep 30; true"]);
+        let limits = Limits {
+            stuck: Stuck::WaitedFor,
+            ..limits(LONG, 100)
+        };
+        let ended = run_under(&mut command, &limits, &switch);
+        puller.join().unwrap();
+        // It may have been too late to start it.
+        assert!(!ended.is_ok_and(|ended| ended.status.success()));
+        assert!(begun.elapsed() < LONG);
+    }
+}
