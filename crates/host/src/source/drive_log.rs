@@ -1,10 +1,11 @@
 //! Runs the tools that read a drive's own counters.
 
-use super::process::{self, Ended};
+use super::process;
 use super::{DriveTool, Unread};
 use crate::storage::drive_log::{ANSWER_BYTES_MAX, is_plain_name};
+use linux::child::isolated;
+use linux::run::Ended;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 /// How long a tool may take. A drive answers in milliseconds, one that wakes up in a second or two;
@@ -47,7 +48,7 @@ fn run(
         .find(|program| program.is_file())
         .ok_or(Unread::NotFound)?;
     let device = format!("/dev/{drive}");
-    let mut command = Command::new(program);
+    let mut command = isolated(program);
     match tool {
         // No log of errors: those take time.
         DriveTool::Smartctl if drive.starts_with("nvme") => {
@@ -58,11 +59,7 @@ fn run(
         DriveTool::NvmeSmartLog => command.args(["smart-log", &device, "-o", "json"]),
         DriveTool::NvmeOcp => command.args(["ocp", "smart-add-log", &device, "-o", "json"]),
     };
-    command
-        .env_clear()
-        .env("LC_ALL", "C")
-        .env("TZ", "UTC")
-        .current_dir("/");
+    command.env("LC_ALL", "C").env("TZ", "UTC");
     let Ended { status, answer, .. } =
         process::run_to_end(&mut command, deadline, ANSWER_BYTES_MAX)?;
     // smartctl's status says how healthy a drive is: of what it could not do, its answer tells.

@@ -1,8 +1,10 @@
 //! Asks systemd's journal which jobs ran.
 
-use super::process::{self, Ended};
+use super::process;
 use super::{JOURNAL_ENTRIES_MAX, Unread};
 use jiff::Timestamp;
+use linux::child::isolated;
+use linux::run::Ended;
 use std::borrow::Cow;
 use std::path::Path;
 use std::process::Command;
@@ -120,18 +122,16 @@ fn run(
 
 /// The program, in an environment of its own.
 fn plain(program: &Path) -> Command {
-    let mut command = Command::new(program);
+    let mut command = isolated(program);
     command
         .arg("--no-pager")
-        .env_clear()
         .env("LC_ALL", "C")
-        .env("TZ", "UTC")
-        .current_dir("/");
+        .env("TZ", "UTC");
     command
 }
 
 fn complaint(ended: &Ended) -> Cow<'_, str> {
-    String::from_utf8_lossy(&ended.complaint)
+    String::from_utf8_lossy(&ended.complaints)
 }
 
 #[cfg(test)]

@@ -178,17 +178,15 @@ fn systemctl_show(units: &[String]) -> Result<Vec<u8>, Unread> {
         .into_iter()
         .find(|program| Path::new(program).is_file())
         .ok_or(Unread::NotFound)?;
-    let mut command = std::process::Command::new(program);
+    let mut command = linux::child::isolated(program);
     command
         .arg("show")
         .arg("--no-pager")
         .arg(format!("--property={}", crate::jobs::SYSTEMCTL_PROPERTIES))
         .arg("--")
         .args(units)
-        .env_clear()
         .env("LC_ALL", "C")
-        .env("TZ", "UTC")
-        .current_dir("/");
+        .env("TZ", "UTC");
     process::run(&mut command, SYSTEMCTL_DEADLINE, SYSTEMCTL_BYTES_MAX)
 }
 

@@ -1,10 +1,10 @@
 //! Asks filesystems for their size in a process of its own, since a hung one (a dead NFS server, a
 //! FUSE daemon that stands still) makes the process that asks immortal.
 
-use super::process::{Helper, Line};
 use crate::storage::usage::Answer;
+use linux::child::isolated;
+use linux::helper::{Helper, Line};
 use std::ffi::OsString;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// How long the helper may be silent before the mount it is at counts as hung.
@@ -91,14 +91,12 @@ fn ask_rest(helper: &[OsString], answers: &mut Answers<'_>, end: Instant) -> Res
     let Some((program, arguments)) = helper.split_first() else {
         return Err("no statfs helper was named".to_owned());
     };
-    let mut command = Command::new(program);
-    command.args(arguments);
     let mut input = Vec::new();
     for mount_point in &answers.mount_points[answers.next..] {
         input.extend_from_slice(mount_point.as_bytes());
         input.push(0);
     }
-    let mut helper = Helper::start(command, input)
+    let mut helper = Helper::start(isolated(program).args(arguments), input)
         .map_err(|error| format!("the statfs helper could not be started: {error}"))?;
     let first = answers.next;
     let outcome = loop {
@@ -173,6 +171,17 @@ mod tests {
                 .all(|a| a.usage.is_some_and(|u| u.size_bytes == 8)),
             "{answers:?}"
         );
+    }
+
+    #[test]
+    fn the_helper_gets_nothing_of_our_environment() {
+        // Cargo sets it for tests, as users set TRIMTAB_PASSWORD.
+        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+        let directory = tempfile::tempdir().unwrap();
+        let body = format!("[ -n \"$CARGO_MANIFEST_DIR\" ] && exit 1\n{ANSWER}");
+        let helper = helper(&directory, &body);
+        let answers = asked(&helper, &["/"]);
+        assert!(answers[0].usage.is_some(), "{answers:?}");
     }
 
     #[test]

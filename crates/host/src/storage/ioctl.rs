@@ -1,10 +1,10 @@
-//! The two ioctls of this crate. The only unsafe code in it: an ioctl hands memory to the kernel,
-//! and no safe interface exists for these two.
+//! The ioctl that asks for a device-mapper table. The only unsafe code of this crate: an ioctl hands
+//! memory to the kernel, and no safe interface exists for this one.
 #![allow(unsafe_code)]
 
 use rustix::fd::BorrowedFd;
 use rustix::io;
-use rustix::ioctl::{Getter, Ioctl, IoctlOutput, Opcode, opcode};
+use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, opcode};
 use std::ffi::c_void;
 
 /// Size of `struct dm_ioctl` (`linux/dm-ioctl.h`), the header of each call.
@@ -55,45 +55,6 @@ pub(super) fn dm_table_status(control: BorrowedFd<'_>, buffer: &mut [u64]) -> io
     unsafe { rustix::ioctl::ioctl(control, DmTableStatus { buffer }) }
 }
 
-/// `struct xfs_fsop_geom_v1` (`xfs_fs.h`); lengths in filesystem blocks unless said otherwise.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-#[allow(dead_code)] // the kernel's layout; a few fields are all that is needed
-pub(super) struct XfsGeometryV1 {
-    pub(super) block_bytes: u32,
-    rt_extent: u32,
-    pub(super) ag_blocks: u32,
-    pub(super) ag_count: u32,
-    log_blocks: u32,
-    sector_bytes: u32,
-    inode_bytes: u32,
-    inode_percent_max: u32,
-    data_blocks: u64,
-    rt_blocks: u64,
-    rt_extents: u64,
-    log_start: u64,
-    uuid: [u8; 16],
-    pub(super) stripe_unit: u32,
-    pub(super) stripe_width: u32,
-    version: i32,
-    flags: u32,
-    log_sector_bytes: u32,
-    rt_sector_bytes: u32,
-    dir_block_bytes: u32,
-}
-
-/// `XFS_IOC_FSGEOMETRY_V1`: `_IOR('X', 100, struct xfs_fsop_geom_v1)`.
-const XFS_IOC_FSGEOMETRY_V1: Opcode = opcode::read::<XfsGeometryV1>(b'X', 100);
-
-/// Asks a file or directory on XFS for the filesystem's geometry.
-pub(super) fn xfs_geometry(file: BorrowedFd<'_>) -> io::Result<XfsGeometryV1> {
-    // SAFETY: the opcode and the layout of what it writes belong together.
-    unsafe {
-        let getter = Getter::<XFS_IOC_FSGEOMETRY_V1, XfsGeometryV1>::new();
-        rustix::ioctl::ioctl(file, getter)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,17 +62,15 @@ mod tests {
 
     #[test]
     #[cfg(target_arch = "x86_64")]
-    fn request_numbers_are_those_of_the_headers() {
+    fn the_request_number_is_that_of_the_header() {
         // asm-generic/ioctl.h: direction << 30 | size << 16 | type << 8 | number, with read = 2 and
-        // write = 1; the sizes are 112 and 312.
-        assert_eq!(XFS_IOC_FSGEOMETRY_V1, 0x8070_5864);
+        // write = 1; the size is 312.
         assert_eq!(DM_TABLE_STATUS, 0xc138_fd0c);
     }
 
     #[test]
     fn other_files_refuse() {
         let file = std::fs::File::open("/dev/null").unwrap();
-        assert!(xfs_geometry(file.as_fd()).is_err());
         assert!(dm_table_status(file.as_fd(), &mut [0; 64]).is_err());
         assert_eq!(
             dm_table_status(file.as_fd(), &mut [0; 38]),

@@ -1,6 +1,5 @@
 //! statfs and geometry, asked in a child process so that a hung mount cannot hang the audit.
 
-use super::ioctl::xfs_geometry;
 use super::mountinfo::is_remote;
 use crate::Reader;
 use crate::source::{Command, Unread};
@@ -99,7 +98,7 @@ fn ask(mount_point: &str) -> Answer {
 
 fn ask_xfs(mount_point: &str) -> io::Result<FsGeometry> {
     let directory = std::fs::File::open(mount_point)?;
-    let geometry = xfs_geometry(directory.as_fd())?;
+    let geometry = linux::xfs::geometry(directory.as_fd())?;
     let block_bytes = u64::from(geometry.block_bytes);
     Ok(FsGeometry::Xfs {
         block_bytes,

@@ -171,7 +171,6 @@ fn program_error(error: &ProgramError) -> CommandError {
     match error {
         ProgramError::Unreadable { .. } => CommandError::new(Kind::Usage, text)
             .hint("a URL (http://localhost:9200/) or a program with its arguments"),
-        ProgramError::Thread(error) => no_thread(error),
         ProgramError::Failed { .. } => CommandError::new(Kind::Environment, text)
             .hint("it has to exit with 0 while the store is well; try it by hand")
             .hint("no shell reads it: write sh -c '...' for pipes, variables and redirections"),
