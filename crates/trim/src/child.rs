@@ -14,17 +14,18 @@ mod signal_mask;
 use crate::range::ByteRange;
 use crate::stop::Stop;
 use crate::target::{Target, TargetError};
+use linux::child::isolated;
 use protocol::{Answer, Lines, Request};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Signal;
 pub use serve::serve;
 pub use signal_mask::clear as unblock_signals;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, ExitStatus, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 /// What one call said. `reported_len_bytes` is not what was discarded: XFS counts what it looked
@@ -105,7 +106,7 @@ pub struct Child {
 
 #[derive(Debug)]
 struct Running {
-    process: std::process::Child,
+    process: linux::child::Child,
     socket: UnixStream,
     lines: Lines,
     /// It is being ended: no more requests.
@@ -130,7 +131,7 @@ impl Child {
 
     /// The child's process id, while there is one.
     pub fn pid(&self) -> Option<u32> {
-        self.running.as_ref().map(|running| running.process.id())
+        self.running.as_ref().map(|running| running.process.pid())
     }
 
     fn start(&self) -> Result<Running, TrimError> {
@@ -142,18 +143,12 @@ impl Child {
         };
         let (socket, theirs) = UnixStream::pair().map_err(TrimError::Process)?;
         socket.set_nonblocking(true).map_err(TrimError::Process)?;
-        let process = Command::new(program)
-            .args(arguments)
-            .stdin(OwnedFd::from(theirs))
-            // A stuck child outlives its parent: it must not keep a pipe of the caller's open.
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            // Passwords for probes stand there.
-            .env_clear()
-            .current_dir("/")
-            .process_group(0)
-            .spawn()
-            .map_err(TrimError::Process)?;
+        // A stuck child outlives its parent: it must not keep a pipe of the caller's open.
+        let mut command = isolated(program);
+        command.args(arguments).stdin(OwnedFd::from(theirs));
+        let process = linux::child::Child::spawn(&mut command).map_err(TrimError::Process)?;
+        // Its end of the socket is its own now: that it ends is told by the end of ours.
+        drop(command);
         let mut running = Running {
             process,
             socket,
@@ -198,7 +193,7 @@ impl Trimmer for Child {
                 Ok(Some(_)) => self.running = None,
                 _ => {
                     return Err(TrimError::Stuck {
-                        pid: running.process.id(),
+                        pid: running.process.pid(),
                     });
                 }
             }
@@ -335,27 +330,26 @@ impl Running {
         }
     }
 
-    /// A signal cuts the wait short, which is no harm.
     fn wait_readable(&self, timeout: Duration) {
-        let timeout = Timespec::try_from(timeout).ok();
         let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
-        let _ = poll(&mut fds, timeout.as_ref());
+        // What fails, fails at the reading again.
+        let _ = linux::wait_ready(&mut fds, Instant::now() + timeout);
     }
 
     /// Ends it because a stop was asked for.
     fn end(&mut self) -> TrimError {
         self.is_ending = true;
         if !self.is_deaf {
-            self.signal(Signal::TERM);
+            self.process.signal(Signal::TERM);
             if self.wait(TERM_TIMEOUT).is_some() {
                 return TrimError::Stopped;
             }
         }
-        self.signal(Signal::KILL);
+        self.process.signal(Signal::KILL);
         match self.wait(KILL_TIMEOUT) {
             Some(_) => TrimError::Stopped,
             None => TrimError::Stuck {
-                pid: self.process.id(),
+                pid: self.process.pid(),
             },
         }
     }
@@ -366,11 +360,11 @@ impl Running {
             return TrimError::Died(describe(status));
         }
         self.is_ending = true;
-        self.signal(Signal::KILL);
+        self.process.signal(Signal::KILL);
         match self.wait(KILL_TIMEOUT) {
             Some(_) => TrimError::Died("it closed its connection and was killed".to_owned()),
             None => TrimError::Stuck {
-                pid: self.process.id(),
+                pid: self.process.pid(),
             },
         }
     }
@@ -378,30 +372,15 @@ impl Running {
     /// Leaves without blocking. A child that waits for the drive stays behind: it has been sent
     /// SIGKILL, holds its own copies of the locks, and is gone as soon as the drive answers.
     fn abandon(mut self) {
-        self.signal(Signal::KILL);
+        self.process.signal(Signal::KILL);
         let _ = self.wait(DROP_TIMEOUT);
     }
 
-    /// To its whole group. As long as it has not been waited for its number is its own.
-    fn signal(&mut self, signal: Signal) {
-        if matches!(self.process.try_wait(), Ok(None)) {
-            let _ = kill_process_group(Pid::from_child(&self.process), signal);
-        }
-    }
-
     fn wait(&mut self, timeout: Duration) -> Option<ExitStatus> {
-        let start = Instant::now();
-        let mut pause = Duration::from_millis(1);
-        loop {
-            if let Ok(Some(status)) = self.process.try_wait() {
-                return Some(status);
-            }
-            if start.elapsed() >= timeout {
-                return None;
-            }
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(STOP_CHECK);
-        }
+        self.process
+            .wait_until(Instant::now() + timeout)
+            .ok()
+            .flatten()
     }
 }
 

@@ -76,7 +76,9 @@ pub(crate) fn fs_uuid(mount: BorrowedFd<'_>, fs_type: &str) -> io::Result<Option
         Err(error) => return Err(error.into()),
     }
     let found = match fs_type {
-        "xfs" => xfs_geometry(mount).map(|geometry| geometry.uuid),
+        "xfs" => linux::xfs::geometry(mount)
+            .map(|geometry| geometry.uuid)
+            .map_err(io::Error::from),
         "btrfs" => btrfs_fs_info(mount).map(|info| info.fsid),
         "ext2" | "ext3" | "ext4" => ext4_uuid(mount),
         _ => return Ok(None),
@@ -107,48 +109,6 @@ fn ext4_uuid(mount: BorrowedFd<'_>) -> io::Result<[u8; 16]> {
     // SAFETY: the kernel reads the header and writes at most `len` bytes behind it.
     unsafe { ioctl(mount, Updater::<EXT4_IOC_GETFSUUID, _>::new(&mut request)) }?;
     Ok(request.uuid)
-}
-
-/// `struct xfs_fsop_geom_v1` (`xfs_fs.h`), which every kernel answers; lengths in filesystem blocks
-/// unless said otherwise.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-#[allow(dead_code)] // the kernel's layout; a few fields are all that is needed
-pub(crate) struct XfsGeometry {
-    pub(crate) block_bytes: u32,
-    rt_extent: u32,
-    pub(crate) ag_blocks: u32,
-    pub(crate) ag_count: u32,
-    log_blocks: u32,
-    pub(crate) sector_bytes: u32,
-    inode_bytes: u32,
-    inode_percent_max: u32,
-    pub(crate) data_blocks: u64,
-    pub(crate) rt_blocks: u64,
-    rt_extents: u64,
-    pub(crate) log_start: u64,
-    pub(crate) uuid: [u8; 16],
-    stripe_unit: u32,
-    stripe_width: u32,
-    version: i32,
-    pub(crate) flags: u32,
-    log_sector_bytes: u32,
-    rt_sector_bytes: u32,
-    dir_block_bytes: u32,
-}
-
-/// `XFS_IOC_FSGEOMETRY_V1`: `_IOR('X', 100, struct xfs_fsop_geom_v1)`.
-const XFS_IOC_FSGEOMETRY_V1: Opcode = opcode::read::<XfsGeometry>(b'X', 100);
-
-/// Geometry of an XFS.
-///
-/// # Errors
-/// `ENOTTY` on any other filesystem.
-pub(crate) fn xfs_geometry(mount: BorrowedFd<'_>) -> io::Result<XfsGeometry> {
-    // SAFETY: the opcode and the layout of what it writes belong together.
-    let getter = unsafe { Getter::<XFS_IOC_FSGEOMETRY_V1, XfsGeometry>::new() };
-    // SAFETY: as above.
-    Ok(unsafe { ioctl(mount, getter) }?)
 }
 
 /// `struct fsmap` (`linux/fsmap.h`), in bytes.
@@ -398,7 +358,6 @@ mod tests {
         assert_eq!(FITRIM, 0xc018_5879);
         assert_eq!(FS_IOC_GETFSUUID, 0x8011_1500);
         assert_eq!(EXT4_IOC_GETFSUUID, 0x8008_662c);
-        assert_eq!(XFS_IOC_FSGEOMETRY_V1, 0x8070_5864);
         assert_eq!(FS_IOC_GETFSMAP, 0xc0c0_583b);
         assert_eq!(BTRFS_IOC_FS_INFO, 0x8400_941f);
         assert_eq!(BTRFS_IOC_DEV_INFO, 0xd000_941e);
@@ -423,7 +382,6 @@ mod tests {
         let file = std::fs::File::open("/proc/self/maps").unwrap();
         let file = file.as_fd();
         assert!(fitrim(file, ByteRange::WHOLE, 0).is_err());
-        assert!(xfs_geometry(file).is_err());
         assert!(btrfs_fs_info(file).is_err());
         assert!(btrfs_dev_info(file, 1).is_err());
         assert!(btrfs_tree_search(file, BtrfsSearchKey::default()).is_err());

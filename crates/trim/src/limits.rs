@@ -13,83 +13,22 @@
 
 mod guardian;
 mod journal;
+mod lowered;
 mod queue;
 
 pub use guardian::guard;
-pub use journal::check_journal;
+pub use journal::{check_journal, restore_leftovers};
+pub use lowered::{LimitError, Lowered, Restored};
 pub use queue::lowered_to;
 
 use crate::state::directory::Directory;
 use guardian::Guardian;
 use journal::{Journal, JournalFile};
+use lowered::io_error;
 use queue::Queue;
-use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// One lowered limit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lowered {
-    /// Kernel name of the drive.
-    pub device: String,
-    /// What was there.
-    pub old_bytes: u64,
-    /// What was written.
-    pub new_bytes: u64,
-    /// What can be put back: `old_bytes`, or less where the kernel does not take that much.
-    pub restorable_bytes: u64,
-    /// `diskseq` of the drive (5.15+): a drive that came later under the same name is another.
-    pub diskseq: Option<u64>,
-    /// Inode of the drive's directory in sysfs, which is its queue's for as long as that exists: a
-    /// loop device that is attached anew is another drive in the same queue, and from 6.9 on finds
-    /// the limit of its predecessor there (`max_user_discard_sectors`).
-    #[serde(default)]
-    pub queue_inode: Option<u64>,
-    /// Boot in which it was written; limits do not outlive a boot.
-    pub boot_id: String,
-}
-
-/// What became of a journaled limit.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum Restored {
-    /// The old value is back.
-    Restored,
-    /// As much as the kernel takes is back (see [`Lowered::restorable_bytes`]).
-    Nearest {
-        /// What is there.
-        found_bytes: u64,
-    },
-    /// Somebody else has changed it since: left alone.
-    ChangedByOthers {
-        /// What is there.
-        found_bytes: u64,
-    },
-    /// The boot or the drive is another.
-    Obsolete,
-}
-
-/// Why a limit could not be lowered or put back.
-#[derive(Debug, thiserror::Error)]
-pub enum LimitError {
-    /// A file could not be read or written.
-    #[error("{path}: {source}")]
-    Io {
-        /// Which.
-        path: PathBuf,
-        /// What the kernel said.
-        source: std::io::Error,
-    },
-    /// The journal is not what this program writes.
-    #[error("{path}: {message}")]
-    Invalid {
-        /// Which.
-        path: PathBuf,
-        /// What was wrong.
-        message: String,
-    },
-}
 
 /// How long the values may take to be put back at the end of a pass. Before Linux 6.9 a limit is
 /// changed at once. Since then the queue is frozen for it (`queue_discard_max_store`,
@@ -224,39 +163,6 @@ impl Drop for Guard {
     }
 }
 
-/// Puts back whatever the journal of a dead pass still names: at the next start, and from the
-/// unit's `ExecStopPost`. Journals whose pass is alive are left alone.
-///
-/// # Errors
-/// Where the journal cannot be read or a value cannot be written; the others are restored all the
-/// same.
-pub fn restore_leftovers(
-    state_dir: &Path,
-    sysfs: &Path,
-) -> Result<Vec<(Lowered, Restored)>, LimitError> {
-    let Some(directory) = journal::open_directory(state_dir)? else {
-        return Ok(Vec::new());
-    };
-    let path = state_dir.join(journal::DIRECTORY);
-    directory.remove_leftovers().map_err(io_error(&path))?;
-    let mut restored = Vec::new();
-    let mut failed = None;
-    for name in journal::names(&directory)? {
-        let result = JournalFile::claim(&directory, &name).and_then(|journal| match journal {
-            Some(journal) if !journal.is_owner_alive() => journal.restore(&directory, sysfs),
-            _ => Ok(Vec::new()),
-        });
-        match result {
-            Ok(limits) => restored.extend(limits),
-            Err(error) => failed = failed.or(Some(error)),
-        }
-    }
-    match failed {
-        Some(error) => Err(error),
-        None => Ok(restored),
-    }
-}
-
 fn plan(sysfs: &Path, devices: &[String], max_bytes: u64) -> Result<Vec<Lowered>, LimitError> {
     let boot_id = journal::this_boot()?;
     let mut lowered: Vec<Lowered> = Vec::new();
@@ -334,14 +240,6 @@ fn write_new(sysfs: &Path, limit: &Lowered) -> Result<(), LimitError> {
         path: queue.max_path(),
         message: format!("{} was written, {found_bytes} is there", limit.new_bytes),
     })
-}
-
-fn io_error(path: &Path) -> impl Fn(std::io::Error) -> LimitError + use<> {
-    let path = path.to_owned();
-    move |source| LimitError::Io {
-        path: path.clone(),
-        source,
-    }
 }
 
 #[cfg(test)]

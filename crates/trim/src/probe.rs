@@ -9,7 +9,7 @@
 mod readings;
 pub mod store;
 
-pub use readings::Readings;
+pub use readings::{Reading, Readings};
 
 use crate::clock::Clock;
 use rustix::fs::{Mode, OFlags, SeekFrom};
@@ -18,19 +18,6 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-/// One answer of a probe.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reading {
-    /// When it was asked, on the monotonic clock.
-    pub at: Duration,
-    /// How long it took; for one that has not answered yet, how long it has been waiting.
-    pub latency: Duration,
-    /// It failed (an error, a time-out): counts as over any budget.
-    pub failed: bool,
-    /// It is still waiting for its answer.
-    pub pending: bool,
-}
 
 /// A source of readings that runs beside the pass.
 pub trait Probe {

@@ -8,7 +8,7 @@
 
 pub mod items;
 
-use super::{GeometryError, Survey, Unsplittable, Walk};
+use super::walk::{GeometryError, Survey, Unsplittable, Walk};
 use crate::ioctl::BtrfsSearchKey;
 use crate::range::{ByteRange, Cursor, Step, StepBudget};
 use items::Chunk;

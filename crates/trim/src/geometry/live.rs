@@ -1,14 +1,15 @@
 //! The geometry's questions, asked of the kernel. Nothing stays open between two of a walk's calls:
 //! a pause must never keep a filesystem from being unmounted.
 
-use super::GeometryError;
 use super::btrfs::BtrfsSource;
 use super::ext4::Ext4Source;
+use super::walk::GeometryError;
 use super::whole::{Space, Statfs};
 use super::xfs::XfsSource;
 use crate::ioctl::{self, BtrfsSearchKey, FsMap};
 use crate::stop::Stop;
 use crate::target::Target;
+use linux::xfs::XfsGeometry;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::fs::File;
 use std::io;
@@ -82,8 +83,8 @@ impl Live {
     }
 
     /// Asks XFS for its shape.
-    pub(super) fn xfs_geometry(&self) -> io::Result<ioctl::XfsGeometry> {
-        ioctl::xfs_geometry(self.mount()?)
+    pub(super) fn xfs_geometry(&self) -> io::Result<XfsGeometry> {
+        Ok(linux::xfs::geometry(self.mount()?)?)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A filesystem whose geometry is not known: one step, which cannot be paced.
 
-use super::{GeometryError, Survey, Unsplittable, Walk};
+use super::walk::{GeometryError, Survey, Unsplittable, Walk};
 use crate::range::{ByteRange, Cursor, Step, StepBudget};
 
 /// Free and total bytes, from statfs.

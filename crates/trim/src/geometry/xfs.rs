@@ -12,33 +12,19 @@
 //! once on either kind of kernel.
 
 pub mod agf;
+mod source;
 mod stream;
 
 use super::ext4::is_unsupported;
 use super::release::KernelRelease;
-use super::{GeometryError, Survey, Unsplittable, Walk};
+use super::walk::{GeometryError, Survey, Unsplittable, Walk};
 use crate::ioctl::FsMap;
 use crate::range::{ByteRange, Cursor, Step, StepBudget};
 use agf::{AGF_BYTES, Agf};
+pub(super) use source::XfsSource;
 use std::io;
 use std::time::Duration;
 use stream::{Batch, Extent, Group, Short, Stream};
-
-/// What the walk asks of the kernel and the device.
-pub(super) trait XfsSource {
-    /// Opens what the other questions need.
-    fn open(&mut self) -> Result<(), GeometryError>;
-    /// Closes it again.
-    fn close(&mut self);
-    /// Fails once a stop was asked for: looked at between any two questions.
-    fn check_stop(&self) -> Result<(), GeometryError>;
-    /// `FS_IOC_GETFSMAP`.
-    fn fsmap(&mut self, low: FsMap, high: FsMap) -> io::Result<Vec<FsMap>>;
-    /// Reads the data device.
-    fn read_at(&mut self, offset_bytes: u64, len_bytes: usize) -> io::Result<Vec<u8>>;
-    /// Time since some moment.
-    fn elapsed(&self) -> Duration;
-}
 
 /// The shape of an XFS, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

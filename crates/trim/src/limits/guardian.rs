@@ -4,16 +4,16 @@
 //! the pass is over or dead, whatever killed it. The pass writes the journal's name into the pipe;
 //! the guardian answers when it is ready, and at the end with what it restored.
 
-use super::journal::{self, JournalFile};
-use super::{LimitError, Lowered, Restored, io_error, restore_leftovers};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use super::journal::{self, JournalFile, restore_leftovers};
+use super::lowered::{LimitError, Lowered, Restored, io_error};
+use linux::child::{Child, isolated};
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use std::ffi::OsString;
 use std::io::{self, BufRead, Read, Write};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -64,18 +64,13 @@ impl Guardian {
         let [program, arguments @ ..] = command else {
             return Err(failed(command, io::ErrorKind::InvalidInput.into()));
         };
-        let mut process = Command::new(program)
+        let mut program = isolated(program);
+        program
             .args(arguments)
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            // Passwords for probes stand there.
-            .env_clear()
-            .current_dir("/")
-            .process_group(0)
-            .spawn()
-            .map_err(|error| failed(command, error))?;
-        let pipes = process.stdin.take().zip(process.stdout.take());
+            .stdout(Stdio::piped());
+        let mut process = Child::spawn(&mut program).map_err(|error| failed(command, error))?;
+        let pipes = process.take_stdin().zip(process.take_stdout());
         let Some((mut stdin, stdout)) = pipes else {
             return Err(failed(command, io::ErrorKind::BrokenPipe.into()));
         };
@@ -89,7 +84,7 @@ impl Guardian {
         match ready {
             Ok(Some(answer)) if answer == READY => Ok(guardian),
             other => {
-                let _ = guardian.process.kill();
+                guardian.process.signal(Signal::KILL);
                 guardian.wait(EXIT_TIMEOUT);
                 Err(failed(
                     command,
@@ -121,7 +116,7 @@ impl Guardian {
                 Err(_) => Dismissed::Failed,
             },
             Ok(None) => Dismissed::Waiting {
-                pid: self.process.id(),
+                pid: self.process.pid(),
             },
             Err(_) => Dismissed::Failed,
         };
@@ -133,39 +128,12 @@ impl Guardian {
 
     /// Reads up to the end, or to a length; `None` where the time is over first.
     fn read(&mut self, timeout: Duration, len_max: usize) -> io::Result<Option<Vec<u8>>> {
-        let start = Instant::now();
-        let mut answer = Vec::new();
-        let mut bytes = [0; 4096];
-        while answer.len() < len_max {
-            let Some(left) = timeout
-                .checked_sub(start.elapsed())
-                .and_then(|left| Timespec::try_from(left).ok())
-            else {
-                return Ok(None);
-            };
-            let mut fds = [PollFd::new(&self.stdout, PollFlags::IN)];
-            match poll(&mut fds, Some(&left)) {
-                Ok(0) => return Ok(None),
-                Ok(_) => {}
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(error) => return Err(error.into()),
-            }
-            let room = bytes.len().min(len_max - answer.len());
-            match self.stdout.read(&mut bytes[..room]) {
-                Ok(0) => break,
-                Ok(len) => answer.extend_from_slice(&bytes[..len]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(Some(answer))
+        linux::read_until(&mut self.stdout, Instant::now() + timeout, len_max)
     }
 
     fn wait(&mut self, timeout: Duration) {
-        let start = Instant::now();
-        while !self.has_died() && start.elapsed() < timeout {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        // One that is still there afterwards is left to itself.
+        let _ = self.process.wait_until(Instant::now() + timeout);
     }
 }
 

@@ -1,12 +1,11 @@
 //! The journal: one file a pass, written and fsynced before the first limit is.
 
+use super::lowered::{LimitError, Lowered, Restored, io_error};
 use super::queue::{Queue, is_device_name};
-use super::{LimitError, Lowered, Restored, io_error};
 use crate::process::ProcessId;
 use crate::state;
 use crate::state::directory::{Directory, read_bounded};
-use rustix::fs::{FlockOperation, OFlags, flock};
-use rustix::io::Errno;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io;
@@ -23,8 +22,7 @@ const SCHEMA: &str = "trimtab.limits-journal/1";
 const JOURNAL_BYTES_MAX: usize = 1 << 20;
 
 /// Somebody else restores the same journal.
-const ATTEMPTS: u32 = 100;
-const PAUSE: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is in the file.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,7 +93,7 @@ impl Journal {
     }
 }
 
-/// Reads a journal as [`super::restore_leftovers`] does: for those who want to look at one, and for
+/// Reads a journal as [`restore_leftovers`] does: for those who want to look at one, and for
 /// tests with hostile ones.
 ///
 /// # Errors
@@ -199,12 +197,42 @@ fn restore(sysfs: &Path, boot_id: &str, limit: &Lowered) -> Result<Restored, Lim
     }
 }
 
-fn lock(file: &File) -> io::Result<()> {
-    for _ in 0..ATTEMPTS {
-        match flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
-            result => return Ok(result?),
+/// Puts back whatever the journal of a dead pass still names: at the next start, and from the
+/// unit's `ExecStopPost`. Journals whose pass is alive are left alone.
+///
+/// # Errors
+/// Where the journal cannot be read or a value cannot be written; the others are restored all the
+/// same.
+pub fn restore_leftovers(
+    state_dir: &Path,
+    sysfs: &Path,
+) -> Result<Vec<(Lowered, Restored)>, LimitError> {
+    let Some(directory) = open_directory(state_dir)? else {
+        return Ok(Vec::new());
+    };
+    let path = state_dir.join(DIRECTORY);
+    directory.remove_leftovers().map_err(io_error(&path))?;
+    let mut restored = Vec::new();
+    let mut failed = None;
+    for name in names(&directory)? {
+        let result = JournalFile::claim(&directory, &name).and_then(|journal| match journal {
+            Some(journal) if !journal.is_owner_alive() => journal.restore(&directory, sysfs),
+            _ => Ok(Vec::new()),
+        });
+        match result {
+            Ok(limits) => restored.extend(limits),
+            Err(error) => failed = failed.or(Some(error)),
         }
+    }
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(restored),
+    }
+}
+
+fn lock(file: &File) -> io::Result<()> {
+    if linux::lock::exclusive_within(file, PATIENCE)? {
+        return Ok(());
     }
     Err(io::Error::new(
         io::ErrorKind::TimedOut,

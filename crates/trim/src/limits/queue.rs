@@ -1,6 +1,6 @@
 //! The discard limits of a drive's request queue.
 
-use super::{LimitError, Lowered, Restored, io_error};
+use super::lowered::{LimitError, Lowered, Restored, io_error};
 use facts::host::DiscardLimits;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

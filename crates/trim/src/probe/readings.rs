@@ -1,8 +1,20 @@
 //! What the threads of a probe have heard, until somebody asks.
 
-use super::Reading;
 use std::collections::VecDeque;
 use std::time::Duration;
+
+/// One answer of a probe.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reading {
+    /// When it was asked, on the monotonic clock.
+    pub at: Duration,
+    /// How long it took; for one that has not answered yet, how long it has been waiting.
+    pub latency: Duration,
+    /// It failed (an error, a time-out): counts as over any budget.
+    pub failed: bool,
+    /// It is still waiting for its answer.
+    pub pending: bool,
+}
 
 /// Readings kept for a caller who does not come.
 const READINGS_MAX: usize = 1 << 16;

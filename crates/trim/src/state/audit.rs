@@ -1,7 +1,8 @@
 //! The audit log: JSON lines, only ever appended to.
 
 use super::directory::Directory;
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
@@ -10,19 +11,13 @@ use std::time::Duration;
 pub(super) const NAME: &str = "audit.jsonl";
 
 /// Other passes may be writing at the same time, each for a moment.
-const ATTEMPTS: u32 = 100;
-const PAUSE: Duration = Duration::from_millis(20);
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Appends a line and fsyncs it. A line that a crash has torn stays as it is; the next begins anew.
 pub(super) fn append(state: &Directory, entry: &serde_json::Value) -> io::Result<()> {
     let mut file = state.create_file(NAME, OFlags::RDWR | OFlags::APPEND)?;
-    for attempt in 1.. {
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => break,
-            Err(error) if attempt >= ATTEMPTS => return Err(error.into()),
-            Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
-            Err(error) => return Err(error.into()),
-        }
+    if !linux::lock::exclusive_within(&file, PATIENCE)? {
+        return Err(Errno::WOULDBLOCK.into());
     }
     let len_bytes = file.metadata()?.len();
     let mut line = Vec::new();

@@ -2,6 +2,7 @@
 //! followed anywhere else.
 
 use crate::process::ProcessId;
+use linux::atomic_file::{Access, Existing, Temporary};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -115,28 +116,19 @@ impl Directory {
     /// Writes a file under another name, fsyncs it, renames it, fsyncs the directory: after a crash
     /// the old content is there or the new one. Where it fails the old one stands.
     pub(crate) fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
-        let temporary = temporary_name(name);
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.fd, &temporary, flags, Mode::RUSR | Mode::WUSR)?;
-        let written = write_whole(File::from(file), content)
-            .and_then(|()| Ok(rustix::fs::renameat(&self.fd, &temporary, &self.fd, name)?));
-        if written.is_err() {
-            let _ = rustix::fs::unlinkat(&self.fd, &temporary, AtFlags::empty());
-        }
-        written?;
+        let mut temporary =
+            Temporary::create(self.fd.as_fd(), temporary_name(name), Access::Owner)?;
+        temporary.file().write_all(content)?;
+        temporary.persist(OsStr::new(name), Existing::Replaced)?;
         self.sync()
     }
 
     /// Writes a file under a name that is nobody else's, and removes it again.
     pub(crate) fn prove_writable(&self) -> io::Result<()> {
-        let name = temporary_name("proof");
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.fd, &name, flags, Mode::RUSR | Mode::WUSR)?;
-        let written = write_whole(File::from(file), &[b' '; 4096]);
-        rustix::fs::unlinkat(&self.fd, &name, AtFlags::empty())?;
-        written
+        let mut proof = Temporary::create(self.fd.as_fd(), temporary_name("proof"), Access::Owner)?;
+        proof.file().write_all(&[b' '; 4096])?;
+        proof.file().sync_all()?;
+        proof.remove()
     }
 
     /// Removes a file; `false` where there was none.
@@ -209,11 +201,6 @@ pub(crate) fn read_bounded(file: &File, bytes_max: usize) -> io::Result<Vec<u8>>
         ));
     }
     Ok(content)
-}
-
-fn write_whole(mut file: File, content: &[u8]) -> io::Result<()> {
-    file.write_all(content)?;
-    file.sync_all()
 }
 
 /// `.NAME.PID-START-NUMBER.tmp`: the process tells whether somebody still writes it.

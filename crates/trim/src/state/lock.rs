@@ -5,8 +5,8 @@
 
 use super::directory::{Directory, read_bounded};
 use crate::process::ProcessId;
-use rustix::fs::{FlockOperation, OFlags, flock};
-use rustix::io::Errno;
+use linux::lock;
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -46,18 +46,14 @@ impl Holder {
 pub(super) fn take(directory: &Directory, name: &str) -> io::Result<Result<File, Holder>> {
     for attempt in 1.. {
         let file = directory.create_file(name, OFlags::RDWR)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            // The directory was emptied in between: the lock is one on a file without a name.
-            Ok(()) if !directory.is_current(name, &file)? => {}
-            Ok(()) => {
+        if lock::try_exclusive(&file)? {
+            // Else the directory was emptied in between: the lock is one on a file without a name.
+            if directory.is_current(name, &file)? {
                 sign(&file)?;
                 return Ok(Ok(file));
             }
-            Err(Errno::WOULDBLOCK) if attempt >= ATTEMPTS => {
-                return Ok(Err(identify(&file, &directory.join(name))?));
-            }
-            Err(Errno::WOULDBLOCK) => {}
-            Err(error) => return Err(error.into()),
+        } else if attempt >= ATTEMPTS {
+            return Ok(Err(identify(&file, &directory.join(name))?));
         }
         std::thread::sleep(PAUSE);
     }
@@ -69,11 +65,10 @@ pub(super) fn holder(directory: &Directory, name: &str) -> io::Result<Option<Hol
     let Some(file) = directory.open_file(name, OFlags::RDWR)? else {
         return Ok(None);
     };
-    match flock(&file, FlockOperation::NonBlockingLockShared) {
-        Ok(()) => Ok(None),
-        Err(Errno::WOULDBLOCK) => identify(&file, &directory.join(name)).map(Some),
-        Err(error) => Err(error.into()),
+    if lock::try_shared(&file)? {
+        return Ok(None);
     }
+    identify(&file, &directory.join(name)).map(Some)
 }
 
 fn sign(file: &File) -> io::Result<()> {

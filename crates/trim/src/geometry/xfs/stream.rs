@@ -1,7 +1,7 @@
 //! Free extents of one allocation group, in ascending order, a buffer at a time.
 
-use super::XfsSource;
-use crate::geometry::GeometryError;
+use super::source::XfsSource;
+use crate::geometry::walk::GeometryError;
 use crate::ioctl::{FSMAP_FLAG_LAST, FSMAP_RECORDS, FsMap};
 use crate::range::StepBudget;
 use std::collections::VecDeque;
