@@ -2,7 +2,9 @@
 
 use crate::cli::Color;
 use crate::error::{CommandError, Kind};
+use linux::atomic_file::{self, Access, Existing};
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 
 /// Writes data to standard output. A reader that went away (`| head`) is no error.
 ///
@@ -25,6 +27,22 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), CommandError> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Writes an answer to a file, which is there whole afterwards, or as it was before. A link is
+/// followed; a device or a pipe is written to as it stands.
+///
+/// # Errors
+/// As the system says.
+pub fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
+    let target = match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => return std::fs::write(path, text),
+        Ok(_) => path.canonicalize()?,
+        Err(_) => path.to_owned(),
+    };
+    atomic_file::write(&target, Existing::Replaced, Access::AsUsual, |out| {
+        out.write_all(text.as_bytes())
+    })
 }
 
 /// Writes an error to standard error. Where that cannot be written to either nobody can be told;
@@ -63,4 +81,29 @@ pub fn use_unicode() -> bool {
 pub fn terminal_columns() -> u16 {
     let columns = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| size.ws_col);
     if columns < 40 { 80 } else { columns.min(120) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_file_is_replaced_and_what_is_none_is_written_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        fs::write(path("page"), "before").unwrap();
+        fs::hard_link(path("page"), path("copy")).unwrap();
+        std::os::unix::fs::symlink("page", path("link")).unwrap();
+        write_file(&path("link"), "after").unwrap();
+        assert!(path("link").is_symlink());
+        assert_eq!(fs::read(path("page")).unwrap(), b"after");
+        assert_eq!(fs::read(path("copy")).unwrap(), b"before");
+        write_file(&path("new"), "1").unwrap();
+        assert_eq!(fs::read(path("new")).unwrap(), b"1");
+        write_file(Path::new("/dev/null"), "1").unwrap();
+        assert!(write_file(directory.path(), "1").is_err());
+        assert!(write_file(&path("no/where"), "1").is_err());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 4);
+    }
 }

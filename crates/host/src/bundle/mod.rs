@@ -6,4 +6,4 @@ mod write;
 
 pub use anonymise::{Anonymiser, anonymise};
 pub use manifest::{Content, Manifest, SCHEMA, UnreadPaths};
-pub use write::{Info, host_name, write, write_file};
+pub use write::{Info, host_name, write};

@@ -3,12 +3,9 @@ use crate::source::{Limits, Recording, Unread, plain_path_fault};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
 /// zstd's default: a bundle is a few hundred kilobytes of text, and more effort gains little.
 const ZSTD_LEVEL: i32 = 3;
-/// How many names for a temporary file are tried.
-const TEMPORARY_NAMES_MAX: u32 = 100;
 
 /// What a bundle says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -180,133 +177,6 @@ fn check_size(manifest: &[u8], entries: &[(String, &[u8])], limits: &Limits) -> 
 
 fn invalid(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
-}
-
-/// Writes a file so that it is there whole or not at all: into a temporary file beside it (mode
-/// 0600), synced, then renamed. An existing file is replaced only with `overwrite`.
-///
-/// # Errors
-/// [`io::ErrorKind::AlreadyExists`] without `overwrite`; [`io::ErrorKind::InvalidInput`] where
-/// `path` is anything but a regular file (a device, a symbolic link); else what `contents` or the
-/// system says. Nothing is left behind.
-pub fn write_file(
-    path: &Path,
-    overwrite: bool,
-    contents: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let name = path
-        .file_name()
-        .ok_or_else(|| invalid(format!("{} names no file", path.display())))?;
-    refuse_existing(path, overwrite)?;
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let (temporary, file) = Temporary::create(directory, &name.to_string_lossy())?;
-    let mut out = io::BufWriter::new(file);
-    contents(&mut out)?;
-    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.sync_all()?;
-    drop(file);
-    temporary.rename_to(path, overwrite)?;
-    // The name is in the directory, so that needs its own sync. Some filesystems know none.
-    if let Ok(directory) = std::fs::File::open(directory) {
-        let _ = directory.sync_all();
-    }
-    Ok(())
-}
-
-fn refuse_existing(path: &Path, overwrite: bool) -> io::Result<()> {
-    match std::fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-        Ok(meta) if !meta.is_file() => Err(invalid(format!(
-            "{} is there and is not a regular file; name another file",
-            path.display()
-        ))),
-        Ok(_) if overwrite => Ok(()),
-        Ok(_) => Err(already_there(path)),
-    }
-}
-
-fn already_there(path: &Path) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::AlreadyExists,
-        format!(
-            "{} is there already and is not overwritten; remove it or name another file",
-            path.display()
-        ),
-    )
-}
-
-/// A temporary file, removed unless it got its name.
-struct Temporary {
-    path: PathBuf,
-    named: bool,
-}
-
-impl Temporary {
-    fn create(directory: &Path, name: &str) -> io::Result<(Self, std::fs::File)> {
-        use std::os::unix::fs::OpenOptionsExt;
-        // Room for the rest of the name within 255 bytes.
-        let name: String = name.chars().take(40).collect();
-        for attempt in 0..TEMPORARY_NAMES_MAX {
-            let path = directory.join(format!(".{name}.{}-{attempt}.tmp", std::process::id()));
-            let opened = std::fs::OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&path);
-            match opened {
-                Ok(file) => return Ok((Self { path, named: false }, file)),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(io::Error::new(
-            io::ErrorKind::AlreadyExists,
-            format!(
-                "{} is full of temporary files of other runs; remove .{name}.*.tmp",
-                directory.display()
-            ),
-        ))
-    }
-
-    fn rename_to(mut self, path: &Path, overwrite: bool) -> io::Result<()> {
-        use rustix::fs::{CWD, RenameFlags, renameat_with};
-        use rustix::io::Errno;
-        if overwrite {
-            std::fs::rename(&self.path, path)?;
-            self.named = true;
-            return Ok(());
-        }
-        // Looked at once more by the kernel: somebody may have made the file meanwhile.
-        match renameat_with(CWD, &self.path, CWD, path, RenameFlags::NOREPLACE) {
-            Ok(()) => {
-                self.named = true;
-                Ok(())
-            }
-            Err(Errno::EXIST) => Err(already_there(path)),
-            // Before kernel 3.15, and on filesystems that cannot: a second link fails as well where
-            // the name is taken, and the first one goes with `self`.
-            Err(Errno::NOSYS | Errno::INVAL) => match std::fs::hard_link(&self.path, path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    Err(already_there(path))
-                }
-                outcome => outcome,
-            },
-            Err(error) => Err(error.into()),
-        }
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if !self.named {
-            // Nothing more can be done about it here.
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -493,70 +363,17 @@ mod tests {
 
     #[test]
     fn a_file_appears_whole_and_private() {
+        use linux::atomic_file::{self, Access, Existing};
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("host.tar.zst");
-        write_file(&path, false, |out| write(&small(), &info(), out)).unwrap();
+        atomic_file::write(&path, Existing::Kept, Access::Owner, |out| {
+            write(&small(), &info(), out)
+        })
+        .unwrap();
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(std::fs::read(&path).unwrap(), written(&small()));
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
-    }
-
-    #[test]
-    fn an_existing_file_is_kept_unless_told() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("host");
-        std::fs::write(&path, "before").unwrap();
-        let error = write_file(&path, false, |out| out.write_all(b"after")).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-        assert!(error.to_string().contains("not overwritten"), "{error}");
-        assert_eq!(std::fs::read(&path).unwrap(), b"before");
-        write_file(&path, true, |out| out.write_all(b"after")).unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"after");
-
-        // Made by somebody else while we write.
-        let path = directory.path().join("raced");
-        let error = write_file(&path, false, |out| {
-            std::fs::write(&path, "theirs")?;
-            out.write_all(b"ours")
-        })
-        .unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(std::fs::read(&path).unwrap(), b"theirs");
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
-    }
-
-    #[test]
-    fn a_failure_leaves_nothing_behind() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("host");
-        let error = write_file(&path, false, |out| {
-            out.write_all(b"half")?;
-            Err(io::Error::other("no more"))
-        });
-        assert_eq!(error.unwrap_err().to_string(), "no more");
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
-        assert!(write_file(&directory.path().join("no/such"), false, |_| Ok(())).is_err());
-    }
-
-    #[test]
-    fn nothing_but_a_regular_file_is_replaced() {
-        let directory = tempfile::tempdir().unwrap();
-        let link = directory.path().join("link");
-        std::os::unix::fs::symlink("target", &link).unwrap();
-        let fifo = directory.path().join("fifo");
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            &fifo,
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::from_raw_mode(0o600),
-            0,
-        )
-        .unwrap();
-        for path in [&link, &fifo, directory.path(), Path::new("/")] {
-            let error = write_file(path, true, |_| Ok(())).unwrap_err();
-            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{error}");
-        }
     }
 }

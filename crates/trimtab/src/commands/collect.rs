@@ -7,6 +7,7 @@ use crate::output;
 use ::cluster::Answers;
 use host::Recording;
 use host::bundle::{self, Anonymiser, Info};
+use linux::atomic_file::{self, Access, Existing};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -59,7 +60,12 @@ pub fn run(
             .map_err(|error| CommandError::new(Kind::Environment, format!("bundle: {error}")))?;
         output::print_bytes(&bytes)?;
     } else {
-        bundle::write_file(&arguments.output, arguments.force, |out| {
+        let existing = if arguments.force {
+            Existing::Replaced
+        } else {
+            Existing::Kept
+        };
+        atomic_file::write(&arguments.output, existing, Access::Owner, |out| {
             bundle::write(&recording, &info, out)
         })
         .map_err(|error| {

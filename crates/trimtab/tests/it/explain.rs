@@ -126,6 +126,20 @@ fn what_is_read_is_not_written_to() {
 }
 
 #[test]
+fn an_earlier_answer_outlives_a_failure() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = write(directory.path(), "why.txt", "before");
+    let history = write(directory.path(), "broken.csv", "time,value\n1,x\n");
+    for history in [history, directory.path().join("missing.csv")] {
+        let output = explain(&history, &["--jobs", "none", "-o", page.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert_eq!(std::fs::read(&page).unwrap(), b"before");
+    }
+    let left = std::fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(left, 2, "the page and the history, no temporary file");
+}
+
+#[test]
 fn a_host_without_a_schedule_is_told_before_the_answer() {
     let directory = tempfile::tempdir().unwrap();
     let history = sawtooth(directory.path());

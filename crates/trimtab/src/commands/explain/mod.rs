@@ -22,6 +22,7 @@ use load::Loaded;
 use report::explain::{ExplainTextOptions, HtmlOptions};
 use report::{ExplainDocument, ExplainReport, TextOptions};
 use sources::Times;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Runs `trimtab explain`.
@@ -38,17 +39,24 @@ pub fn run(
         output::print(&report::schema_of::<ExplainDocument<'_>>())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let target = overwrite::Output::of(arguments);
-    if let Some(target) = &target {
-        target.refuse_inputs(arguments, config)?;
+    let target = arguments
+        .output
+        .as_deref()
+        .filter(|path| path.as_os_str() != "-");
+    if let Some(target) = target {
+        overwrite::refuse(target, &overwrite::inputs(arguments, config))?;
     }
     let mut draw = Draw::new(quiet);
     let named = arguments.jobs.as_deref().or(config.jobs.as_deref());
     // A zone that is not there is known before anything is read.
     let asked = asked_zone(arguments, config)?;
     let found = jobs::find(named.unwrap_or("/"))?;
-    if let Some(target) = &target {
-        target.refuse_host_files(&found.files)?;
+    if let Some(target) = target {
+        let files = found.files.iter().cloned();
+        let inputs: Vec<_> = files
+            .map(|file| (file, "a file of the host of --jobs"))
+            .collect();
+        overwrite::refuse(target, &inputs)?;
     }
     let zone = Zone::of(asked, &found);
     let times = times(arguments, &zone.zone)?;
@@ -108,7 +116,7 @@ pub fn run(
         warnings: &warnings,
     };
     let format = arguments.format.or(config.format).unwrap_or_default();
-    write(arguments, &render(&report, format, arguments, verbose))?;
+    write(target, &render(&report, format, arguments, verbose))?;
     let negative = report.is_trouble() && !arguments.answer.exit_zero;
     Ok(ExitCode::from(u8::from(negative)))
 }
@@ -157,16 +165,16 @@ fn render(
 }
 
 /// To `-o FILE`, else to standard output.
-fn write(arguments: &Explain, text: &str) -> Result<(), CommandError> {
-    match &arguments.output {
-        Some(path) if path.as_os_str() != "-" => std::fs::write(path, text).map_err(|error| {
+fn write(target: Option<&Path>, text: &str) -> Result<(), CommandError> {
+    match target {
+        Some(path) => output::write_file(path, text).map_err(|error| {
             CommandError::new(
                 Kind::Environment,
                 format!("--output {}: {error}", path.display()),
             )
             .hint("name a file in a directory that is there and that you may write to")
         }),
-        _ => output::print(text),
+        None => output::print(text),
     }
 }
 

@@ -4,139 +4,93 @@ use super::args::Explain;
 use crate::config::ExplainConfig;
 use crate::error::{CommandError, Kind};
 use std::ffi::OsString;
-use std::fs::{Metadata, metadata};
+use std::fs::metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The file of `-o`, known by what it is: the same one may have several names.
-pub struct Output<'a> {
-    path: &'a Path,
-    identity: Identity,
-}
+/// A file and what it is for.
+pub type Input = (PathBuf, &'static str);
 
-#[derive(Debug, PartialEq, Eq)]
-enum Identity {
-    /// It is there.
-    File { device: u64, inode: u64 },
-    /// It is not there yet: its directory, without links, and its name.
-    Missing(PathBuf, OsString),
-}
-
-impl Identity {
-    /// `None` for what no answer destroys: a terminal, a pipe, a directory, a place that is not there.
-    fn of(path: &Path) -> Option<Self> {
-        if let Ok(file) = metadata(path) {
-            return Self::of_file(&file);
+/// All that the command line and the configuration name, and what is in a history's directory.
+pub fn inputs(arguments: &Explain, config: &ExplainConfig) -> Vec<Input> {
+    let mut inputs = Vec::new();
+    for source in arguments.sources.iter().map(PathBuf::from) {
+        if source.is_dir() {
+            let files = sources::files_of(&source);
+            inputs.extend(
+                files
+                    .into_iter()
+                    .map(|file| (file, "a file of the history")),
+            );
         }
-        let directory = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let name = path.file_name()?.to_owned();
-        Some(Self::Missing(directory.canonicalize().ok()?, name))
+        inputs.push((source, "the history to be explained"));
     }
-
-    fn of_file(file: &Metadata) -> Option<Self> {
-        file.is_file().then(|| Self::File {
-            device: file.dev(),
-            inode: file.ino(),
-        })
-    }
-}
-
-impl<'a> Output<'a> {
-    /// `None` where nothing can be overwritten.
-    pub fn of(arguments: &'a Explain) -> Option<Self> {
-        let path = arguments.output.as_deref()?;
-        if path.as_os_str() == "-" {
-            return None;
-        }
-        let identity = Identity::of(path)?;
-        Some(Self { path, identity })
-    }
-
-    /// Compares it with all that the command line and the configuration name.
-    ///
-    /// # Errors
-    /// When it is one of them, or a file of a history's directory.
-    pub fn refuse_inputs(
-        &self,
-        arguments: &Explain,
-        config: &ExplainConfig,
-    ) -> Result<(), CommandError> {
-        for source in &arguments.sources {
-            let path = Path::new(source);
-            self.refuse(path, "the history to be explained")?;
-            if path.is_dir() {
-                for path in sources::files_of(path) {
-                    self.refuse(&path, "a file of the history")?;
-                }
-            }
-        }
-        let jobs = arguments.jobs.as_deref().or(config.jobs.as_deref());
-        if let Some(jobs) = jobs.filter(|jobs| *jobs != "none") {
-            self.refuse(Path::new(jobs), "the jobs of --jobs")?;
-        }
-        for path in &arguments.events {
-            self.refuse(path, "the moments of --events")?;
-        }
-        for path in arguments
-            .log
+    let jobs = arguments.jobs.as_ref().or(config.jobs.as_ref());
+    let jobs = jobs.filter(|jobs| *jobs != "none");
+    let logs = arguments
+        .log
+        .iter()
+        .filter(|path| *path != Path::new("none"));
+    let access = &arguments.servers.access;
+    let credentials = access.credentials_file.as_ref();
+    let credentials = credentials.or(config.credentials_file.as_ref());
+    let certificates = access.ca_file.as_ref().or(config.ca_file.as_ref());
+    let labelled = |what| move |path: &PathBuf| (path.clone(), what);
+    inputs.extend(jobs.map(|jobs| (jobs.into(), "the jobs of --jobs")));
+    inputs.extend(
+        arguments
+            .events
             .iter()
-            .filter(|path| path.as_os_str() != "none")
-        {
-            self.refuse(path, "the log of --log")?;
-        }
-        if let Some(path) = &arguments.save {
-            // It may be about to be made.
-            self.refuse_same(path, "the store of --save")?;
-        }
-        let access = &arguments.servers.access;
-        let credentials = access.credentials_file.as_ref();
-        if let Some(path) = credentials.or(config.credentials_file.as_ref()) {
-            self.refuse(path, "the credentials of --credentials-file")?;
-        }
-        if let Some(path) = access.ca_file.as_ref().or(config.ca_file.as_ref()) {
-            self.refuse(path, "the certificates of --ca-file")?;
-        }
-        Ok(())
-    }
+            .map(labelled("the moments of --events")),
+    );
+    inputs.extend(logs.map(labelled("the log of --log")));
+    inputs.extend(credentials.map(labelled("the credentials of --credentials-file")));
+    inputs.extend(certificates.map(labelled("the certificates of --ca-file")));
+    // What is not there is not read either, but the store may be about to be made.
+    inputs.retain(|(path, _)| path.exists());
+    inputs.extend(arguments.save.iter().map(labelled("the store of --save")));
+    inputs
+}
 
-    /// Compares it with the files of the host whose jobs were read.
-    ///
-    /// # Errors
-    /// When it is one of them.
-    pub fn refuse_host_files(&self, paths: &[PathBuf]) -> Result<(), CommandError> {
-        let mut paths = paths.iter();
-        paths.try_for_each(|path| self.refuse(path, "a file of the host of --jobs"))
-    }
+/// Refuses an output that is one of the inputs, under whatever name.
+///
+/// # Errors
+/// When it is.
+pub fn refuse(output: &Path, inputs: &[Input]) -> Result<(), CommandError> {
+    let Some(target) = place(output) else {
+        return Ok(());
+    };
+    let Some((input, what)) = inputs
+        .iter()
+        .find(|(input, _)| place(input).as_ref() == Some(&target))
+    else {
+        return Ok(());
+    };
+    let (output, input) = (shown(output), shown(input));
+    let is = if output == input {
+        (*what).to_owned()
+    } else {
+        format!("{what} under another name ({input})")
+    };
+    Err(CommandError::new(
+        Kind::Refused,
+        format!("--output {output} is {is}: the answer would destroy it"),
+    )
+    .hint("name another file with -o, or leave it out: the answer then goes to standard output"))
+}
 
-    fn refuse(&self, input: &Path, what: &str) -> Result<(), CommandError> {
-        match &self.identity {
-            Identity::File { .. } => self.refuse_same(input, what),
-            // What is not there is not read either.
-            Identity::Missing(..) => Ok(()),
-        }
+/// What a file is known by: device and inode; those of its directory, and its name, where it is not
+/// there yet. `None` for what no answer destroys: a terminal, a pipe, a directory.
+fn place(path: &Path) -> Option<(u64, u64, Option<OsString>)> {
+    if let Ok(found) = metadata(path) {
+        return found.is_file().then(|| (found.dev(), found.ino(), None));
     }
-
-    fn refuse_same(&self, input: &Path, what: &str) -> Result<(), CommandError> {
-        if Identity::of(input).as_ref() != Some(&self.identity) {
-            return Ok(());
-        }
-        let (output, input) = (shown(self.path), shown(input));
-        let is = if output == input {
-            what.to_owned()
-        } else {
-            format!("{what} under another name ({input})")
-        };
-        Err(CommandError::new(
-            Kind::Refused,
-            format!("--output {output} is {is}: the answer would destroy it"),
-        )
-        .hint(
-            "name another file with -o, or leave it out: the answer then goes to standard output",
-        ))
-    }
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let directory = metadata(parent.unwrap_or(Path::new("."))).ok()?;
+    let name = path.file_name()?.to_owned();
+    Some((directory.dev(), directory.ino(), Some(name)))
 }
 
 fn shown(path: &Path) -> String {
@@ -155,10 +109,8 @@ mod tests {
         let Command::Explain(arguments) = Cli::try_parse_from(all).unwrap().command else {
             panic!("{words:?}");
         };
-        let output = Output::of(&arguments)?;
-        let error = output
-            .refuse_inputs(&arguments, &ExplainConfig::default())
-            .err()?;
+        let inputs = inputs(&arguments, &ExplainConfig::default());
+        let error = refuse(arguments.output.as_deref()?, &inputs).err()?;
         assert_eq!(error.kind, Kind::Refused);
         assert!(error.hints[0].contains("-o"), "{error}");
         Some(error.message)
@@ -232,19 +184,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("crontab");
         fs::write(&path, "x").unwrap();
-        let output = Output {
-            path: &path,
-            identity: Identity::of(&path).unwrap(),
-        };
-        assert!(
-            output
-                .refuse_host_files(std::slice::from_ref(&path))
-                .is_err()
-        );
-        assert!(
-            output
-                .refuse_host_files(&[directory.path().join("x")])
-                .is_ok()
-        );
+        let host = |path: &Path| [(path.to_owned(), "a file of the host of --jobs")];
+        assert!(refuse(&path, &host(&path)).is_err());
+        assert!(refuse(&path, &host(&directory.path().join("x"))).is_ok());
     }
 }
