@@ -46,8 +46,11 @@
 mod cost;
 mod histogram;
 mod latency;
+mod quiet;
 mod size;
 mod veto;
+
+pub use quiet::QuietLevel;
 
 #[cfg(test)]
 mod simulation;
@@ -56,6 +59,7 @@ mod tests;
 
 use self::histogram::Histogram;
 use self::latency::{Latency, Window, level_of};
+use self::quiet::{ms, seconds};
 use self::size::{Done, Sizes};
 use self::veto::Veto;
 use crate::counters::Sample;
@@ -64,8 +68,6 @@ use crate::range::StepBudget;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Sizes of steps that are told apart, each half of the one above.
-const LEVELS: usize = 6;
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// A pause that waits for something to change asks again after this.
@@ -84,19 +86,6 @@ const AFTERMATH_MAX: Duration = Duration::from_secs(2);
 const OWN_FAULT: Duration = Duration::from_secs(10);
 /// A step takes at most what `--rate` allows for this long.
 const RATE_SLICE_S: f64 = 0.25;
-
-/// Latency of one probe before the pass.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct QuietLevel {
-    /// Mean.
-    pub mean: Duration,
-    /// Median.
-    pub p50: Duration,
-    /// 99th percentile.
-    pub p99: Duration,
-    /// Readings it was made of.
-    pub readings: usize,
-}
 
 /// What the user allows.
 #[derive(Debug, Clone, PartialEq)]
@@ -165,27 +154,6 @@ pub enum Action {
         /// What was seen, and against what.
         reason: String,
     },
-}
-
-/// Seconds to a duration; what makes no sense is 0, what is too long a year.
-fn seconds(value: f64) -> Duration {
-    Duration::from_secs_f64(if value.is_nan() {
-        0.0
-    } else {
-        value.clamp(0.0, 31_557_600.0)
-    })
-}
-
-/// Milliseconds for people: three digits.
-fn ms(duration: Duration) -> String {
-    let value = duration.as_secs_f64() * 1e3;
-    if value < 10.0 {
-        format!("{value:.2} ms")
-    } else if value < 100.0 {
-        format!("{value:.1} ms")
-    } else {
-        format!("{value:.0} ms")
-    }
 }
 
 /// The last step.

@@ -59,7 +59,7 @@ impl Histogram {
 
     pub(super) fn mean(&self) -> Duration {
         #[allow(clippy::cast_precision_loss)] // a mean
-        super::seconds(self.sum_s / self.count.max(1) as f64)
+        super::quiet::seconds(self.sum_s / self.count.max(1) as f64)
     }
 
     /// The smallest bucket's end that at least `permille` of the latencies do not exceed.

@@ -1,7 +1,7 @@
 //! What one probe tells: the level without a step, and the harm that steps do.
 
 use super::histogram::Histogram;
-use super::{LEVELS, QuietLevel, ms, seconds};
+use super::quiet::{LEVELS, QuietLevel, ms, seconds};
 use crate::probe::Reading;
 use std::collections::VecDeque;
 use std::time::Duration;

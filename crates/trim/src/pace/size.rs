@@ -7,8 +7,8 @@
 //! overhead. The size is therefore chosen from levels, each half of the one above, by the speed
 //! that was measured there: bytes over the time that a step needs with its pause.
 
-use super::LEVELS;
 use super::cost::Cost;
+use super::quiet::LEVELS;
 use crate::range::StepBudget;
 use std::time::Duration;
 
@@ -158,7 +158,7 @@ impl Sizes {
         } else {
             2.0
         };
-        Some(super::seconds(
+        Some(super::quiet::seconds(
             margin * fitted.seconds(float(extents.max(1)), float(bytes)),
         ))
     }
