@@ -63,11 +63,6 @@ const KNOWN: &[Known] = &[
         files_that_render: 0,
     },
     Known {
-        name: "trim",
-        files_in_circles: 17,
-        files_that_render: 0,
-    },
-    Known {
         name: "trimtab",
         files_in_circles: 39,
         files_that_render: 21,
