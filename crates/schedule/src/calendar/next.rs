@@ -47,16 +47,15 @@ impl Calendar {
         let mut wall_us = from_us.checked_add(offset_s * SECOND_US)?;
         for _ in 0..CHANGES_MAX {
             wall_us = self.first_wall_us(wall_us)?;
-            let (wall_s, below_second_us) =
-                (wall_us.div_euclid(SECOND_US), wall_us.rem_euclid(SECOND_US));
-            let instants_s = match clock.instants_of(wall_s) {
+            let below_second_us = wall_us.rem_euclid(SECOND_US);
+            let candidates_s = match clock.instants_of(wall_us.div_euclid(SECOND_US)) {
                 WallTime::Exists { first_s, last_s } => [first_s, last_s],
                 WallTime::Skipped { until_wall_s } => {
                     wall_us = until_wall_s * SECOND_US;
                     continue;
                 }
             };
-            let ahead = instants_s
+            let ahead = candidates_s
                 .into_iter()
                 .map(|instant_s| instant_s * SECOND_US + below_second_us)
                 .find(|&instant_us| instant_us >= from_us);
