@@ -30,7 +30,7 @@ pub use document::{
 pub use explain::{ExplainDocument, ExplainReport};
 pub use html_frame::{PAGE_END, escape_html, page_start, page_table, scale_steps};
 pub use nagios::{NagiosStatus, nagios, nagios_status};
-pub use render::{TextOptions, html, markdown, text};
+pub use render::{TextOptions, html, markdown, stack_tree, text};
 pub use sarif::sarif;
 pub use words::{
     count, cut, digits, escape, escape_json, grouped, human_bytes, human_duration, listed, percent,
