@@ -121,7 +121,7 @@ impl TrimRefusal {
 pub fn trim_verdict(host: &Host, mount: &Mount, request: &TrimRequest<'_>) -> TrimVerdict {
     let mut verdict = TrimVerdict::default();
     verdict.refusal = match judge_mount(host, mount, request) {
-        Err(refusal) => Some(refusal),
+        Err(refusal) => Some(*refusal),
         Ok(stack) => judge_discards(host, mount, &stack, request.force, &mut verdict.notes),
     };
     verdict
@@ -143,11 +143,13 @@ fn judge_mount<'a>(
     host: &'a Host,
     mount: &Mount,
     request: &TrimRequest<'_>,
-) -> Result<Stack<'a>, TrimRefusal> {
+) -> Result<Stack<'a>, Box<TrimRefusal>> {
     let fs_type = mount.fs_type.as_str();
     if let Some((name, way_out)) = WITHOUT_FITRIM.iter().find(|(name, _)| *name == fs_type) {
         let reason = format!("{name} does not support FITRIM");
-        return Err(TrimRefusal::new(RefusalKind::NoFitrim, reason).hint(*way_out));
+        return Err(TrimRefusal::new(RefusalKind::NoFitrim, reason)
+            .hint(*way_out)
+            .into());
     }
     let Some(stack) = host.stack_of(mount) else {
         let reason = format!(
@@ -156,14 +158,17 @@ fn judge_mount<'a>(
             printable(&mount.source)
         );
         return Err(TrimRefusal::new(RefusalKind::NoDevice, reason)
-            .hint("trim it on the host that has the drives"));
+            .hint("trim it on the host that has the drives")
+            .into());
     };
     if mount.is_filesystem_read_only() {
         let reason = "it is mounted read-only: nothing is freed there";
-        return Err(TrimRefusal::new(RefusalKind::ReadOnly, reason).hint(
-            "the kernel would trim it, but a read-only mount may hold an image or a damaged \
+        return Err(TrimRefusal::new(RefusalKind::ReadOnly, reason)
+            .hint(
+                "the kernel would trim it, but a read-only mount may hold an image or a damaged \
              filesystem; mount it writable first",
-        ));
+            )
+            .into());
     }
     if !(request.is_directory)(&mount.mount_point) {
         let refusal = TrimRefusal::new(
@@ -182,7 +187,8 @@ fn judge_mount<'a>(
                 quote(&other.mount_point)
             )),
             None => refusal,
-        });
+        }
+        .into());
     }
     Ok(stack)
 }
