@@ -40,7 +40,7 @@ pub enum Access {
 #[derive(Debug)]
 pub struct Temporary<'d> {
     directory: BorrowedFd<'d>,
-    temporary_name: String,
+    name: String,
     file: File,
     is_named: bool,
 }
@@ -64,7 +64,7 @@ impl<'d> Temporary<'d> {
         let file = rustix::fs::openat(directory, &temporary_name, flags, mode)?;
         Ok(Self {
             directory,
-            temporary_name,
+            name: temporary_name,
             file: file.into(),
             is_named: false,
         })
@@ -81,7 +81,7 @@ impl<'d> Temporary<'d> {
     /// As fsync(2) and rename(2); [`ErrorKind::AlreadyExists`].
     pub fn persist(mut self, name: &OsStr, existing: Existing) -> io::Result<()> {
         self.file.sync_all()?;
-        let (directory, temporary) = (self.directory, self.temporary_name.as_str());
+        let (directory, temporary) = (self.directory, self.name.as_str());
         match existing {
             Existing::Replaced => rustix::fs::renameat(directory, temporary, directory, name)?,
             Existing::Kept => {
@@ -110,7 +110,7 @@ impl<'d> Temporary<'d> {
     /// As unlink(2).
     pub fn remove(mut self) -> io::Result<()> {
         self.is_named = true;
-        let name = self.temporary_name.as_str();
+        let name = self.name.as_str();
         Ok(rustix::fs::unlinkat(
             self.directory,
             name,
@@ -122,7 +122,7 @@ impl<'d> Temporary<'d> {
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
         if !self.is_named {
-            let name = self.temporary_name.as_str();
+            let name = self.name.as_str();
             // Nothing more can be done about it here.
             let _ = rustix::fs::unlinkat(self.directory, name, AtFlags::empty());
         }

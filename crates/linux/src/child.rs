@@ -154,14 +154,11 @@ impl Child {
             if now >= until {
                 return Ok(None);
             }
-            match &self.end {
-                Some(end) => {
-                    wait_ready(&mut [PollFd::new(end, PollFlags::IN)], until)?;
-                }
-                None => {
-                    std::thread::sleep(pause.min(until - now));
-                    pause = (pause * 2).min(LOOK_AGAIN_MAX);
-                }
+            if let Some(end) = &self.end {
+                wait_ready(&mut [PollFd::new(end, PollFlags::IN)], until)?;
+            } else {
+                std::thread::sleep(pause.min(until - now));
+                pause = (pause * 2).min(LOOK_AGAIN_MAX);
             }
         }
     }
