@@ -9,9 +9,13 @@
 //! Pure: width, colour and the choice of characters are handed in.
 
 mod block;
+mod calendar;
 pub mod chart;
+mod columns;
 pub mod html;
 pub mod markdown;
+mod scale;
+mod tables;
 pub mod terminal;
 
 pub use block::{

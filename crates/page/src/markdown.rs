@@ -32,7 +32,15 @@ fn blocks(out: &mut String, list: &[Block], level: usize) {
                 }
             }
             Block::Table(table) => show_table(out, table),
-            Block::Lines(_) | Block::Bars(_) | Block::Heat(_) => chart(out, block),
+            Block::Lines(content) => {
+                chart(out, &content.title, &content.table());
+                if let Some(events) = content.events() {
+                    out.push('\n');
+                    show_table(out, &events);
+                }
+            }
+            Block::Bars(content) => chart(out, &content.title, &content.table()),
+            Block::Heat(grid) => chart(out, &grid.title, &grid.table()),
             Block::Tree(tree) => {
                 if !tree.title.is_empty() {
                     let _ = writeln!(out, "**{}**\n", words(&tree.title));
@@ -51,8 +59,15 @@ fn blocks(out: &mut String, list: &[Block], level: usize) {
     }
 }
 
-fn chart(out: &mut String, block: &Block) {
-    let _ = (out, block);
+/// A chart: its title and the table behind it.
+fn chart(out: &mut String, title: &str, table: &Table) {
+    if table.rows.is_empty() {
+        return;
+    }
+    if !title.is_empty() {
+        let _ = writeln!(out, "**{}**\n", words(title));
+    }
+    show_table(out, table);
 }
 
 fn paragraph(out: &mut String, text: &Text) {

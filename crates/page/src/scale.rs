@@ -1,1 +1,565 @@
-//! Ticks of axes: round numbers, and moments of a calendar.
+//! Scales of charts: what lies where, round numbers for the axis upwards, ticks for the one along the
+//! bottom that do not collide.
+
+use crate::calendar;
+use crate::chart::{Axis, Format, Scale};
+use units::escape::{display_width, escape};
+
+/// More ticks than these are in the way of the curves.
+const TICKS_MAX: usize = 12;
+/// Columns between two labels, at least.
+const LABEL_GAP: f64 = 1.0;
+
+/// Where a value lies in a range, from 0 to 1. Halves keep the differences of huge values finite.
+pub(crate) fn share(value: f64, (low, high): (f64, f64)) -> f64 {
+    let share = (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
+    if share.is_finite() {
+        share.clamp(0.0, 1.0)
+    } else {
+        0.5
+    }
+}
+
+/// The same range, with room around a value by itself.
+pub(crate) fn widened((low, high): (f64, f64)) -> (f64, f64) {
+    // As many digits as tell values apart.
+    if low < high && share(low + (high / 2.0 - low / 2.0), (low, high)) > 0.0 {
+        return (low, high);
+    }
+    let by = if low == 0.0 {
+        1.0
+    } else {
+        (low.abs() * 0.05).max(f64::MIN_POSITIVE)
+    };
+    ((low - by).max(f64::MIN), (high + by).min(f64::MAX))
+}
+
+/// The axis upwards.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Upwards {
+    /// Its ends: round numbers around the values.
+    pub range: (f64, f64),
+    /// Values with their labels, at equal distances from the lower end to the upper.
+    pub ticks: Vec<(f64, String)>,
+}
+
+/// The axis upwards for values in a range.
+pub(crate) fn upwards(values: (f64, f64), format: Format) -> Upwards {
+    let range = widened(values);
+    let unit = Unit::of(format, range.0.abs().max(range.1.abs()));
+    let scaled = (range.0 / unit.size, range.1 / unit.size);
+    let Some((first, step, count)) = round_steps(scaled) else {
+        let label = |value: f64| (value, format.write(value));
+        return Upwards {
+            range,
+            ticks: vec![label(range.0), label(range.1)],
+        };
+    };
+    let ticks: Vec<(f64, String)> = (0..=count)
+        .map(|index| {
+            let value = (first + f64::from(index)) * step;
+            (value * unit.size, unit.label(value, step))
+        })
+        .collect();
+    Upwards {
+        range: (
+            first * step * unit.size,
+            (first + f64::from(count)) * step * unit.size,
+        ),
+        ticks,
+    }
+}
+
+/// The first multiple of a round step, the step, and how many of it hold the range; `None` where numbers are
+/// too large, or too close to each other, for round ones between them.
+fn round_steps((low, high): (f64, f64)) -> Option<(f64, f64, u16)> {
+    const COUNT: f64 = 4.0;
+    let rough = high / COUNT - low / COUNT;
+    if !rough.is_normal() || rough < low.abs().max(high.abs()) * 1e-12 {
+        return None;
+    }
+    let power = rough.log10().floor();
+    let candidates = [-1.0, 0.0, 1.0].into_iter().flat_map(|by| {
+        let power = 10_f64.powf(power + by);
+        [1.0, 2.0, 2.5, 5.0].map(|factor| factor * power)
+    });
+    candidates
+        .filter_map(|step| {
+            let first = (low / step + 1e-9).floor();
+            let count = (high / step - 1e-9).ceil() - first;
+            let is_sound = step.is_normal() && ((first + count) * step).is_finite();
+            (is_sound && (2.0..=7.0).contains(&count)).then_some((first, step, count))
+        })
+        // The least room that stays empty; then a number of steps that is easily read.
+        .min_by(|a, b| {
+            let room = |(_, step, count): (f64, f64, f64)| step * count;
+            let equal = (room(*a) - room(*b)).abs() < rough * 1e-6;
+            let by_count = (a.2 - COUNT).abs().total_cmp(&(b.2 - COUNT).abs());
+            if equal {
+                by_count
+            } else {
+                room(*a).total_cmp(&room(*b))
+            }
+        })
+        .map(|(first, step, count)| {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 2 to 7
+            (first, step, count as u16)
+        })
+}
+
+/// In what the numbers of an axis are counted.
+#[derive(Debug, Clone, PartialEq)]
+struct Unit {
+    size: f64,
+    /// Behind the number.
+    name: String,
+    /// Whether 0 has it too.
+    at_zero: bool,
+}
+
+impl Unit {
+    fn of(format: Format, largest: f64) -> Self {
+        const BYTES: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+        const SECONDS: [(f64, &str); 6] = [
+            (86_400.0, "days"),
+            (3_600.0, "h"),
+            (60.0, "min"),
+            (1.0, "s"),
+            (1e-3, "ms"),
+            (1e-6, "us"),
+        ];
+        let (size, name) = match format {
+            Format::Number => (1.0, String::new()),
+            Format::Percent => (0.01, " %".to_owned()),
+            Format::Bytes | Format::BytesPerSecond => {
+                let mut size = 1.0;
+                let mut unit = 0;
+                while unit + 1 < BYTES.len() && largest >= size * 1024.0 {
+                    size *= 1024.0;
+                    unit += 1;
+                }
+                let per_s = if format == Format::Bytes { "" } else { "/s" };
+                (size, format!(" {}{per_s}", BYTES[unit]))
+            }
+            Format::Seconds => {
+                // Two of a unit, so that there are steps between.
+                let fits = |(size, _): &&(f64, &str)| largest >= size * 2.0 || *size <= 1e-6;
+                let (size, name) = SECONDS.iter().find(fits).unwrap_or(&SECONDS[3]);
+                (*size, format!(" {name}"))
+            }
+        };
+        Self {
+            size,
+            name,
+            at_zero: format == Format::Percent,
+        }
+    }
+
+    /// A multiple of a step with as many decimals as the step has.
+    fn label(&self, value: f64, step: f64) -> String {
+        if value.abs() < step / 1e6 {
+            return if self.at_zero {
+                format!("0{}", self.name)
+            } else {
+                "0".to_owned()
+            };
+        }
+        let plain = format!("{value:.*}", decimals(step));
+        if value.abs() >= 1e7 || step < 1e-6 || plain.len() > 9 {
+            return format!("{}{}", units::number(value), self.name);
+        }
+        format!("{plain}{}", self.name)
+    }
+}
+
+/// Decimals of a step that is 1, 2, 2.5 or 5 times a power of ten.
+fn decimals(step: f64) -> usize {
+    (0..9_u8)
+        .find(|&count| {
+            let scaled = step * 10_f64.powi(i32::from(count));
+            scaled >= 0.5 && (scaled - scaled.round()).abs() < 1e-6 * scaled
+        })
+        .map_or(9, usize::from)
+}
+
+/// A tick of the axis along the bottom.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Tick {
+    /// Where it is, from 0 for the lower end of the axis to 1 for the upper; `None` where only its label
+    /// is on the axis.
+    pub share: Option<f64>,
+    /// What stands below it.
+    pub label: String,
+    /// Where the label begins, in the same way.
+    pub label_share: f64,
+}
+
+/// Round values along an axis, as many as have room for their labels. `columns` is the width of the axis in
+/// those of a letter.
+pub(crate) fn along(scale: &Scale, range: (f64, f64), columns: f64) -> Vec<Tick> {
+    let span = range.1 - range.0;
+    if !span.is_finite() || span <= 0.0 || columns < 1.0 {
+        return Vec::new();
+    }
+    let mut steps: Box<dyn Iterator<Item = Vec<Mark>>> = match scale {
+        Scale::Number => Box::new(numbers(range)),
+        Scale::Time(zone) => {
+            let steps = calendar::steps(zone.clone(), range, columns);
+            Box::new(steps.map(|found| found.into_iter().map(Mark::at).collect()))
+        }
+        Scale::Elapsed => Box::new(lengths(range)),
+        Scale::Week => Box::new(std::iter::once(weekdays(range)).chain(times_of_day(range))),
+        Scale::Day => Box::new(times_of_day(range)),
+    };
+    steps
+        .by_ref()
+        .take(200)
+        .filter(|marks| !marks.is_empty() && marks.len() <= TICKS_MAX)
+        .find_map(|marks| placed(&marks, range, columns))
+        .unwrap_or_default()
+}
+
+/// A value that may become a tick.
+#[derive(Debug, Clone, PartialEq)]
+struct Mark {
+    at: f64,
+    label: String,
+    /// The value that the middle of the label stands at.
+    label_at: f64,
+}
+
+impl Mark {
+    fn at((at, label): (f64, String)) -> Self {
+        Self {
+            at,
+            label,
+            label_at: at,
+        }
+    }
+}
+
+/// Ticks with their labels in the middle below them, moved where they would leave the axis; `None` where
+/// labels collide.
+fn placed(marks: &[Mark], range: (f64, f64), columns: f64) -> Option<Vec<Tick>> {
+    let mut used = f64::NEG_INFINITY;
+    let mut ticks = Vec::new();
+    for mark in marks {
+        #[allow(clippy::cast_precision_loss)] // a label
+        let wide = display_width(&mark.label) as f64;
+        let middle = share(mark.label_at, range) * columns;
+        let start = (middle - wide / 2.0).min(columns - wide).max(0.0);
+        let has_label = wide > 0.0 && (range.0..=range.1).contains(&mark.label_at);
+        if has_label && (start < used + LABEL_GAP || wide > columns) {
+            return None;
+        }
+        if has_label {
+            used = start + wide;
+        }
+        ticks.push(Tick {
+            share: (range.0..=range.1)
+                .contains(&mark.at)
+                .then(|| share(mark.at, range)),
+            label: if has_label {
+                mark.label.clone()
+            } else {
+                String::new()
+            },
+            label_share: start / columns,
+        });
+    }
+    Some(ticks)
+}
+
+/// Multiples of a step within a range, from the lowest; none where there are too many.
+fn multiples(step: f64, (low, high): (f64, f64)) -> Vec<f64> {
+    let first = (low / step - 1e-9).ceil();
+    let last = (high / step + 1e-9).floor();
+    // A step that is lost beside its multiples makes the same number again and again.
+    #[allow(clippy::cast_precision_loss)] // a dozen
+    if last - first > TICKS_MAX as f64 || first.abs() > 1e12 || last < first {
+        return Vec::new();
+    }
+    std::iter::successors(Some(first), |index| Some(index + 1.0))
+        .take_while(|index| *index <= last)
+        .map(|index| index * step)
+        .collect()
+}
+
+/// 1, 2, 2.5 and 5 times powers of ten, from one that is too fine on.
+fn decimal_steps(span: f64) -> impl Iterator<Item = f64> {
+    let power = (span / 100.0).log10().floor();
+    (0..5_u8).flat_map(move |by| {
+        let power = 10_f64.powf(power + f64::from(by));
+        [1.0, 2.0, 2.5, 5.0].map(|factor| factor * power)
+    })
+}
+
+fn numbers(range: (f64, f64)) -> impl Iterator<Item = Vec<Mark>> {
+    let unit = Unit::of(Format::Number, 1.0);
+    decimal_steps(range.1 - range.0).map(move |step| {
+        let all = multiples(step, range).into_iter();
+        all.map(|at| Mark::at((at, unit.label(at, step)))).collect()
+    })
+}
+
+/// Round lengths of time in seconds.
+const LENGTHS_S: [f64; 24] = [
+    1.0,
+    2.0,
+    5.0,
+    10.0,
+    15.0,
+    30.0,
+    60.0,
+    120.0,
+    300.0,
+    600.0,
+    900.0,
+    1_800.0,
+    3_600.0,
+    7_200.0,
+    10_800.0,
+    21_600.0,
+    43_200.0,
+    86_400.0,
+    172_800.0,
+    432_000.0,
+    864_000.0,
+    1_728_000.0,
+    4_320_000.0,
+    8_640_000.0,
+];
+
+fn lengths(range: (f64, f64)) -> impl Iterator<Item = Vec<Mark>> {
+    let span = range.1 - range.0;
+    let fine = decimal_steps(span).filter(|step| *step < LENGTHS_S[0]);
+    let last = LENGTHS_S[LENGTHS_S.len() - 1];
+    let coarse = decimal_steps(span).filter(move |step| *step > last);
+    fine.chain(LENGTHS_S).chain(coarse).map(move |step| {
+        let all = multiples(step, range).into_iter();
+        let mut before = String::new();
+        all.map(|at| {
+            let label = moment(&Scale::Elapsed, at);
+            // Two units may be too coarse for a short span that is far from the start.
+            let shown = if label == before {
+                String::new()
+            } else {
+                label.clone()
+            };
+            before = label;
+            Mark::at((at, shown))
+        })
+        .collect()
+    })
+}
+
+const DAY_S: f64 = 86_400.0;
+
+/// The days of a week, each in its middle.
+fn weekdays(range: (f64, f64)) -> Vec<Mark> {
+    // The day that the range begins in has no tick, but a name where its middle is seen.
+    let all = multiples(DAY_S, (range.0 - DAY_S, range.1));
+    let days = all.into_iter().map(|at| Mark {
+        at,
+        label: weekday(at).to_owned(),
+        label_at: at + DAY_S / 2.0,
+    });
+    let is_seen = |at: f64| (range.0..=range.1).contains(&at);
+    days.filter(|mark| is_seen(mark.at) || is_seen(mark.label_at))
+        .collect()
+}
+
+fn times_of_day(range: (f64, f64)) -> impl Iterator<Item = Vec<Mark>> {
+    LENGTHS_S
+        .into_iter()
+        .filter(|step| (60.0..DAY_S).contains(step))
+        .map(move |step| {
+            let all = multiples(step, range).into_iter();
+            all.map(|at| Mark::at((at, moment(&Scale::Day, at))))
+                .collect()
+        })
+}
+
+/// The name of the day of a week in which a second since Monday lies.
+fn weekday(at: f64) -> &'static str {
+    use jiff::civil::Weekday;
+    #[allow(clippy::cast_possible_truncation)] // 0 to 6
+    let index = ((at / DAY_S + 1e-9).floor().rem_euclid(7.0)) as i8;
+    units::date::weekday_short(
+        Weekday::from_monday_zero_offset(index.clamp(0, 6)).unwrap_or(Weekday::Monday),
+    )
+}
+
+/// A value of the axis along the bottom in words, for tables.
+pub(crate) fn moment(scale: &Scale, value: f64) -> String {
+    let time = || {
+        let minutes = (value / 60.0 + 1e-9).floor().rem_euclid(1_440.0);
+        format!("{:02}:{:02}", (minutes / 60.0).floor(), minutes % 60.0)
+    };
+    match scale {
+        _ if !value.is_finite() => "unknown".to_owned(),
+        Scale::Number => units::number(value),
+        Scale::Time(zone) => calendar::moment(value, zone).unwrap_or_else(|| units::number(value)),
+        Scale::Elapsed if value > 0.0 => format!("+{}", units::seconds(value)),
+        Scale::Elapsed if value < 0.0 => format!("-{}", units::seconds(-value)),
+        Scale::Elapsed => "0".to_owned(),
+        Scale::Week => format!("{} {}", weekday(value), time()),
+        Scale::Day => time(),
+    }
+}
+
+/// What stands below the axis: what it counts, and of times their ends and zone.
+pub(crate) fn caption(axis: &Axis, range: (f64, f64)) -> String {
+    let label = escape(&axis.label);
+    let Scale::Time(zone) = &axis.scale else {
+        return label.into_owned();
+    };
+    let Some(ends) = calendar::ends(range, zone) else {
+        return label.into_owned();
+    };
+    let gap = if label.is_empty() { "" } else { ": " };
+    format!("{label}{gap}{ends}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn labels(range: (f64, f64), format: Format) -> String {
+        let ticks = upwards(range, format).ticks;
+        let labels: Vec<String> = ticks.into_iter().map(|(_, label)| label).collect();
+        labels.join(", ")
+    }
+
+    #[test]
+    fn round_numbers_hold_the_values() {
+        for (range, expected) in [
+            ((1.0, 3.9), "1, 2, 3, 4"),
+            ((0.0, 870.0), "0, 250, 500, 750, 1000"),
+            (
+                (0.0, 0.013),
+                "0, 0.002, 0.004, 0.006, 0.008, 0.010, 0.012, 0.014",
+            ),
+            ((1.0, 3.01), "1.0, 1.5, 2.0, 2.5, 3.0, 3.5"),
+            ((-3.0, 3.0), "-3, -2, -1, 0, 1, 2, 3"),
+            (
+                (45_490.0, 51_400.0),
+                "45000, 46000, 47000, 48000, 49000, 50000, 51000, 52000",
+            ),
+        ] {
+            assert_eq!(labels(range, Format::Number), expected, "{range:?}");
+        }
+        // A value by itself has room around it.
+        assert_eq!(labels((5.0, 5.0), Format::Number), "4.75, 5.00, 5.25");
+    }
+
+    #[test]
+    fn round_numbers_in_their_unit() {
+        let mib = 1024.0 * 1024.0;
+        for (high, format, expected) in [
+            (0.9, Format::Percent, "0 %, 25 %, 50 %, 75 %, 100 %"),
+            (3.9 * mib, Format::Bytes, "0, 1 MiB, 2 MiB, 3 MiB, 4 MiB"),
+            (
+                390.0 * mib,
+                Format::BytesPerSecond,
+                "0, 100 MiB/s, 200 MiB/s, 300 MiB/s, 400 MiB/s",
+            ),
+            (0.004, Format::Seconds, "0, 1 ms, 2 ms, 3 ms, 4 ms"),
+            (14_400.0, Format::Seconds, "0, 1 h, 2 h, 3 h, 4 h"),
+        ] {
+            assert_eq!(labels((0.0, high), format), expected);
+        }
+    }
+
+    fn words(scale: &Scale, range: (f64, f64), columns: f64) -> String {
+        let ticks = along(scale, range, columns);
+        let labels: Vec<String> = ticks.into_iter().map(|tick| tick.label).collect();
+        labels.join(" ")
+    }
+
+    #[test]
+    fn as_many_ticks_as_have_room() {
+        assert_eq!(
+            words(&Scale::Number, (0.0, 20.8), 60.0),
+            "0 2 4 6 8 10 12 14 16 18 20"
+        );
+        assert_eq!(words(&Scale::Number, (0.0, 20.8), 20.0), "0 5 10 15 20");
+        assert_eq!(words(&Scale::Number, (0.0, 20.8), 10.0), "0 10 20");
+        assert_eq!(
+            words(&Scale::Elapsed, (0.0, 129_600.0), 60.0),
+            "0 +12 h +1 day +1 day 12 h"
+        );
+        assert_eq!(
+            words(&Scale::Day, (0.0, 86_400.0), 70.0),
+            "00:00 03:00 06:00 09:00 12:00 15:00 18:00 21:00 00:00"
+        );
+        // An hour from five past on.
+        assert_eq!(
+            words(&Scale::Day, (79_500.0, 83_100.0), 70.0),
+            "22:10 22:20 22:30 22:40 22:50 23:00"
+        );
+    }
+
+    #[test]
+    fn a_week_begins_where_it_is_anchored() {
+        let week = |from: f64| words(&Scale::Week, (from, from + 7.0 * DAY_S), 70.0);
+        assert_eq!(week(0.0), "Mon Tue Wed Thu Fri Sat Sun ");
+        // Sunday 06:47: the first midnight is Monday's, and half of the last Sunday is not seen.
+        assert_eq!(week(6.0 * DAY_S + 24_420.0), "Sun Mon Tue Wed Thu Fri Sat ");
+        assert_eq!(moment(&Scale::Week, 6.0 * DAY_S + 24_420.0), "Sun 06:47");
+        assert_eq!(moment(&Scale::Elapsed, -90.0), "-1 min 30 s");
+    }
+
+    proptest! {
+        #[test]
+        fn values_lie_within_their_axis(low in any::<f64>(), high in any::<f64>(), format in 0_usize..5) {
+            let formats = [
+                Format::Number,
+                Format::Percent,
+                Format::Bytes,
+                Format::BytesPerSecond,
+                Format::Seconds,
+            ];
+            prop_assume!(low.is_finite() && high.is_finite());
+            let (low, high) = (low.min(high), low.max(high));
+            let axis = upwards((low, high), formats[format]);
+            prop_assert!(axis.range.0 < axis.range.1);
+            let slack = (high / 2.0 - low / 2.0) * 1e-6;
+            prop_assert!(axis.range.0 <= low + slack && axis.range.1 >= high - slack, "{axis:?}");
+            prop_assert!((2..=8).contains(&axis.ticks.len()));
+        }
+
+        #[test]
+        fn labels_do_not_collide(low in any::<f64>(), high in any::<f64>(), scale in 0_usize..5, columns in 0_u8..200) {
+            let scales = [
+                Scale::Number,
+                Scale::Time(jiff::tz::TimeZone::UTC),
+                Scale::Elapsed,
+                Scale::Week,
+                Scale::Day,
+            ];
+            let columns = f64::from(columns);
+            let mut used = f64::NEG_INFINITY;
+            for tick in along(&scales[scale], (low, high), columns) {
+                prop_assert!(tick.share.is_none_or(|share| (0.0..=1.0).contains(&share)));
+                if tick.label.is_empty() {
+                    continue;
+                }
+                let start = tick.label_share * columns;
+                prop_assert!(start >= used + LABEL_GAP - 1e-6);
+                used = start + f64::from(u32::try_from(tick.label.len()).unwrap());
+                prop_assert!(used <= columns + 1e-6);
+            }
+        }
+
+        #[test]
+        fn times_have_ticks(start in 0_u32..4_000_000_000, span in 2_u32..1_000_000_000) {
+            let zone = units::zone::parse("Europe/Berlin").unwrap();
+            let range = (f64::from(start), f64::from(start) + f64::from(span));
+            let ticks = along(&Scale::Time(zone), range, 70.0);
+            prop_assert!(!ticks.is_empty());
+            prop_assert!(ticks.windows(2).all(|pair| pair[0].share < pair[1].share));
+        }
+    }
+}

@@ -1,12 +1,17 @@
 //! A page for a browser: one file that loads nothing, runs no script and is complete without styles.
 
-use crate::block::Align;
+mod bars;
+mod drawing;
+mod heat;
+mod lines;
+mod table;
+mod text;
+
 use crate::block::{
-    Block, Cell, Commands, Evidence, Finding, Fix, List, Node, Page, Section, Table, Text, Tone,
-    Tree,
+    Block, Commands, Evidence, Finding, Fix, List, Node, Page, Section, Text, Tone, Tree,
 };
 use std::fmt::Write as _;
-use units::escape::escape;
+use text::{escaped, words};
 
 /// Renders a page.
 pub fn html(page: &Page) -> String {
@@ -19,9 +24,10 @@ pub fn html(page: &Page) -> String {
     );
     let _ = write!(
         out,
-        "<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n<header>\n<h1>{}</h1>\n",
+        "<title>{}</title>\n<style>\n{}{}</style>\n</head>\n<body>\n<main>\n<header>\n<h1>{}</h1>\n",
         escaped(&page.title),
         include_str!("page.css"),
+        include_str!("chart.css"),
         words(&page.title),
     );
     if !page.lead.is_empty() {
@@ -48,39 +54,6 @@ pub fn html(page: &Page) -> String {
     writer.out + "</main>\n</body>\n</html>\n"
 }
 
-/// Text that cannot be taken for markup; what would steer a terminal or disguise text is shown.
-pub(crate) fn escaped(text: &str) -> String {
-    let shown = escape(text);
-    let mut out = String::with_capacity(shown.len());
-    for c in shown.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// Prose: what stands between two backticks is code.
-fn words(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(open) = rest.find('`') {
-        let Some(len) = rest[open + 1..].find('`') else {
-            break;
-        };
-        out += &escaped(&rest[..open]);
-        let code = &rest[open + 1..open + 1 + len];
-        let _ = write!(out, "<code>{}</code>", escaped(code));
-        rest = &rest[open + 2 + len..];
-    }
-    out + &escaped(rest)
-}
-
 /// A class behind others, with the blank before it.
 fn tone_class(tone: Tone) -> String {
     match tone {
@@ -105,8 +78,19 @@ impl Writer {
                 Block::Text(text) => self.text(text),
                 Block::List(list) => self.list(list),
                 Block::Facts(rows) => self.facts(rows),
-                Block::Table(table) => self.out += &self::table(table),
-                Block::Lines(_) | Block::Bars(_) | Block::Heat(_) => self.chart(block),
+                Block::Table(content) => self.out += &table::table(content),
+                Block::Lines(chart) => {
+                    let id = self.chart_id();
+                    self.out += &lines::lines(chart, &id);
+                }
+                Block::Bars(chart) => {
+                    let id = self.chart_id();
+                    self.out += &bars::bars(chart, &id);
+                }
+                Block::Heat(grid) => {
+                    let id = self.chart_id();
+                    self.out += &heat::heat(grid, &id);
+                }
                 Block::Tree(tree) => self.tree(tree),
                 Block::Finding(finding) => self.finding(finding, level),
                 Block::Commands(commands) => self.commands(commands),
@@ -115,9 +99,10 @@ impl Writer {
         }
     }
 
-    fn chart(&mut self, block: &Block) {
-        let _ = block;
+    /// A name that no other chart of the page has.
+    fn chart_id(&mut self) -> String {
         self.charts += 1;
+        format!("chart{}", self.charts)
     }
 
     fn text(&mut self, text: &Text) {
@@ -298,55 +283,6 @@ impl Writer {
         let _ = writeln!(self.out, "</h{heading}>");
         self.blocks(&section.blocks, level + 1);
         self.out += "</section>\n";
-    }
-}
-
-/// A table. Roles are written out, since rows that a narrow screen stacks lose those that they have by
-/// themselves; cells know the name of their column for the same reason.
-pub(crate) fn table(table: &Table) -> String {
-    let mut out = String::from("<table role=\"table\">\n");
-    if !table.title.is_empty() {
-        let _ = writeln!(out, "<caption>{}</caption>", words(&table.title));
-    }
-    out += "<thead role=\"rowgroup\"><tr role=\"row\">";
-    let class = |index: usize| match table.columns.get(index).map(|column| column.align) {
-        Some(Align::Left) => " class=\"words\"",
-        _ => "",
-    };
-    for (index, column) in table.columns.iter().enumerate() {
-        let _ = write!(
-            out,
-            "<th role=\"columnheader\" scope=\"col\"{}>{}</th>",
-            class(index),
-            words(&column.name)
-        );
-    }
-    out += "</tr></thead>\n<tbody role=\"rowgroup\">\n";
-    for row in &table.rows {
-        out += "<tr role=\"row\">";
-        for (index, cell) in row.iter().enumerate() {
-            let name = table.columns.get(index).map_or("", |column| &column.name);
-            let (tag, role) = match index {
-                0 => ("th", "rowheader\" scope=\"row"),
-                _ => ("td", "cell"),
-            };
-            let _ = write!(
-                out,
-                "<{tag} role=\"{role}\"{} data-column=\"{}\">{}</{tag}>",
-                class(index),
-                escaped(name),
-                cell_words(cell)
-            );
-        }
-        out += "</tr>\n";
-    }
-    out + "</tbody>\n</table>\n"
-}
-
-fn cell_words(cell: &Cell) -> String {
-    match &cell.section {
-        Some(id) => format!("<a href=\"#{}\">{}</a>", escaped(id), words(&cell.text)),
-        None => words(&cell.text),
     }
 }
 

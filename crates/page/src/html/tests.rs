@@ -1,5 +1,5 @@
 use super::*;
-use crate::block::{Level, Tone};
+use crate::block::{Level, Table, Tone};
 
 /// A page with the words wherever words can be.
 fn page(words: &str) -> Page {

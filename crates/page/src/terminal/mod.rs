@@ -1,6 +1,9 @@
 //! A page as it stands on a terminal.
 
+mod bars;
 mod finding;
+mod heat;
+mod lines;
 mod options;
 mod sheet;
 mod table;
@@ -65,7 +68,18 @@ fn one(sheet: &mut Sheet, block: &Block) {
         Block::List(content) => list(sheet, content),
         Block::Facts(rows) => facts(sheet, rows),
         Block::Table(table) => table::table(sheet, table),
-        Block::Lines(_) | Block::Bars(_) | Block::Heat(_) => chart(sheet, block),
+        Block::Lines(content) => {
+            let lines = lines::lines(content, sheet.width, sheet.options.unicode);
+            chart(sheet, &content.title, &lines);
+        }
+        Block::Bars(content) => {
+            let lines = bars::bars(content, sheet.width, sheet.options.unicode);
+            chart(sheet, &content.title, &lines);
+        }
+        Block::Heat(grid) => {
+            let lines = heat::heat(grid, sheet.width, sheet.options.unicode);
+            chart(sheet, &grid.title, &lines);
+        }
         Block::Tree(tree) => tree::tree(sheet, tree),
         Block::Finding(finding) => finding::finding(sheet, finding),
         Block::Commands(commands) => show_commands(sheet, commands),
@@ -73,8 +87,17 @@ fn one(sheet: &mut Sheet, block: &Block) {
     }
 }
 
-fn chart(sheet: &mut Sheet, block: &Block) {
-    let _ = (sheet, block);
+/// A chart below its title; nothing where there is nothing to draw.
+fn chart(sheet: &mut Sheet, title: &str, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    if !title.is_empty() {
+        sheet.paragraph(0, title, Tone::Strong);
+    }
+    for line in lines {
+        sheet.line(line);
+    }
 }
 
 fn list(sheet: &mut Sheet, list: &List) {

@@ -1,0 +1,166 @@
+//! Long series reduced to what a chart can show: the lowest, mean and highest value of each column, so
+//! that no spike gets lost.
+
+use crate::chart::{Curve, Point};
+
+/// One column of a series.
+#[derive(Debug, Clone, Copy)]
+struct Column {
+    first: f64,
+    last: f64,
+    low: f64,
+    mean: f64,
+    high: f64,
+    count: f64,
+}
+
+impl Curve {
+    /// A line through a series of ascending x, of which each of at most `columns` columns is one point:
+    /// the mean of its values, and their range. It is broken where no sample lies within `gap`, in
+    /// units of x, of the one before.
+    pub fn reduced(
+        name: impl Into<String>,
+        samples: impl IntoIterator<Item = (f64, f64)>,
+        columns: usize,
+        gap: f64,
+    ) -> Self {
+        let samples: Vec<(f64, f64)> = samples
+            .into_iter()
+            .filter(|(x, y)| x.is_finite() && y.is_finite())
+            .collect();
+        let point = |column: &Column| Point {
+            x: f64::midpoint(column.first, column.last),
+            y: column.mean,
+            range: (column.count > 1.0).then_some((column.low, column.high)),
+        };
+        let stretches: Vec<Vec<Point>> = columns_of(&samples, columns)
+            .chunk_by(|before, column| column.first - before.last <= gap)
+            .map(|stretch| stretch.iter().map(point).collect())
+            .collect();
+        let has_ranges = stretches
+            .iter()
+            .flatten()
+            .any(|point| point.range.is_some());
+        Self {
+            name: name.into(),
+            range_name: if has_ranges {
+                "lowest to highest".to_owned()
+            } else {
+                String::new()
+            },
+            stretches,
+            ..Self::default()
+        }
+    }
+}
+
+/// Columns with samples in them, from left to right.
+fn columns_of(samples: &[(f64, f64)], columns: usize) -> Vec<Column> {
+    let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
+        return Vec::new();
+    };
+    let place = |x: f64| column(x, (first.0, last.0), columns);
+    let mut found: Vec<(usize, Column)> = Vec::new();
+    for &(x, y) in samples {
+        let place = place(x);
+        match found.last_mut() {
+            Some((before, column)) if *before >= place => {
+                column.count += 1.0;
+                column.last = x;
+                column.low = column.low.min(y);
+                column.high = column.high.max(y);
+                // Not by differences: those of huge values would be infinite.
+                let part = 1.0 / column.count;
+                column.mean = column.mean * (1.0 - part) + y * part;
+            }
+            _ => found.push((
+                place,
+                Column {
+                    first: x,
+                    last: x,
+                    low: y,
+                    mean: y,
+                    high: y,
+                    count: 1.0,
+                },
+            )),
+        }
+    }
+    found.into_iter().map(|(_, column)| column).collect()
+}
+
+/// The column of a value between both ends of a range, of so many.
+fn column(x: f64, range: (f64, f64), columns: usize) -> usize {
+    if range.0 >= range.1 {
+        return 0;
+    }
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )] // a share of the columns
+    let place = (crate::scale::share(x, range) * columns as f64) as usize;
+    place.min(columns.saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_spike_survives() {
+        let samples = (0..100_000).map(|at| (f64::from(at), if at == 77_777 { 9.0 } else { 1.0 }));
+        let curve = Curve::reduced("mean", samples, 70, 2.0);
+        assert_eq!((curve.stretches.len(), curve.stretches[0].len()), (1, 70));
+        let spikes = curve
+            .points()
+            .filter(|point| point.range == Some((1.0, 9.0)));
+        assert_eq!(spikes.count(), 1);
+        assert_eq!(curve.range_name, "lowest to highest");
+    }
+
+    #[test]
+    fn a_gap_breaks_the_line() {
+        let samples = [(0.0, 1.0), (1.0, 2.0), (5.0, 3.0), (6.0, 4.0)];
+        let curve = Curve::reduced("mean", samples, 100, 2.0);
+        assert_eq!(curve.stretches.len(), 2);
+        assert_eq!(curve.range_name, "");
+        assert_eq!(curve.stretches[1][0], Point::new(5.0, 3.0));
+    }
+
+    #[test]
+    fn extreme_values() {
+        let huge = [
+            (0.0, f64::MAX),
+            (1.0, f64::MAX),
+            (2.0, f64::MIN),
+            (f64::NAN, 1.0),
+        ];
+        for columns in [0, 1, 2] {
+            let curve = Curve::reduced("mean", huge, columns, 9.0);
+            assert!(curve.points().all(|point| point.y.is_finite()));
+        }
+        let far = [(f64::MIN, 1.0), (f64::MAX, 2.0)];
+        assert_eq!(Curve::reduced("mean", far, 3, 1e9).points().count(), 2);
+        assert_eq!(Curve::reduced("mean", [], 3, 1.0).points().count(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn every_sample_lies_within_a_column(
+            samples in prop::collection::btree_map(-1_000_i32..1_000, -1e9_f64..1e9, 1..200),
+            columns in 1_usize..90,
+        ) {
+            let samples: Vec<(f64, f64)> = samples.into_iter().map(|(x, y)| (f64::from(x), y)).collect();
+            let found = columns_of(&samples, columns);
+            prop_assert!(found.len() <= columns);
+            for (x, y) in samples {
+                let holds = |column: &Column| {
+                    column.first <= x && x <= column.last && column.low <= y && y <= column.high
+                };
+                prop_assert!(found.iter().any(holds));
+            }
+        }
+    }
+}

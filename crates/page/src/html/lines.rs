@@ -1,0 +1,283 @@
+//! Curves as SVG: a drawing for wide boxes and one for narrow ones, of which the style sheet shows the one
+//! whose letters are readable, and the values in a table.
+
+use super::drawing::{Drawing, NARROW, WIDE};
+use super::table::table;
+use super::text::escaped;
+use crate::chart::{Curve, CurveStyle, LineChart, Point};
+use crate::scale::{caption, moment, upwards, widened};
+use std::fmt::Write as _;
+
+/// Rows of runs that are drawn.
+const RUNS_MAX: usize = 8;
+
+/// The figure; empty where there is nothing to draw. `id` is unique within the page.
+pub(crate) fn lines(chart: &LineChart, id: &str) -> String {
+    let Some([x, y]) = chart.ends() else {
+        return String::new();
+    };
+    let mut shown = chart.clone();
+    let hidden_runs = shown.runs.len().saturating_sub(RUNS_MAX);
+    shown.runs.truncate(RUNS_MAX);
+    let (x, axis) = (widened(x), upwards(y, chart.y_format));
+    let mut out = format!(
+        "<figure class=\"chart\" id=\"{}\">\n<figcaption>{}</figcaption>\n",
+        escaped(id),
+        escaped(&chart.title)
+    );
+    if !chart.y_label.is_empty() && !chart.y_label.eq_ignore_ascii_case(&chart.title) {
+        let _ = writeln!(out, "<p class=\"axis\">{}</p>", escaped(&chart.y_label));
+    }
+    let sentence = escaped(&sentence(chart, x));
+    for size in [WIDE, NARROW] {
+        out += &Drawing::new(&shown, x, &axis, size).svg(&sentence);
+    }
+    out += &legend(&shown, hidden_runs);
+    let _ = write!(
+        out,
+        "<details><summary>Values</summary>\n<div class=\"scroll\">\n{}",
+        table(&chart.table())
+    );
+    if let Some(events) = chart.events() {
+        out += &table(&events);
+    }
+    out + "</div>\n</details>\n</figure>\n"
+}
+
+/// What is seen, for those who do not see it.
+fn sentence(chart: &LineChart, x: (f64, f64)) -> String {
+    const CURVES_MAX: usize = 6;
+    let mut out = format!("Line chart: {}.", chart.title);
+    for curve in chart.curves.iter().take(CURVES_MAX) {
+        let ends = curve.points().map(Point::ends);
+        let range = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        let Some((low, high)) = range else { continue };
+        let write = |value: f64| chart.y_format.write(value);
+        let _ = write!(
+            out,
+            " {}: from {} to {}.",
+            curve.name,
+            write(low),
+            write(high)
+        );
+    }
+    if chart.curves.len() > CURVES_MAX {
+        let _ = write!(out, " And {} more.", chart.curves.len() - CURVES_MAX);
+    }
+    let along = caption(&chart.x, x);
+    let scale = &chart.x.scale;
+    if matches!(scale, crate::chart::Scale::Time(_)) {
+        let _ = write!(out, " Along the bottom: {along}.");
+    } else {
+        let (from, to) = (moment(scale, x.0), moment(scale, x.1));
+        let gap = if along.is_empty() { "" } else { ", " };
+        let _ = write!(out, " Along the bottom: {along}{gap}{from} to {to}.");
+    }
+    out + " The values are in the table below."
+}
+
+/// A sample and a name for each curve, kind of marks and job.
+fn legend(chart: &LineChart, hidden_runs: usize) -> String {
+    let mut entries: Vec<String> = Vec::new();
+    let mut add = |sample: &str, name: &str| {
+        entries.push(format!(
+            "<li><svg viewBox=\"0 0 34 12\" width=\"34\" height=\"12\" aria-hidden=\"true\">{sample}</svg> \
+             {}</li>",
+            escaped(name)
+        ));
+    };
+    let is_alone = chart.curves.len() == 1;
+    for (index, curve) in chart.curves.iter().enumerate() {
+        let class = index % 5;
+        let has_ranges = has_ranges(curve);
+        let is_told =
+            curve.name.is_empty() || curve.name == chart.y_label || curve.name == chart.title;
+        if !(is_alone && is_told) || has_ranges {
+            let name = if curve.name.is_empty() {
+                "value"
+            } else {
+                &curve.name
+            };
+            let d = match curve.style {
+                CurveStyle::Line => "<path class=\"line\" d=\"M1 6H33\"/>",
+                CurveStyle::Dots => "<path class=\"dots\" d=\"M5 9h0M17 4h0M29 7h0\"/>",
+            };
+            add(&format!("<g class=\"c{class}\">{d}</g>"), name);
+        }
+        if has_ranges {
+            let name = if curve.range_name.is_empty() {
+                "lowest to highest"
+            } else {
+                &curve.range_name
+            };
+            add(
+                &format!("<path class=\"band c{class}\" d=\"M1 1h32v10h-32z\"/>"),
+                name,
+            );
+        }
+    }
+    for (index, marks) in chart.marks.iter().enumerate() {
+        let sample = if index == 0 {
+            "<path class=\"mark m0\" d=\"M10 0h14v12h-14z\"/>".to_owned()
+        } else {
+            format!("<path class=\"mark m{}\" d=\"M17 0v12\"/>", index.min(2))
+        };
+        add(&sample, &marks.name);
+    }
+    for (index, (runs, letter)) in chart.runs.iter().zip('a'..).enumerate() {
+        let sample = format!("<path class=\"run r{}\" d=\"M1 2h32v8h-32z\"/>", index % 4);
+        add(&sample, &format!("{letter}: {}", runs.name));
+    }
+    if hidden_runs > 0 {
+        entries.push(format!(
+            "<li>and {hidden_runs} more jobs, in the table below</li>"
+        ));
+    }
+    if entries.is_empty() {
+        return String::new();
+    }
+    format!("<ul class=\"legend\">\n{}\n</ul>\n", entries.join("\n"))
+}
+
+fn has_ranges(curve: &Curve) -> bool {
+    curve.style == CurveStyle::Line
+        && curve.points().any(|point| {
+            let (low, high) = point.ends();
+            low < high
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::{Axis, Format, Marks, Runs, Scale};
+    use proptest::prelude::*;
+
+    fn chart(words: &str) -> LineChart {
+        LineChart {
+            title: words.to_owned(),
+            x: Axis {
+                label: words.to_owned(),
+                ..Axis::default()
+            },
+            y_label: format!("{words}!"),
+            curves: vec![
+                Curve::line(words, [(0.0, 1.0), (1.0, f64::NAN), (2.0, 3.0), (3.0, 4.0)]),
+                Curve::dots(words, [(0.0, 2.0), (2.0, 2.5)]),
+            ],
+            marks: vec![
+                Marks {
+                    name: words.to_owned(),
+                    spans: vec![(0.5, 1.0)],
+                },
+                Marks {
+                    name: words.to_owned(),
+                    spans: vec![(2.0, 2.0)],
+                },
+            ],
+            runs: vec![Runs {
+                name: words.to_owned(),
+                spans: vec![(1.0, 1.5)],
+            }],
+            ..LineChart::default()
+        }
+    }
+
+    #[test]
+    fn names_stay_text() {
+        let text = lines(&chart("</svg><b onload=\"x\">'&\u{202e}"), "\"><i>");
+        assert!(!text.contains("<b ") && !text.contains("<i>") && !text.contains('\u{202e}'));
+        assert!(!text.contains("onload=\"") && !text.contains("NaN"));
+        assert_eq!(lines(&LineChart::default(), "c"), "");
+    }
+
+    #[test]
+    fn everything_is_drawn_in_both_sizes_and_told_in_words() {
+        let text = lines(&chart("a"), "c");
+        for (part, count) in [
+            ("class=\"wide\"", 1),
+            ("class=\"narrow\"", 1),
+            // Two drawings and the legend.
+            ("class=\"mark m0\"", 3),
+            ("class=\"mark m1\"", 3),
+            ("class=\"run r0\"", 3),
+            ("class=\"dots\"", 3),
+            (
+                "role=\"img\" aria-label=\"Line chart: a. a: from 1 to 4. a: from 2 to 2.5. Along the bottom: a, 0 to 3. The values are in the table below.\"",
+                2,
+            ),
+            // Three values, three events, two heads.
+            ("<tr role=\"row\">", 3 + 3 + 2),
+        ] {
+            assert_eq!(text.matches(part).count(), count, "{part}");
+        }
+    }
+
+    #[test]
+    fn a_long_series_is_thinned_and_keeps_its_spike() {
+        let points: Vec<(f64, f64)> = (0..200_000)
+            .map(|at| {
+                (
+                    f64::from(at),
+                    if at == 77_777 {
+                        10.0
+                    } else {
+                        f64::from(at % 7) / 7.0
+                    },
+                )
+            })
+            .collect();
+        let spike = |text: &str| text.contains(" 10.0L");
+        let long = |curves| LineChart {
+            curves,
+            y_from: Some(10.0),
+            ..LineChart::default()
+        };
+        let line = lines(&long(vec![Curve::line("a", points.clone())]), "c");
+        assert!(spike(&line) && line.len() < 60_000, "{}", line.len());
+        let dots = lines(&long(vec![Curve::dots("a", points.clone())]), "c");
+        assert!(dots.len() < 60_000, "{}", dots.len());
+        let reduced = lines(&long(vec![Curve::reduced("a", points, 900, 2.0)]), "c");
+        assert!(reduced.len() < 60_000, "{}", reduced.len());
+        assert!(reduced.contains("class=\"band\"") && reduced.contains("lowest to highest"));
+    }
+
+    /// All numbers in paths and places of an SVG.
+    fn are_finite(text: &str) -> bool {
+        ["NaN", "inf"].iter().all(|word| {
+            text.split("<svg")
+                .skip(1)
+                .filter_map(|rest| rest.split("</svg>").next())
+                .flat_map(|svg| svg.split(" d=\"").skip(1).chain(svg.split(" x=\"").skip(1)))
+                .filter_map(|rest| rest.split('"').next())
+                .all(|value| !value.contains(word))
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_are_finite(
+            points in prop::collection::vec((any::<f64>(), any::<f64>(), any::<f64>(), any::<f64>()), 0..40),
+            spans in prop::collection::vec((any::<f64>(), any::<f64>()), 0..9),
+            scale in 0_usize..5,
+            dots: bool,
+        ) {
+            let points = points.into_iter().map(|(x, y, low, high)| Point { x, y, range: Some((low, high)) });
+            let scales = [Scale::Number, Scale::Time(jiff::tz::TimeZone::UTC), Scale::Elapsed, Scale::Week, Scale::Day];
+            let formats = [Format::Number, Format::Percent, Format::Bytes, Format::BytesPerSecond, Format::Seconds];
+            let chart = LineChart {
+                x: Axis { scale: scales[scale].clone(), ..Axis::default() },
+                y_format: formats[scale],
+                curves: vec![Curve {
+                    style: if dots { CurveStyle::Dots } else { CurveStyle::Line },
+                    stretches: vec![points.collect()],
+                    ..Curve::default()
+                }],
+                marks: vec![Marks { name: String::new(), spans: spans.clone() }; 2],
+                runs: vec![Runs { name: String::new(), spans }],
+                ..LineChart::default()
+            };
+            prop_assert!(are_finite(&lines(&chart, "c")));
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! The tables behind charts: the same values in words.
+
+use crate::block::{Align, Cell, Column, Table};
+use crate::calendar;
+use crate::chart::{
+    Axis, Bar, BarChart, Curve, Format, HeatCell, HeatGrid, LineChart, Point, Scale,
+};
+use crate::scale;
+use std::collections::BTreeSet;
+use units::count::grouped_usize;
+
+/// A table of more rows is read by nobody.
+const ROWS_MAX: usize = 60;
+/// Of so many curves the lowest and highest values are in the table for sure.
+const CURVES_WITH_EXTREMES: usize = 10;
+
+impl LineChart {
+    /// A row for each value along the bottom, a column for each curve. Of a long chart some rows are
+    /// chosen at equal distances, and those with the lowest and highest values.
+    pub fn table(&self) -> Table {
+        let mut xs: Vec<f64> = self
+            .curves
+            .iter()
+            .flat_map(Curve::points)
+            .map(|point| point.x)
+            .collect();
+        xs.sort_by(f64::total_cmp);
+        xs.dedup();
+        let chosen = chosen(&xs, &self.curves);
+        let mut table = Table::default();
+        if chosen.len() < xs.len() {
+            table.title = format!(
+                "{} of {} values along the axis, with the lowest and highest of each curve",
+                chosen.len(),
+                grouped_usize(xs.len())
+            );
+        }
+        table.columns.push(column(&x_name(&self.x), Align::Left));
+        for curve in &self.curves {
+            let name = if curve.range_name.is_empty() {
+                curve.name.clone()
+            } else {
+                format!("{} ({})", curve.name, curve.range_name)
+            };
+            table.columns.push(column(&name, Align::Right));
+        }
+        // Points of a curve ascend as the rows do.
+        let mut points: Vec<_> = self
+            .curves
+            .iter()
+            .map(|curve| {
+                let mut points: Vec<&Point> = curve.points().collect();
+                points.sort_by(|a, b| a.x.total_cmp(&b.x));
+                points.into_iter().peekable()
+            })
+            .collect();
+        for index in chosen {
+            let x = xs[index];
+            let mut row = vec![Cell::from(scale::moment(&self.x.scale, x))];
+            for points in &mut points {
+                while points.next_if(|point| point.x < x).is_some() {}
+                let at = points.peek().filter(|point| point.x <= x);
+                row.push(at.map_or(Cell::default(), |point| value(self.y_format, point).into()));
+            }
+            table.rows.push(row);
+        }
+        table
+    }
+
+    /// A row for each mark and each run of a job within the chart; `None` where there are none.
+    pub fn events(&self) -> Option<Table> {
+        let [x, _] = self.ends()?;
+        let marks = self.marks.iter().map(|marks| (&marks.name, &marks.spans));
+        let runs = self.runs.iter().map(|runs| (&runs.name, &runs.spans));
+        let all: Vec<(&String, (f64, f64))> = marks
+            .chain(runs)
+            .flat_map(|(name, spans)| spans.iter().map(move |span| (name, *span)))
+            .filter(|(_, (from, to))| from <= to && *from <= x.1 && *to >= x.0)
+            .collect();
+        if all.is_empty() {
+            return None;
+        }
+        let mut table = Table::new(&["<what", "<from", "<to"]);
+        if all.len() > ROWS_MAX {
+            table.title = format!(
+                "The first {ROWS_MAX} of {} events",
+                grouped_usize(all.len())
+            );
+        }
+        let mut by_time = all;
+        by_time.sort_by(|a, b| a.1.0.total_cmp(&b.1.0));
+        for (name, (from, to)) in by_time.into_iter().take(ROWS_MAX) {
+            let end = if from < to {
+                scale::moment(&self.x.scale, to)
+            } else {
+                String::new()
+            };
+            table.row([name.clone(), scale::moment(&self.x.scale, from), end]);
+        }
+        Some(table)
+    }
+}
+
+/// Which of the values along the bottom are told.
+fn chosen(xs: &[f64], curves: &[Curve]) -> BTreeSet<usize> {
+    if xs.len() <= ROWS_MAX {
+        return (0..xs.len()).collect();
+    }
+    let mut chosen = BTreeSet::new();
+    for curve in curves.iter().take(CURVES_WITH_EXTREMES) {
+        let by_low = |a: &&Point, b: &&Point| a.ends().0.total_cmp(&b.ends().0);
+        let by_high = |a: &&Point, b: &&Point| a.ends().1.total_cmp(&b.ends().1);
+        let extremes = [
+            curve.points().min_by(by_low),
+            curve.points().max_by(by_high),
+        ];
+        for point in extremes.into_iter().flatten() {
+            chosen.insert(xs.partition_point(|x| *x < point.x));
+        }
+    }
+    // The last one is told too.
+    let evenly = ROWS_MAX - 2 * curves.len().min(CURVES_WITH_EXTREMES);
+    chosen.extend((0..evenly).map(|index| index * (xs.len() - 1) / (evenly - 1)));
+    chosen
+}
+
+fn column(name: &str, align: Align) -> Column {
+    Column {
+        name: name.to_owned(),
+        align,
+    }
+}
+
+/// What the values along the bottom are.
+fn x_name(axis: &Axis) -> String {
+    let name = match (&axis.scale, axis.label.as_str()) {
+        (Scale::Time(_), "") => "time",
+        (Scale::Elapsed, "") => "time since the start",
+        (Scale::Week, "") => "day of the week",
+        (Scale::Day, "") => "time of day",
+        (Scale::Number, "") => "x",
+        (_, label) => label,
+    };
+    match &axis.scale {
+        Scale::Time(zone) => format!("{name} ({})", calendar::name(zone)),
+        _ => name.to_owned(),
+    }
+}
+
+fn value(format: Format, point: &Point) -> String {
+    let value = format.write(point.y);
+    let (low, high) = point.ends();
+    if low < high {
+        let (low, high) = (format.write(low), format.write(high));
+        format!("{value} ({low} to {high})")
+    } else {
+        value
+    }
+}
+
+impl BarChart {
+    /// A row for each bar; with more than one panel, its name stands in a column of its own.
+    pub fn table(&self) -> Table {
+        let mut table = Table::default();
+        let has_panels = self.panels.len() > 1;
+        let has_marks = self
+            .panels
+            .iter()
+            .any(|panel| panel.bars.iter().any(|bar| bar.marked));
+        if has_panels {
+            table.columns.push(column("", Align::Left));
+        }
+        table.columns.push(column(&self.x_label, Align::Left));
+        table.columns.push(column("value", Align::Right));
+        if has_marks {
+            table.columns.push(column(&self.mark_label, Align::Left));
+        }
+        for panel in &self.panels {
+            for bar in &panel.bars {
+                let mut row = Vec::new();
+                if has_panels {
+                    row.push(panel.name.clone());
+                }
+                row.push(bar.label.clone());
+                row.push(self.text(bar));
+                if has_marks {
+                    row.push(if bar.marked { "yes" } else { "" }.to_owned());
+                }
+                table.row(row);
+            }
+        }
+        table
+    }
+
+    /// The value of a bar in words.
+    pub(crate) fn text(&self, bar: &Bar) -> String {
+        if !bar.text.is_empty() {
+            return bar.text.clone();
+        }
+        let write = |value: f64| self.format.write(value);
+        let value = if bar.value.is_finite() {
+            write(bar.value)
+        } else {
+            "unknown".to_owned()
+        };
+        match bar.range {
+            Some((low, high)) if low.is_finite() && high.is_finite() => {
+                format!("{value} ({} to {})", write(low), write(high))
+            }
+            Some((low, _)) if low.is_finite() => format!("{value} (at least {})", write(low)),
+            Some((_, high)) if high.is_finite() => format!("{value} (at most {})", write(high)),
+            _ => value,
+        }
+    }
+
+    /// The end of the longest bar or interval; 0 where there is none.
+    pub(crate) fn longest(&self) -> f64 {
+        let bars = self.panels.iter().flat_map(|panel| &panel.bars);
+        let ends = bars.flat_map(|bar| [bar.value, bar.range.map_or(0.0, |range| range.1)]);
+        ends.filter(|value| value.is_finite()).fold(0.0, f64::max)
+    }
+}
+
+impl HeatGrid {
+    /// A row for each row of each panel.
+    pub fn table(&self) -> Table {
+        let mut table = Table::default();
+        let has_panels = self.panels.len() > 1;
+        if has_panels {
+            table.columns.push(column("", Align::Left));
+        }
+        table.columns.push(column(&self.corner(), Align::Left));
+        for name in &self.columns {
+            table.columns.push(column(name, Align::Right));
+        }
+        for panel in &self.panels {
+            for (index, cells) in panel.cells.iter().enumerate() {
+                let mut row = Vec::new();
+                if has_panels {
+                    row.push(panel.name.clone());
+                }
+                row.push(self.rows.get(index).cloned().unwrap_or_default());
+                let words = |cell: &Option<HeatCell>| match cell {
+                    Some(cell) if cell.below.is_empty() => self.format.write(cell.value),
+                    Some(cell) => format!("{}, {}", self.format.write(cell.value), cell.below),
+                    None => "no value".to_owned(),
+                };
+                row.extend(cells.iter().map(words));
+                table.row(row);
+            }
+        }
+        table
+    }
+
+    /// What stands where the names of the columns and of the rows meet: `fill \ spare area`.
+    pub(crate) fn corner(&self) -> String {
+        if self.rows_name.is_empty() || self.columns_name.is_empty() {
+            return format!("{}{}", self.rows_name, self.columns_name);
+        }
+        format!("{} \\ {}", self.rows_name, self.columns_name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::{BarPanel, HeatPanel, Marks, Runs};
+
+    fn rows(table: &Table) -> Vec<String> {
+        let line = |row: &Vec<Cell>| {
+            let cells: Vec<&str> = row.iter().map(|cell| cell.text.as_str()).collect();
+            cells.join("|")
+        };
+        table.rows.iter().map(line).collect()
+    }
+
+    fn names(table: &Table) -> String {
+        let names: Vec<&str> = table
+            .columns
+            .iter()
+            .map(|column| column.name.as_str())
+            .collect();
+        names.join("|")
+    }
+
+    #[test]
+    fn curves_share_their_rows() {
+        let mut chart = LineChart {
+            curves: vec![
+                Curve::line("a", [(0.0, 1.0), (1.0, 2.0), (3.0, 4.0)]),
+                Curve::dots("b", [(1.0, 0.5), (2.0, 0.25)]),
+            ],
+            ..LineChart::default()
+        };
+        chart.x.label = "days".to_owned();
+        chart.curves[0].stretches[0][0].range = Some((0.5, 1.5));
+        chart.curves[0].range_name = "middle half".to_owned();
+        let table = chart.table();
+        assert_eq!(names(&table), "days|a (middle half)|b");
+        assert_eq!(
+            rows(&table),
+            ["0|1 (0.5 to 1.5)|", "1|2|0.5", "2||0.25", "3|4|"]
+        );
+        assert_eq!(table.title, "");
+        assert_eq!(chart.events(), None);
+    }
+
+    #[test]
+    fn a_long_chart_is_told_in_part() {
+        let points = (0..10_000).map(|x| (f64::from(x), if x == 7_777 { -3.0 } else { 1.0 }));
+        let chart = LineChart {
+            curves: vec![Curve::line("a", points)],
+            ..LineChart::default()
+        };
+        let table = chart.table();
+        assert!(table.rows.len() <= ROWS_MAX && table.rows.len() > 50);
+        let rows = rows(&table);
+        assert!(rows.contains(&"7777|-3".to_owned()));
+        assert_eq!(
+            (rows[0].as_str(), rows[rows.len() - 1].as_str()),
+            ("0|1", "9999|1")
+        );
+        assert!(table.title.contains("of 10,000 values"), "{}", table.title);
+    }
+
+    #[test]
+    fn marks_and_runs_are_told_by_time() {
+        let chart = LineChart {
+            x: Axis {
+                scale: Scale::Day,
+                ..Axis::default()
+            },
+            curves: vec![Curve::line("a", [(0.0, 1.0), (86_400.0, 2.0)])],
+            marks: vec![Marks {
+                name: "resets".to_owned(),
+                spans: vec![(7_200.0, 7_200.0), (1e9, 1e9)],
+            }],
+            runs: vec![Runs {
+                name: "backup".to_owned(),
+                spans: vec![(3_600.0, 5_400.0)],
+            }],
+            ..LineChart::default()
+        };
+        assert_eq!(
+            rows(&chart.events().unwrap()),
+            ["backup|01:00|01:30", "resets|02:00|"]
+        );
+    }
+
+    #[test]
+    fn bars_and_grids() {
+        let bar = |label: &str, value: f64, range| Bar {
+            label: label.to_owned(),
+            value,
+            range,
+            ..Bar::default()
+        };
+        let mut bars = BarChart {
+            x_label: "run".to_owned(),
+            panels: vec![BarPanel {
+                name: "one".to_owned(),
+                bars: vec![
+                    bar("1", 4.0, Some((3.0, 5.0))),
+                    bar("2", 2.0, Some((1.0, f64::INFINITY))),
+                    bar("3", f64::NAN, None),
+                ],
+            }],
+            ..BarChart::default()
+        };
+        assert_eq!(
+            rows(&bars.table()),
+            ["1|4 (3 to 5)", "2|2 (at least 1)", "3|unknown"]
+        );
+        assert!((bars.longest() - 5.0).abs() < 1e-9);
+        bars.panels[0].bars[0].marked = true;
+        bars.mark_label = "trimmed".to_owned();
+        assert_eq!(names(&bars.table()), "run|value|trimmed");
+        let grid = HeatGrid {
+            columns_name: "spare".to_owned(),
+            columns: vec!["7 %".to_owned(), "28 %".to_owned()],
+            rows_name: "fill".to_owned(),
+            rows: vec!["50 %".to_owned()],
+            panels: vec![HeatPanel {
+                name: "weekly".to_owned(),
+                cells: vec![vec![
+                    Some(HeatCell {
+                        value: 2.5,
+                        below: "364 MB/s".to_owned(),
+                    }),
+                    None,
+                ]],
+            }],
+            ..HeatGrid::default()
+        };
+        assert_eq!(names(&grid.table()), "fill \\ spare|7 %|28 %");
+        assert_eq!(rows(&grid.table()), ["50 %|2.5, 364 MB/s|no value"]);
+    }
+}

@@ -1,0 +1,203 @@
+//! Bars on a terminal, one below the other.
+
+use super::lines::wrapped;
+use crate::chart::{Bar, BarChart};
+use crate::scale::share;
+use units::escape::{cut, display_width, escape};
+
+/// A longer label is cut.
+const LABEL_COLUMNS_MAX: usize = 24;
+/// Bars of fewer columns show nothing; then values stand by themselves.
+const BAR_MIN: usize = 8;
+
+/// Draws bars without the chart's title, in lines of at most `width` columns; empty where there are none.
+pub(crate) fn bars(chart: &BarChart, width: usize, unicode: bool) -> Vec<String> {
+    let all = || chart.panels.iter().flat_map(|panel| &panel.bars);
+    let widest = |texts: &mut dyn Iterator<Item = String>| {
+        texts.map(|text| display_width(&text)).max().unwrap_or(0)
+    };
+    let label_columns = widest(&mut all().map(|bar| label(bar, unicode)))
+        .min(LABEL_COLUMNS_MAX)
+        .min(width / 3);
+    let text_columns =
+        widest(&mut all().map(|bar| escape(&chart.text(bar)).into_owned())).min(width / 2);
+    let room = width.saturating_sub(2 + label_columns + 1 + 1 + text_columns);
+    let columns = if room < BAR_MIN { 0 } else { room };
+    let longest = chart.longest();
+    let mut out = Vec::new();
+    for panel in &chart.panels {
+        if !panel.name.is_empty() {
+            out.push(cut(&escape(&panel.name), width).into_owned());
+        }
+        for bar in &panel.bars {
+            let label = label(bar, unicode);
+            let label = cut(&label, label_columns);
+            let fill = " ".repeat(label_columns.saturating_sub(display_width(&label)));
+            let drawn = drawn(bar, longest, columns, unicode);
+            let text = chart.text(bar);
+            let text = escape(&text);
+            let line = format!("  {label}{fill} {drawn} {text}");
+            out.push(cut(line.trim_end(), width).into_owned());
+        }
+    }
+    if out.is_empty() {
+        return out;
+    }
+    let mut legend = Vec::new();
+    if !chart.x_label.is_empty() {
+        legend.push(escape(&chart.x_label).into_owned());
+    }
+    if all().any(|bar| bar.range.is_some()) && columns > 0 {
+        let (inner, outer) = if unicode { ('▒', '░') } else { ('=', '-') };
+        legend.push(format!("{inner}{outer} interval"));
+    }
+    if all().any(|bar| bar.marked) && !chart.mark_label.is_empty() {
+        legend.push(format!("{} {}", mark(unicode), escape(&chart.mark_label)));
+    }
+    for line in wrapped(&legend, width.saturating_sub(2)) {
+        out.push(cut(&format!("  {line}"), width).into_owned());
+    }
+    out
+}
+
+fn mark(unicode: bool) -> char {
+    if unicode { '▲' } else { '^' }
+}
+
+fn label(bar: &Bar, unicode: bool) -> String {
+    let label = escape(&bar.label);
+    if bar.marked {
+        format!("{label} {}", mark(unicode))
+    } else {
+        label.into_owned()
+    }
+}
+
+/// A bar up to its value; its interval is drawn lighter.
+fn drawn(bar: &Bar, longest: f64, columns: usize, unicode: bool) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    if columns == 0 || !bar.value.is_finite() || longest <= 0.0 {
+        return String::new();
+    }
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )] // a share of the columns
+    let eighths = |value: f64| {
+        let share = share(value.max(0.0), (0.0, longest));
+        ((share * columns as f64 * 8.0).round() as usize).min(columns * 8)
+    };
+    let whole = |value: f64| (eighths(value) + 4) / 8;
+    let value = eighths(bar.value);
+    let Some((low, high)) = bar.range else {
+        if unicode {
+            return format!("{}{}", "█".repeat(value / 8), EIGHTHS[value % 8]);
+        }
+        // What is not nothing is seen.
+        let columns = whole(bar.value).max(usize::from(bar.value > 0.0));
+        return "#".repeat(columns);
+    };
+    let (full, inner, outer) = if unicode {
+        ("█", "▒", "░")
+    } else {
+        ("#", "=", "-")
+    };
+    // An open end goes as far as the bars do.
+    let middle = whole(bar.value);
+    let low = if low.is_finite() {
+        whole(low).min(middle)
+    } else {
+        0
+    };
+    let high = if high.is_finite() {
+        whole(high).max(middle)
+    } else {
+        columns
+    };
+    format!(
+        "{}{}{}",
+        full.repeat(low),
+        inner.repeat(middle - low),
+        outer.repeat(high - middle)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::BarPanel;
+    use proptest::prelude::*;
+
+    fn chart(bars: Vec<Bar>) -> BarChart {
+        BarChart {
+            x_label: "run".to_owned(),
+            mark_label: "trimmed before".to_owned(),
+            panels: vec![BarPanel {
+                name: "throughput".to_owned(),
+                bars,
+            }],
+            ..BarChart::default()
+        }
+    }
+
+    fn bar(label: &str, value: f64, range: Option<(f64, f64)>) -> Bar {
+        Bar {
+            label: label.to_owned(),
+            value,
+            range,
+            ..Bar::default()
+        }
+    }
+
+    #[test]
+    fn lengths_are_shares_of_the_longest() {
+        let mut long = bar("1", 400.0, None);
+        long.marked = true;
+        let chart = chart(vec![long, bar("2", 100.0, None), bar("3", f64::NAN, None)]);
+        assert_eq!(
+            bars(&chart, 40, false),
+            [
+                "throughput",
+                "  1 ^ ########################## 400",
+                "  2   ####### 100",
+                "  3    unknown",
+                "  run   ^ trimmed before",
+            ]
+        );
+        assert_eq!(bars(&chart, 40, true)[2], "  2   ██████▌ 100");
+    }
+
+    #[test]
+    fn intervals_are_lighter() {
+        let chart = chart(vec![
+            bar("a", 4.0, Some((2.0, 8.0))),
+            bar("b", 4.0, Some((4.0, f64::INFINITY))),
+        ]);
+        assert_eq!(
+            bars(&chart, 37, false),
+            [
+                "throughput",
+                "  a #####====--------- 4 (2 to 8)",
+                "  b #########--------- 4 (at least 4)",
+                "  run   =- interval",
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_too_wide(
+            values in prop::collection::vec((any::<f64>(), any::<f64>(), any::<f64>(), ".{0,30}"), 0..9),
+            width in 0_usize..130,
+            unicode: bool,
+        ) {
+            let all = values
+                .into_iter()
+                .map(|(value, low, high, label)| bar(&label, value, Some((low, high))));
+            for line in bars(&chart(all.collect()), width, unicode) {
+                prop_assert!(display_width(&line) <= width.max(3), "{line}");
+            }
+        }
+    }
+}
