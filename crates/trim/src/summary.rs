@@ -101,7 +101,8 @@ impl PassSummary {
     /// Bytes visited a second in this session, pauses included, measuring excluded.
     #[allow(clippy::cast_precision_loss)] // a rate for people
     pub fn visited_bytes_per_s(&self) -> f64 {
-        let worked = self.progress().active - self.session_measuring();
+        let measuring = self.session_measuring();
+        let worked = self.progress().active.saturating_sub(measuring);
         if worked.is_zero() {
             0.0
         } else {

@@ -167,7 +167,7 @@ impl<'a> View<'_, 'a> {
             return;
         }
         let mut section = Section::new("this host");
-        section.aside = "not tied to one mount".to_owned();
+        "not tied to one mount".clone_into(&mut section.aside);
         self.findings(&mut section, &groups.host_wide, &[]);
         self.page.push(section);
     }
@@ -284,7 +284,7 @@ impl<'a> View<'_, 'a> {
             return;
         }
         let mut section = Section::new("suppressed");
-        section.aside = "found, and accepted in the configuration".to_owned();
+        "found, and accepted in the configuration".clone_into(&mut section.aside);
         let row = |Suppressed { finding, reason }: &Suppressed| {
             format!(
                 "{} {}: {}: {}; reason: {reason}",
@@ -306,7 +306,7 @@ impl<'a> View<'_, 'a> {
             return;
         }
         let mut section = Section::new("skipped");
-        section.aside = "not looked at is not passed".to_owned();
+        "not looked at is not passed".clone_into(&mut section.aside);
         let row = |(whats, skip): (String, &Skipped)| match &skip.needs {
             Some(needs) => format!("{whats}: {} (needs {})", skip.why, prose(needs)),
             None => format!("{whats}: {}", skip.why),

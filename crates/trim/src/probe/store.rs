@@ -16,7 +16,10 @@ const WARN_EVERY: Duration = Duration::from_mins(1);
 
 /// Asks one thing once; shared by the threads that ask.
 pub trait Ask: Send + Sync {
-    /// Waits for the answer. An error says in one line what was wrong with it.
+    /// Waits for the answer.
+    ///
+    /// # Errors
+    /// One line that says what was wrong with it.
     fn ask(&self) -> Result<(), String>;
     /// Makes every call of [`Self::ask`] return soon, now and later.
     fn abort(&self);
