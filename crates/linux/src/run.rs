@@ -275,8 +275,8 @@ mod tests {
             for complaints in [Complaints::First, Complaints::Discarded] {
                 for answer_bytes_max in [Some(100), None] {
                     let limits = Limits {
-                        complaints,
                         answer_bytes_max,
+                        complaints,
                         ..limits(short, 0)
                     };
                     let outcome = run_shell(script, &limits);

@@ -387,7 +387,7 @@ mod tests {
         for code in [
             r#"fn a() -> bool { text.contains("<html>") }"#,
             r#"fn a() { text.trim_start_matches(|c: char| " │├└─|`-".contains(c)); }"#,
-            r#"fn a() { text.trim_start_matches(['│', '─']); }"#,
+            r"fn a() { text.trim_start_matches(['│', '─']); }",
             r#"fn a() -> String { format!("expected <title>, found {{:<5}} {x:?}") }"#,
             r#"fn a() -> String { format!("{fraction:0<9} {seconds:02} {share:.1} {bits:#x}") }"#,
             r#"fn a() -> String { "0".repeat(6) + &"\n".repeat(2) }"#,
