@@ -245,7 +245,7 @@ fn plain(text: &str) -> String {
         }
     }
     // What would begin a link by itself.
-    out.replace("://", ":&#47;/").replace("www.", "www&#46;")
+    out.replace("://", "\\://").replace("www.", "www\\.")
 }
 
 #[cfg(test)]
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(code("`"), "`` ` ``");
         assert_eq!(
             words("https://evil www.evil"),
-            "https:&#47;/evil www&#46;evil"
+            r"https\://evil www\.evil"
         );
         let mut out = String::new();
         fence(&mut out, "```\nx\u{1b}", "sh");
