@@ -260,10 +260,7 @@ mod tests {
         );
         assert_eq!(code("a`b"), "``a`b``");
         assert_eq!(code("`"), "`` ` ``");
-        assert_eq!(
-            words("https://evil www.evil"),
-            r"https\://evil www\.evil"
-        );
+        assert_eq!(words("https://evil www.evil"), r"https\://evil www\.evil");
         let mut out = String::new();
         fence(&mut out, "```\nx\u{1b}", "sh");
         assert_eq!(out, "````sh\n```\nx\\u{1b}\n````\n");
