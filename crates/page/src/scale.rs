@@ -13,10 +13,11 @@ const LABEL_GAP: f64 = 1.0;
 /// Where a value lies in a range, from 0 to 1. Halves keep the differences of huge values finite.
 pub(crate) fn share(value: f64, (low, high): (f64, f64)) -> f64 {
     let share = (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
-    if share.is_finite() {
-        share.clamp(0.0, 1.0)
-    } else {
+    // An infinite value lies at the end, so that a larger value never lies further left.
+    if share.is_nan() {
         0.5
+    } else {
+        share.clamp(0.0, 1.0)
     }
 }
 

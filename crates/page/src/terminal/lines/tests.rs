@@ -205,3 +205,38 @@ proptest! {
         let _ = chart.events();
     }
 }
+
+#[test]
+fn a_span_without_an_end_reaches_to_the_edge() {
+    let chart = LineChart {
+        curves: vec![Curve {
+            stretches: vec![vec![
+                Point {
+                    x: 0.0,
+                    y: 1.0,
+                    range: None,
+                },
+                Point {
+                    x: 10.0,
+                    y: 2.0,
+                    range: None,
+                },
+            ]],
+            ..Curve::default()
+        }],
+        marks: vec![Marks {
+            name: "down".to_owned(),
+            spans: vec![(9.0, f64::INFINITY)],
+        }],
+        ..LineChart::default()
+    };
+    let drawn = lines(&chart, 80, false);
+    let marks = drawn
+        .iter()
+        .find(|line| line.trim_start().starts_with("down"));
+    assert!(marks.unwrap().ends_with(MARKS[0]), "{drawn:#?}");
+    assert_eq!(
+        marks.unwrap().len(),
+        drawn.iter().map(String::len).max().unwrap()
+    );
+}
