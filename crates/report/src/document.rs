@@ -1,46 +1,20 @@
-//! The JSON document, schema `trimtab.check/1`. Fields may be added without a new version; what is
-//! unknown is null, never 0.
+//! What `trimtab check --format json` prints, schema `trimtab.check/1`.
 
 use crate::check::{CheckReport, Counts, by_severity};
+use crate::envelope::{Answer, Envelope};
 use crate::views::groups::{Filesystems, Key};
 use crate::views::stack::dm_types;
 use facts::cluster::Flavour;
 use facts::host::{BlockDevice, DeviceKind, Mount, Platform, Store, StoreEngine, StoreState};
-use facts::{Cluster, Finding, Host, Layer, Skipped};
+use facts::{Cluster, Finding, Host, Layer};
 use jiff::Timestamp;
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
-use units::escape::escape_json;
-
-/// Name and version of the document's schema.
-pub const SCHEMA: &str = "trimtab.check/1";
 
 /// Layers in one document; a hostile bundle may mount a deep stack thousands of times. Mounts
 /// beyond it have an unknown stack, and a warning says so.
 const LAYERS_MAX: usize = 65_536;
-
-/// What `trimtab check --format json` prints.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(title = "trimtab check")]
-pub struct CheckDocument<'a> {
-    /// `trimtab.check/1`. Fields may be added under the same version.
-    #[schemars(extend("const" = SCHEMA))]
-    pub schema: &'static str,
-    /// Version of trimtab.
-    pub tool_version: &'a str,
-    /// When the document was made, RFC 3339 in UTC.
-    pub generated_at: Timestamp,
-    /// Where the facts came from: `live`, `bundle FILE`, `directory DIR`.
-    pub source: &'a str,
-    /// The answer.
-    pub result: CheckResult<'a>,
-    /// What was not looked at. Skipped is not passed.
-    pub skipped: &'a [Skipped],
-    /// What the user should know of this run.
-    pub warnings: Vec<String>,
-}
 
 /// The answer of a check.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -195,38 +169,17 @@ pub struct DiscardRow {
 
 /// Renders a report as an indented JSON document with a line break at its end.
 pub fn json(report: &CheckReport<'_>) -> String {
-    to_json(&CheckDocument::of(report))
+    CheckResult::envelope(report).json()
 }
 
-/// The JSON Schema (2020-12) of a document as it is serialised, indented, with a line break at its end.
-///
-/// # Panics
-/// Never: a schema is a JSON value already.
-pub fn schema_of<T: JsonSchema>() -> String {
-    let generator = SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator();
-    let schema = generator.into_root_schema_for::<T>();
-    serde_json::to_string_pretty(schema.as_value()).expect("written to memory") + "\n"
+impl Answer for CheckResult<'_> {
+    const SCHEMA: &'static str = "trimtab.check/1";
+    const TITLE: &'static str = "trimtab check";
 }
 
-/// Any document as indented JSON without control characters in the text (see [`escape_json`]), with a line
-/// break at its end.
-///
-/// # Panics
-/// If it has a map whose keys are no strings.
-pub fn to_json(document: &impl Serialize) -> String {
-    // Only maps with keys that are no strings and failing writers make serde_json fail; these
-    // documents have neither.
-    let text = serde_json::to_string_pretty(document).expect("string keys, written to memory");
-    let mut text = escape_json(&text);
-    text.push('\n');
-    text
-}
-
-impl<'a> CheckDocument<'a> {
+impl<'a> CheckResult<'a> {
     /// Arranges a report as a document.
-    pub fn of(report: &'a CheckReport<'a>) -> Self {
+    pub fn envelope(report: &'a CheckReport<'a>) -> Envelope<Self> {
         let host = report.host_or_none();
         let mut findings: Vec<&Finding> = report.findings.iter().collect();
         findings.sort_by(|a, b| by_severity(a, b));
@@ -237,34 +190,36 @@ impl<'a> CheckDocument<'a> {
                 "the stacks of {without_stack} mounts are left out: more than {LAYERS_MAX} layers"
             ));
         }
-        Self {
-            schema: SCHEMA,
-            tool_version: &report.tool_version,
-            generated_at: report.generated_at,
-            source: &report.source,
-            result: CheckResult {
-                findings,
-                suppressed: report
-                    .suppressed
-                    .iter()
-                    .map(|suppressed| SuppressedRow {
-                        finding: &suppressed.finding,
-                        reason: &suppressed.reason,
-                    })
-                    .collect(),
-                counts: report.counts(),
-                rules_run: report.rules_run,
-                platform: report.host.map(|host| &host.platform),
-                read_at: match (report.host, report.cluster) {
-                    (None, Some(cluster)) => cluster.read_at,
-                    _ => host.read_at,
-                },
-                cluster: report.cluster.map(ClusterRow::of),
-                stores: host.stores.iter().map(StoreRow::of).collect(),
-                mounts,
+        let result = Self {
+            findings,
+            suppressed: report
+                .suppressed
+                .iter()
+                .map(|suppressed| SuppressedRow {
+                    finding: &suppressed.finding,
+                    reason: &suppressed.reason,
+                })
+                .collect(),
+            counts: report.counts(),
+            rules_run: report.rules_run,
+            platform: report.host.map(|host| &host.platform),
+            read_at: match (report.host, report.cluster) {
+                (None, Some(cluster)) => cluster.read_at,
+                _ => host.read_at,
             },
-            skipped: report.skipped,
+            cluster: report.cluster.map(ClusterRow::of),
+            stores: host.stores.iter().map(StoreRow::of).collect(),
+            mounts,
+        };
+        Envelope {
+            skipped: report.skipped.to_vec(),
             warnings,
+            ..Envelope::new(
+                report.tool_version.clone(),
+                report.generated_at,
+                report.source.clone(),
+                result,
+            )
         }
     }
 }

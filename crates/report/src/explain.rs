@@ -16,7 +16,7 @@ mod table;
 mod text;
 mod words;
 
-pub use document::{EXPLAIN_SCHEMA, ExplainDocument, ExplainResult, JobRow, json};
+pub use document::{ExplainResult, JobRow, json};
 pub use html::{HtmlOptions, html};
 pub use text::{ExplainTextOptions, text};
 

@@ -12,6 +12,7 @@
 
 mod check;
 mod document;
+mod envelope;
 pub mod explain;
 mod html_frame;
 mod nagios;
@@ -24,10 +25,10 @@ mod words;
 pub use ::page::wrap;
 pub use check::{CheckReport, Counts, RuleInfo, Suppressed};
 pub use document::{
-    CheckDocument, CheckResult, ClusterRow, DiscardRow, LayerRow, MountRow, SCHEMA, StoreRow,
-    SuppressedRow, json, schema_of, to_json,
+    CheckResult, ClusterRow, DiscardRow, LayerRow, MountRow, StoreRow, SuppressedRow, json,
 };
-pub use explain::{ExplainDocument, ExplainReport};
+pub use envelope::{Answer, Envelope, schema_of};
+pub use explain::{ExplainReport, ExplainResult};
 pub use html_frame::{PAGE_END, escape_html, page_start, page_table, scale_steps};
 pub use nagios::{NagiosStatus, nagios, nagios_status};
 pub use render::{TextOptions, html, markdown, stack_tree, text};

@@ -1,7 +1,7 @@
 //! SARIF 2.1.0 (OASIS Standard, with Errata 01): for code-scanning services and ticket systems.
 
 use crate::check::{CheckReport, RuleInfo, by_severity};
-use crate::document::to_json;
+use crate::envelope::to_json;
 use facts::{Evidence, Finding, Severity};
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;

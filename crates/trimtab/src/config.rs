@@ -1,8 +1,9 @@
 //! trimtab.toml: a table per command; a flag or an environment variable outranks it.
 
-use crate::cli::{Format, SeverityArg, TrimFormat};
+use crate::commands::check::args::{Format, SeverityArg};
 use crate::commands::explain::args::{BetterArg, ExplainFormat};
 use crate::commands::ssd::args::SsdFormat;
+use crate::commands::trim::args::TrimFormat;
 use crate::error::{CommandError, Kind};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,13 @@
 //! The `trimtab` binary: arguments, wiring, exit codes.
 
+mod answer;
+mod arguments;
 mod children;
 mod cli;
 mod commands;
 mod config;
 mod error;
+mod helper;
 mod output;
 
 use clap::Parser;
@@ -12,26 +15,14 @@ use cli::{Cli, Command};
 use config::Config;
 use error::CommandError;
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// The hidden first argument that makes this process answer for filesystem sizes, see
-/// [`host::storage::usage`].
-const STATFS_HELPER: &str = "__statfs";
-
-/// The one that makes it hand ranges to the kernel, see [`trim::child`].
-const FITRIM_HELPER: &str = "__fitrim";
-
-/// The one that makes it wait for a pass to end and put its limits back, see [`trim::limits`]; the
-/// state directory follows.
-const GUARDIAN_HELPER: &str = "__guardian";
-
 fn main() -> ExitCode {
-    if let Some(code) = helper() {
+    if let Some(code) = helper::run() {
         return code;
     }
     children::reset_sigchld();
@@ -45,27 +36,6 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
-}
-
-/// Runs as a helper of another trimtab: before clap, which may print, and before any signal handler.
-fn helper() -> Option<ExitCode> {
-    let mut arguments = std::env::args_os().skip(1);
-    let name = arguments.next()?;
-    let done = match name.to_str()? {
-        STATFS_HELPER => {
-            host::storage::usage::answer_mount_points(std::io::stdin(), std::io::stdout()).is_ok()
-        }
-        FITRIM_HELPER => trim::child::serve().is_ok(),
-        GUARDIAN_HELPER => arguments.next().is_some_and(|state_dir| {
-            trim::limits::guard(Path::new(&state_dir), Path::new("/sys")).is_ok()
-        }),
-        _ => return None,
-    };
-    Some(if done {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(2)
-    })
 }
 
 fn run(cli: Cli) -> Result<ExitCode, CommandError> {

@@ -1,6 +1,5 @@
 //! Standard output, and what there is to know of the terminal.
 
-use crate::cli::Color;
 use crate::error::{CommandError, Kind};
 use linux::atomic_file::{self, Access, Existing};
 use std::io::{IsTerminal, Write};
@@ -51,18 +50,12 @@ pub fn complain(error: &CommandError) {
     let _ = writeln!(std::io::stderr(), "trimtab: {error}");
 }
 
-/// Whether text output is coloured: the flag, then `NO_COLOR` (<https://no-color.org>), then the
-/// terminal.
-pub fn use_color(color: Color) -> bool {
-    match color {
-        Color::Always => true,
-        Color::Never => false,
-        Color::Auto => {
-            std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-                && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
-                && std::io::stdout().is_terminal()
-        }
-    }
+/// Whether text on standard output is colored where no flag says so: not with `NO_COLOR`
+/// (<https://no-color.org>), and only on a terminal.
+pub fn use_color() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+        && std::io::stdout().is_terminal()
 }
 
 /// Whether the locale takes UTF-8; line drawing falls back to ASCII where it does not.

@@ -1,39 +1,13 @@
-//! The JSON document, schema `trimtab.explain/1`. Fields may be added without a new version; what is
-//! unknown is null, never 0.
+//! What `trimtab explain --format json` prints, schema `trimtab.explain/1`.
 
 use super::ExplainReport;
-use crate::document::to_json;
+use crate::envelope::{Answer, Envelope};
 use explain::JobRuns;
 use explain::disk_log::DiskLog;
 use explain::verdict::Analysis;
-use facts::Skipped;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
-
-/// Name and version of the document's schema.
-pub const EXPLAIN_SCHEMA: &str = "trimtab.explain/1";
-
-/// What `trimtab explain --format json` prints.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(title = "trimtab explain")]
-pub struct ExplainDocument<'a> {
-    /// `trimtab.explain/1`. Fields may be added under the same version.
-    #[schemars(extend("const" = EXPLAIN_SCHEMA))]
-    pub schema: &'static str,
-    /// Version of trimtab.
-    pub tool_version: &'a str,
-    /// When the document was made, RFC 3339 in UTC.
-    pub generated_at: Timestamp,
-    /// What was read: a file, a URL without credentials, `3 sources`.
-    pub source: &'a str,
-    /// The answer.
-    pub result: ExplainResult<'a>,
-    /// What was not looked at.
-    pub skipped: &'a [Skipped],
-    /// What the user should know of this run.
-    pub warnings: &'a [String],
-}
 
 /// The answer of an analysis.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -78,28 +52,35 @@ impl<'a> JobRow<'a> {
     }
 }
 
-impl<'a> ExplainDocument<'a> {
+impl Answer for ExplainResult<'_> {
+    const SCHEMA: &'static str = "trimtab.explain/1";
+    const TITLE: &'static str = "trimtab explain";
+}
+
+impl<'a> ExplainResult<'a> {
     /// Arranges a report as a document.
-    pub fn of(report: &'a ExplainReport<'a>) -> Self {
-        Self {
-            schema: EXPLAIN_SCHEMA,
-            tool_version: &report.tool_version,
-            generated_at: report.generated_at,
-            source: &report.source,
-            result: ExplainResult {
-                analysis: report.analysis,
-                disk_logs: report.disk_logs,
-                zone_from: &report.zone_from,
-                jobs_from: report.jobs_from.as_deref(),
-                jobs: report.jobs.iter().map(JobRow::of).collect(),
-            },
-            skipped: report.skipped,
-            warnings: report.warnings,
+    pub fn envelope(report: &'a ExplainReport<'a>) -> Envelope<Self> {
+        let result = Self {
+            analysis: report.analysis,
+            disk_logs: report.disk_logs,
+            zone_from: &report.zone_from,
+            jobs_from: report.jobs_from.as_deref(),
+            jobs: report.jobs.iter().map(JobRow::of).collect(),
+        };
+        Envelope {
+            skipped: report.skipped.to_vec(),
+            warnings: report.warnings.to_vec(),
+            ..Envelope::new(
+                report.tool_version.clone(),
+                report.generated_at,
+                report.source.clone(),
+                result,
+            )
         }
     }
 }
 
 /// Renders a report as an indented JSON document with a line break at its end.
 pub fn json(report: &ExplainReport<'_>) -> String {
-    to_json(&ExplainDocument::of(report))
+    ExplainResult::envelope(report).json()
 }

@@ -5,7 +5,7 @@ use crate::schemas::assert_valid;
 use explain::verdict::Kind;
 use jsonschema::Validator;
 use report::explain::{ExplainTextOptions, HtmlOptions, html, json, text};
-use report::{ExplainDocument, TextOptions, schema_of};
+use report::{ExplainResult, TextOptions, schema_of};
 use serde_json::Value;
 
 fn options(width: usize, unicode: bool, color: bool) -> ExplainTextOptions {
@@ -180,7 +180,7 @@ fn details_are_of_the_first_only() {
 fn validator() -> Validator {
     jsonschema::options()
         .should_validate_formats(true)
-        .build(&serde_json::from_str(&schema_of::<ExplainDocument<'_>>()).unwrap())
+        .build(&serde_json::from_str(&schema_of::<ExplainResult<'_>>()).unwrap())
         .unwrap()
 }
 

@@ -2,7 +2,7 @@
 
 use crate::hosts;
 use jsonschema::Validator;
-use report::{CheckDocument, NagiosStatus, json, nagios_status, sarif, schema_of};
+use report::{CheckResult, NagiosStatus, json, nagios_status, sarif, schema_of};
 use serde_json::Value;
 
 /// The official schema, see `tests/data/README.md`.
@@ -16,7 +16,7 @@ fn validator(schema: &str) -> Validator {
 }
 
 pub fn document_validator() -> Validator {
-    validator(&schema_of::<CheckDocument<'_>>())
+    validator(&schema_of::<CheckResult<'_>>())
 }
 
 pub fn sarif_validator() -> Validator {

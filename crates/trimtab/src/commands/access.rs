@@ -1,6 +1,6 @@
 //! How servers are asked: credentials, trust and patience.
 
-use crate::cli::AccessArgs;
+use crate::arguments::AccessArgs;
 use crate::commands::trim::store_probe::http_options;
 use crate::commands::trim::values;
 use crate::config::{CheckConfig, ExplainConfig};

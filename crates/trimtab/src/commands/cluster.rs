@@ -1,6 +1,6 @@
 //! Clusters: asked live, kept in a bundle, read back.
 
-use crate::cli::ClusterArgs;
+use crate::arguments::ClusterArgs;
 use crate::commands::access;
 use crate::commands::trim::store_probe::parse_endpoint;
 use crate::config::CheckConfig;

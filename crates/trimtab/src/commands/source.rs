@@ -1,6 +1,6 @@
-use crate::STATFS_HELPER;
-use crate::cli::SourceArgs;
+use crate::arguments::SourceArgs;
 use crate::error::{CommandError, Kind};
+use crate::helper::STATFS_HELPER;
 use host::source::{self, BundleError, Live};
 use host::{Options, Recording, Source};
 use jiff::Timestamp;

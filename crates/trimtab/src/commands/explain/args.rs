@@ -1,6 +1,7 @@
 //! The words of `trimtab explain`.
 
-use crate::cli::{AccessArgs, AnswerArgs};
+use crate::answer::OutputArgs;
+use crate::arguments::AccessArgs;
 use crate::commands::trim::values;
 use clap::{Args, ValueEnum};
 use facts::series::Better;
@@ -75,12 +76,8 @@ pub struct Explain {
     pub until: Option<String>,
 
     /// Form of the output [default: text]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help_heading = "Output")]
     pub format: Option<ExplainFormat>,
-
-    /// Write to FILE instead of standard output
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
 
     /// Only series whose name fits: `*` stands for any characters, `?` for one; may be given several
     /// times
@@ -99,8 +96,9 @@ pub struct Explain {
     #[arg(long)]
     pub all: bool,
 
-    #[command(flatten)]
-    pub answer: AnswerArgs,
+    /// Exit with 0 whatever is found (errors of trimtab itself still give 2)
+    #[arg(long)]
+    pub exit_zero: bool,
 
     // Last: what follows them stands below their headings.
     #[command(flatten)]
@@ -108,6 +106,9 @@ pub struct Explain {
 
     #[command(flatten)]
     pub servers: ServerArgs,
+
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// How files are read.

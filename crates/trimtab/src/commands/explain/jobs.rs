@@ -1,7 +1,7 @@
 //! Whose jobs may be behind a pattern, and when they ran.
 
 use super::logs;
-use crate::cli::SourceArgs;
+use crate::arguments::SourceArgs;
 use crate::commands::source;
 use crate::error::{CommandError, Kind};
 use explain::JobRuns;

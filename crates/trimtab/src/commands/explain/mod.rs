@@ -8,7 +8,7 @@ mod logs;
 mod overwrite;
 mod readers;
 
-use crate::commands::check::generated_at;
+use crate::answer::generated_at;
 use crate::commands::trim::draw::Draw;
 use crate::config::ExplainConfig;
 use crate::error::{CommandError, Kind};
@@ -20,9 +20,8 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use load::Loaded;
 use report::explain::{ExplainTextOptions, HtmlOptions};
-use report::{ExplainDocument, ExplainReport, TextOptions};
+use report::{ExplainReport, ExplainResult, TextOptions};
 use sources::Times;
-use std::path::Path;
 use std::process::ExitCode;
 
 /// Runs `trimtab explain`.
@@ -35,14 +34,11 @@ pub fn run(
     verbose: bool,
     quiet: bool,
 ) -> Result<ExitCode, CommandError> {
-    if arguments.answer.schema {
-        output::print(&report::schema_of::<ExplainDocument<'_>>())?;
+    if arguments.output.schema {
+        output::print(&report::schema_of::<ExplainResult<'_>>())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let target = arguments
-        .output
-        .as_deref()
-        .filter(|path| path.as_os_str() != "-");
+    let target = arguments.output.file();
     if let Some(target) = target {
         overwrite::refuse(target, &overwrite::inputs(arguments, config))?;
     }
@@ -116,8 +112,10 @@ pub fn run(
         warnings: &warnings,
     };
     let format = arguments.format.or(config.format).unwrap_or_default();
-    write(target, &render(&report, format, arguments, verbose))?;
-    let negative = report.is_trouble() && !arguments.answer.exit_zero;
+    arguments
+        .output
+        .write(&render(&report, format, arguments, verbose))?;
+    let negative = report.is_trouble() && !arguments.exit_zero;
     Ok(ExitCode::from(u8::from(negative)))
 }
 
@@ -130,19 +128,12 @@ fn render(
     match format {
         ExplainFormat::Text => {
             let defaults = ExplainTextOptions::default();
-            let is_file = arguments.output.is_some();
-            let columns = || {
-                if is_file {
-                    80
-                } else {
-                    output::terminal_columns()
-                }
-            };
+            let terminal = arguments.output.terminal();
             let options = ExplainTextOptions {
                 text: TextOptions {
-                    width: usize::from(arguments.answer.width.unwrap_or_else(columns)),
-                    color: !is_file && output::use_color(arguments.answer.color),
-                    unicode: output::use_unicode(),
+                    width: terminal.width,
+                    color: terminal.color,
+                    unicode: terminal.unicode,
                     verbose,
                 },
                 details_max: if arguments.all {
@@ -161,20 +152,6 @@ fn render(
             }
             report::explain::html(report, &options)
         }
-    }
-}
-
-/// To `-o FILE`, else to standard output.
-fn write(target: Option<&Path>, text: &str) -> Result<(), CommandError> {
-    match target {
-        Some(path) => output::write_file(path, text).map_err(|error| {
-            CommandError::new(
-                Kind::Environment,
-                format!("--output {}: {error}", path.display()),
-            )
-            .hint("name a file in a directory that is there and that you may write to")
-        }),
-        None => output::print(text),
     }
 }
 

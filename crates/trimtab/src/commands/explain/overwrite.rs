@@ -110,7 +110,7 @@ mod tests {
             panic!("{words:?}");
         };
         let inputs = inputs(&arguments, &ExplainConfig::default());
-        let error = refuse(arguments.output.as_deref()?, &inputs).err()?;
+        let error = refuse(arguments.output.file()?, &inputs).err()?;
         assert_eq!(error.kind, Kind::Refused);
         assert!(error.hints[0].contains("-o"), "{error}");
         Some(error.message)

@@ -1,7 +1,7 @@
 //! A cluster from files, standard input, or a URL.
 
 use super::args::StateArgs;
-use crate::commands::check::generated_at;
+use crate::answer::generated_at;
 use crate::commands::trim::store_probe::{http_options, parse_endpoint};
 use crate::error::{CommandError, Kind};
 use http::{Client, Endpoint, HttpError};

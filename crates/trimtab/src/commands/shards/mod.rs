@@ -9,10 +9,11 @@ mod values;
 mod what_if;
 mod words;
 
+use crate::answer;
 use crate::error::CommandError;
 use crate::output;
 use args::{Shards, ShardsCommand, ShardsFormat};
-use document::{Answer, Document};
+use document::Answer;
 use std::process::ExitCode;
 
 /// Runs `trimtab shards`.
@@ -27,7 +28,7 @@ pub fn run(arguments: &Shards) -> Result<ExitCode, CommandError> {
         "cost, reroute, what-if",
     )?;
     let Some(command) = named else {
-        output::print(&report::schema_of::<document::Document>())?;
+        output::print(&report::schema_of::<Answer>())?;
         return Ok(ExitCode::SUCCESS);
     };
     match command {
@@ -45,7 +46,11 @@ fn print(
     warnings: Vec<String>,
 ) -> Result<(), CommandError> {
     match format.unwrap_or_default() {
-        ShardsFormat::Json => output::print(&Document::new(source, answer, warnings)?.json()),
+        ShardsFormat::Json => {
+            let mut envelope = answer::envelope(source, answer)?;
+            envelope.warnings = warnings;
+            output::print(&envelope.json())
+        }
         ShardsFormat::Text => {
             let mut text = match &answer {
                 Answer::Cost(answer) => cost::text(answer),

@@ -2,11 +2,12 @@
 
 use super::args::{Scene, SsdFormat};
 use super::bare_answer::{Answer, Asked, DriveRow, Point, Theory, Wear, csv, page, text};
-use super::document::{self, Document};
+use super::document;
 use super::memory;
 use super::progress::Meter;
 use super::spec::{Basis, PAGES_PER_BLOCK};
 use super::values;
+use crate::answer::envelope;
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use crate::output;
@@ -503,9 +504,9 @@ pub fn run(setting: &Setting, format: SsdFormat, quiet: bool) -> Result<(), Comm
     let answer = setting.simulate(&|done, total| meter.tell(0, done, total))?;
     drop(meter);
     match format {
-        SsdFormat::Json => output::print(
-            &Document::new("arguments", document::Answer::Drive(Box::new(answer)))?.json(),
-        ),
+        SsdFormat::Json => {
+            output::print(&envelope("arguments", document::Answer::Drive(Box::new(answer)))?.json())
+        }
         SsdFormat::Csv => output::print(&csv(&answer)),
         SsdFormat::Text => {
             let columns = usize::from(output::terminal_columns());

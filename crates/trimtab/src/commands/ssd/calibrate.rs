@@ -2,10 +2,11 @@
 
 use super::args::{Calibrate, Measured, SsdFormat, Stamped};
 use super::calibrate_page::{chart, page};
-use super::document::{self, Document};
+use super::document;
 use super::numbers::{bytes, digits, percent};
 use super::spec::shown;
 use super::table;
+use crate::answer::envelope;
 use crate::commands::trim::words::Page;
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
@@ -106,7 +107,7 @@ pub fn run(arguments: &Calibrate, config: &SsdConfig) -> Result<ExitCode, Comman
         SsdFormat::Html => output::print(&page(&name, &series, &found))?,
         SsdFormat::Json => {
             let answer = document::Answer::Calibration(Box::new(Answer::of(&series, &found)));
-            output::print(&Document::new(format!("series {name}"), answer)?.json())?;
+            output::print(&envelope(format!("series {name}"), answer)?.json())?;
         }
     }
     Ok(ExitCode::from(u8::from(!is_answer(found.verdict))))

@@ -2,7 +2,7 @@
 
 use super::args::Days;
 use super::load::{self, Mix, TrimWhen};
-use crate::cli::SourceArgs;
+use crate::arguments::SourceArgs;
 use crate::commands::source;
 use crate::config::Config;
 use crate::error::{CommandError, Kind};

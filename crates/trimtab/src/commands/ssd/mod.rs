@@ -51,7 +51,7 @@ pub fn run(arguments: &Ssd, config: &Config, quiet: bool) -> Result<ExitCode, Co
         "run, sweep, replay, example, calibrate",
     )?;
     let Some(command) = named else {
-        output::print(&report::schema_of::<document::Document>())?;
+        output::print(&report::schema_of::<document::Answer>())?;
         return Ok(ExitCode::SUCCESS);
     };
     match command {

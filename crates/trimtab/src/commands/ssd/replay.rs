@@ -1,11 +1,12 @@
 //! `trimtab ssd replay`: recorded requests on a drive, streamed.
 
 use super::args::{Beyond, Replay as Arguments, SsdFormat};
-use super::document::{self, Document};
+use super::document;
 use super::memory;
 use super::progress::Meter;
 use super::replay_answer::{Answer, csv, page, text};
 use super::spec::{Basis, PAGES_PER_BLOCK, require_chunk, shown};
+use crate::answer::envelope;
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use crate::output;
@@ -115,7 +116,7 @@ pub fn run(arguments: &Arguments, config: &SsdConfig, quiet: bool) -> Result<(),
     match arguments.format.or(config.format).unwrap_or_default() {
         SsdFormat::Json => {
             let answer = document::Answer::Replay(Box::new(answer));
-            let mut document = Document::new(format!("trace {names}"), answer)?;
+            let mut document = envelope(format!("trace {names}"), answer)?;
             document.warnings = warnings;
             output::print(&document.json())
         }

@@ -3,11 +3,12 @@
 use super::args::{Run, SsdFormat};
 use super::bare::{self, Setting};
 use super::days::{Axes, Plan};
-use super::document::{self, Document};
+use super::document;
 use super::from_host::{self, Found};
 use super::memory;
 use super::progress::Meter;
 use super::story::Story;
+use crate::answer::envelope;
 use crate::config::Config;
 use crate::error::{CommandError, Kind};
 use crate::output;
@@ -133,7 +134,7 @@ fn print(story: &Story, format: SsdFormat, found: Option<&Found>) -> Result<(), 
         SsdFormat::Json => {
             let source = found.map_or("arguments", |found| found.source.as_str());
             let answer = document::Answer::Scenario(Box::new(story.answer()));
-            let mut document = Document::new(source, answer)?;
+            let mut document = envelope(source, answer)?;
             document.warnings = story.warnings();
             document.skipped =
                 found.map_or_else(Vec::new, |found| found.skipped(&story.plan.outranked));

@@ -3,13 +3,14 @@
 use super::args::{SsdFormat, Sweep};
 use super::bare::Setting;
 use super::days::{Axes, Plan, Simulated};
-use super::document::{self, Document};
+use super::document;
 use super::from_host::{Fact, Found};
 use super::progress::Meter;
 use super::scenario_answer::Summary;
 use super::story::{cells, load_words, table_head};
 use super::sweep_answer::{Answer, Row};
 use super::{memory, values};
+use crate::answer::envelope;
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use crate::output;
@@ -93,7 +94,7 @@ pub fn run(
         SsdFormat::Html => output::print(&answer.page())?,
         SsdFormat::Json => {
             let source = found.map_or("arguments", |found| found.source.as_str());
-            let mut document = Document::new(source, document::Answer::Sweep(Box::new(answer)))?;
+            let mut document = envelope(source, document::Answer::Sweep(Box::new(answer)))?;
             let outranked = jobs.first().map_or(&[][..], Job::outranked);
             document.skipped = found.map_or_else(Vec::new, |found| found.skipped(outranked));
             output::print(&document.json())?;

@@ -1,5 +1,6 @@
 //! `trimtab trim`.
 
+pub mod args;
 mod describe;
 pub mod draw;
 mod errors;

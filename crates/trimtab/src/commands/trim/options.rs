@@ -1,8 +1,8 @@
 //! What was asked for: flags, then environment, then `[trim]` of the configuration.
 
+use super::args::{Trim, TrimFormat};
 use super::store_probe::{is_url, parse_endpoint};
 use super::values::{self, BytesPerSecond};
-use crate::cli::{Trim, TrimFormat};
 use crate::config::TrimConfig;
 use crate::error::{CommandError, Kind};
 use jiff::tz::TimeZone;

@@ -1,6 +1,7 @@
 //! `trimtab trim`: arguments to passes, their events to a terminal or a stream, their end to an exit
 //! code.
 
+use super::args::{Trim, TrimFormat};
 use super::describe::{self, Plan};
 use super::errors::{self, PassError};
 use super::options::{self, Options};
@@ -8,11 +9,11 @@ use super::store_probe::{self, StoreProbeOptions};
 use super::tell::Output;
 use super::words::{Page, missing_consent};
 use super::{lines, status, summary};
-use crate::cli::{Trim, TrimFormat};
 use crate::commands::source;
 use crate::config::Config;
 use crate::error::{CommandError, Kind};
-use crate::{FITRIM_HELPER, GUARDIAN_HELPER, output};
+use crate::helper::{FITRIM_HELPER, GUARDIAN_HELPER};
+use crate::output;
 use facts::{Finding, Host};
 use jiff::Timestamp;
 use report::escape;
@@ -105,7 +106,7 @@ pub fn run(
 
 fn read(config: &Config) -> Result<Host, CommandError> {
     let opened = source::live();
-    let arguments = crate::cli::SourceArgs {
+    let arguments = crate::arguments::SourceArgs {
         root: None,
         data_path: Vec::new(),
     };

@@ -1,8 +1,8 @@
 //! Where a run goes: people read standard error and standard output, programs a stream of objects.
 
+use super::args::TrimFormat;
 use super::draw::{Draw, ProgressLine};
 use super::lines::{self, Lines};
-use crate::cli::TrimFormat;
 use crate::error::CommandError;
 use report::escape;
 use serde_json::{Value, json};

@@ -1,8 +1,9 @@
 //! The drive of five pages, step by step.
 
 use super::SOURCE;
+use crate::answer::envelope;
 use crate::commands::ssd::args::SsdFormat;
-use crate::commands::ssd::document::{self, Document};
+use crate::commands::ssd::document;
 use crate::commands::ssd::html::{self, Part};
 use crate::commands::ssd::numbers::fine;
 use crate::commands::ssd::pages::{Step, Steps};
@@ -86,7 +87,7 @@ pub fn run(format: SsdFormat) -> Result<(), CommandError> {
     match format {
         SsdFormat::Json => {
             let answer = document::Answer::FivePages(Box::new(answer));
-            output::print(&Document::new(SOURCE, answer)?.json())
+            output::print(&envelope(SOURCE, answer)?.json())
         }
         SsdFormat::Html => output::print(&page(&answer)),
         SsdFormat::Csv => {

@@ -1,10 +1,11 @@
 //! A host trimmed weekly, daily and never.
 
 use super::SOURCE;
+use crate::answer::envelope;
 use crate::commands::ssd::args::SsdFormat;
 use crate::commands::ssd::chart::{Chart, Curve};
 use crate::commands::ssd::days::refused;
-use crate::commands::ssd::document::{self, Document};
+use crate::commands::ssd::document;
 use crate::commands::ssd::html::{self, Part};
 use crate::commands::ssd::numbers::{bytes, fine, percent};
 use crate::commands::ssd::progress::Meter;
@@ -117,7 +118,7 @@ pub fn run(format: SsdFormat, quiet: bool) -> Result<(), CommandError> {
     match format {
         SsdFormat::Json => {
             let answer = document::Answer::Schedules(Box::new(answer));
-            output::print(&Document::new(SOURCE, answer)?.json())
+            output::print(&envelope(SOURCE, answer)?.json())
         }
         SsdFormat::Html => output::print(&page(&cases[0].1, &answer, &outcomes)),
         SsdFormat::Csv => {

@@ -1,11 +1,12 @@
 //! Ten runs of a benchmark, without and with trims.
 
 use super::SOURCE;
+use crate::answer::envelope;
 use crate::commands::ssd::args::SsdFormat;
 use crate::commands::ssd::bars::{Bar, Bars, Panel};
 use crate::commands::ssd::chart::{Chart, Curve};
 use crate::commands::ssd::days::refused;
-use crate::commands::ssd::document::{self, Document};
+use crate::commands::ssd::document;
 use crate::commands::ssd::html::{self, Part};
 use crate::commands::ssd::numbers::{bytes, digits, fine, percent};
 use crate::commands::ssd::progress::Meter;
@@ -138,7 +139,7 @@ pub fn run(format: SsdFormat, quiet: bool) -> Result<(), CommandError> {
     match format {
         SsdFormat::Json => {
             let answer = document::Answer::TenRuns(Box::new(answer));
-            output::print(&Document::new(SOURCE, answer)?.json())
+            output::print(&envelope(SOURCE, answer)?.json())
         }
         SsdFormat::Html => output::print(&page(&base, &answer)),
         SsdFormat::Csv => output::print(&ten_runs_csv(&answer)),

@@ -1,11 +1,11 @@
-use crate::cli::{Check, Format, SeverityArg};
+use super::args::{Check, Format, SeverityArg};
+use crate::answer::{self, generated_at};
 use crate::commands::cluster::Asked;
 use crate::commands::{cluster, source};
 use crate::config::{CheckConfig, Config, Suppress};
 use crate::error::{CommandError, Kind};
 use crate::output;
 use facts::{Cluster, Finding, Host, Severity, Skipped};
-use jiff::Timestamp;
 use report::{CheckReport, NagiosStatus, RuleInfo, Suppressed, TextOptions};
 use rules::{Selection, Subject};
 use std::process::ExitCode;
@@ -21,7 +21,9 @@ pub fn run(
     verbose: bool,
 ) -> Result<ExitCode, CommandError> {
     let configured = config.as_ref().ok().and_then(|config| config.check.format);
-    let format = arguments.format.or(configured).unwrap_or(Format::Text);
+    let file = arguments.output.file();
+    let format = answer::resolve_format(arguments.format, file, configured, format_of)?;
+    let format = format.unwrap_or(Format::Text);
     match config.and_then(|config| check(arguments, &config.check, format, verbose)) {
         Err(error) if format == Format::Nagios => {
             let message = error.message.replace(['|', '\n'], " ");
@@ -38,8 +40,8 @@ fn check(
     format: Format,
     verbose: bool,
 ) -> Result<ExitCode, CommandError> {
-    if arguments.answer.schema {
-        output::print(&report::schema_of::<report::CheckDocument<'_>>())?;
+    if arguments.output.schema {
+        output::print(&report::schema_of::<report::CheckResult<'_>>())?;
         return Ok(ExitCode::SUCCESS);
     }
     let selection = selection(arguments, config)?;
@@ -101,13 +103,15 @@ fn check(
         generated_at: generated_at()?,
         warnings: &warnings,
     };
-    output::print(&render(&report, format, arguments, verbose))?;
+    arguments
+        .output
+        .write(&render(&report, format, arguments, verbose))?;
     let fail_on = arguments
         .fail_on
         .or(config.fail_on)
         .unwrap_or(SeverityArg::Warning)
         .into();
-    exit_code(&report, format, fail_on, arguments.answer.exit_zero)
+    exit_code(&report, format, fail_on, arguments.exit_zero)
 }
 
 /// What a check looks at.
@@ -267,48 +271,37 @@ fn unused_suppressions<'a>(
         .collect()
 }
 
-/// Now, or the moment that `SOURCE_DATE_EPOCH` names, for reports that can be repeated
-/// (<https://reproducible-builds.org/specs/source-date-epoch/>).
-///
-/// # Errors
-/// When that is no number.
-pub fn generated_at() -> Result<Timestamp, CommandError> {
-    let Ok(text) = std::env::var("SOURCE_DATE_EPOCH") else {
-        return Ok(Timestamp::now());
-    };
-    text.parse()
-        .ok()
-        .and_then(|second| Timestamp::from_second(second).ok())
-        .ok_or_else(|| {
-            CommandError::new(
-                Kind::Usage,
-                format!("SOURCE_DATE_EPOCH: expected seconds since 1970, found {text:?}"),
-            )
-        })
-}
-
 fn render(report: &CheckReport<'_>, format: Format, arguments: &Check, verbose: bool) -> String {
     match format {
-        Format::Text => report::text(
-            report,
-            &TextOptions {
-                width: usize::from(
-                    arguments
-                        .answer
-                        .width
-                        .unwrap_or_else(output::terminal_columns),
-                ),
-                color: output::use_color(arguments.answer.color),
-                unicode: output::use_unicode(),
+        Format::Text => {
+            let terminal = arguments.output.terminal();
+            let options = TextOptions {
+                width: terminal.width,
+                color: terminal.color,
+                unicode: terminal.unicode,
                 verbose,
-            },
-        ),
+            };
+            report::text(report, &options)
+        }
         Format::Json => report::json(report),
         Format::Html => report::html(report),
         Format::Markdown => report::markdown(report),
         Format::Sarif => report::sarif(report),
         Format::Nagios => report::nagios(report),
     }
+}
+
+/// The form of a file by its extension in lower case.
+fn format_of(extension: &str) -> Option<Format> {
+    Some(match extension {
+        "sarif" => Format::Sarif,
+        _ => match answer::format_of(extension)? {
+            answer::Format::Text => Format::Text,
+            answer::Format::Json => Format::Json,
+            answer::Format::Markdown => Format::Markdown,
+            answer::Format::Html => Format::Html,
+        },
+    })
 }
 
 fn exit_code(

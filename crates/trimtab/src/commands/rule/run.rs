@@ -1,4 +1,4 @@
-use crate::cli;
+use super::args::Rule;
 use crate::error::{CommandError, Kind};
 use crate::output;
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 ///
 /// # Errors
 /// When there is no rule of that id.
-pub fn run(arguments: &cli::Rule) -> Result<ExitCode, CommandError> {
+pub fn run(arguments: &Rule) -> Result<ExitCode, CommandError> {
     let mut text = String::new();
     if let Some(id) = &arguments.id {
         let rule = rules::find(id).ok_or_else(|| {

@@ -1,4 +1,4 @@
-use crate::cli::Collect;
+use super::args::Collect;
 use crate::commands::cluster::Asked;
 use crate::commands::{cluster, source};
 use crate::config::CheckConfig;

@@ -1,0 +1,301 @@
+//! How a command gives its answer: in which form, where to, and for whom it is drawn.
+
+use crate::error::{CommandError, Kind};
+use crate::output;
+use clap::{Args, ValueEnum};
+use jiff::Timestamp;
+use page::{Page, Terminal};
+use report::{Answer, Envelope};
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+
+/// Forms of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs: see --schema
+    Json,
+    /// For tickets
+    Markdown,
+    /// For a browser: one page that loads nothing
+    Html,
+}
+
+/// The form of an answer, and where it goes.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub struct AnswerArgs {
+    /// Print the answer in this form [default: text, or what the name of -o FILE ends in]
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Where an answer goes.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Write the answer to FILE instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Color text output; NO_COLOR is obeyed [default: auto]
+    #[arg(
+        long,
+        value_enum,
+        hide_possible_values = true,
+        value_name = "auto|always|never"
+    )]
+    pub color: Option<Color>,
+
+    /// Wrap text output at N columns [default: the terminal's width, 80 elsewhere]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(40..=400))]
+    pub width: Option<u16>,
+
+    /// Print the JSON schema of --format json, and nothing else
+    #[arg(long)]
+    pub schema: bool,
+}
+
+/// When to color.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl OutputArgs {
+    /// The file that the answer is written to; `None` for standard output.
+    pub fn file(&self) -> Option<&Path> {
+        self.output
+            .as_deref()
+            .filter(|path| path.as_os_str() != "-")
+    }
+
+    /// What can be shown where text goes.
+    pub fn terminal(&self) -> Terminal {
+        let is_file = self.file().is_some();
+        let columns = || {
+            if is_file {
+                80
+            } else {
+                output::terminal_columns()
+            }
+        };
+        Terminal {
+            width: usize::from(self.width.unwrap_or_else(columns)),
+            color: match self.color {
+                Some(Color::Always) => true,
+                Some(Color::Never) => false,
+                Some(Color::Auto) | None => !is_file && output::use_color(),
+            },
+            unicode: output::use_unicode(),
+        }
+    }
+
+    /// Writes an answer to `-o FILE`, else to standard output.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, text: &str) -> Result<(), CommandError> {
+        let Some(path) = self.file() else {
+            return output::print(text);
+        };
+        output::write_file(path, text).map_err(|error| {
+            CommandError::new(
+                Kind::Environment,
+                format!("--output {}: {error}", path.display()),
+            )
+            .hint("name a file in a directory that exists and that you may write to")
+        })
+    }
+}
+
+/// The form that the flag, the name of the file or the configuration ask for, in this order. `of_name`
+/// tells the form of an extension in lower case.
+///
+/// # Errors
+/// When the flag and the name of the file disagree.
+pub fn resolve_format<F: ValueEnum + PartialEq>(
+    flag: Option<F>,
+    file: Option<&Path>,
+    configured: Option<F>,
+    of_name: fn(&str) -> Option<F>,
+) -> Result<Option<F>, CommandError> {
+    let extension = file.and_then(|path| path.extension()?.to_str());
+    let named = extension.and_then(|extension| of_name(&extension.to_ascii_lowercase()));
+    match (flag, named, file) {
+        (Some(flag), Some(named), Some(file)) if flag != named => {
+            let word = |form: &F| {
+                form.to_possible_value()
+                    .map_or_else(String::new, |value| value.get_name().to_owned())
+            };
+            Err(CommandError::new(
+                Kind::Usage,
+                format!(
+                    "--format {} and --output {} disagree: a file of that name holds {}",
+                    word(&flag),
+                    file.display(),
+                    word(&named),
+                ),
+            )
+            .hint("leave out --format, or give the file another name"))
+        }
+        (flag, named, _) => Ok(flag.or(named).or(configured)),
+    }
+}
+
+/// The form of a file by its extension in lower case.
+pub fn format_of(extension: &str) -> Option<Format> {
+    Some(match extension {
+        "txt" => Format::Text,
+        "json" => Format::Json,
+        "md" | "markdown" => Format::Markdown,
+        "html" | "htm" => Format::Html,
+        _ => return None,
+    })
+}
+
+/// Who an answer is drawn for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Medium {
+    /// A terminal, where a long answer scrolls by: in short.
+    Terminal,
+    /// A page that is kept: in full.
+    Document,
+}
+
+/// An answer's way out.
+#[derive(Debug)]
+pub struct Delivery<'a> {
+    arguments: &'a AnswerArgs,
+    /// Its form.
+    pub format: Format,
+}
+
+impl<'a> Delivery<'a> {
+    /// What the flags ask for, and the configuration where they do not say.
+    ///
+    /// # Errors
+    /// When the form and the name of the file disagree.
+    pub fn of(arguments: &'a AnswerArgs, configured: Option<Format>) -> Result<Self, CommandError> {
+        let file = arguments.output.file();
+        let format = resolve_format(arguments.format, file, configured, format_of)?;
+        Ok(Self {
+            arguments,
+            format: format.unwrap_or_default(),
+        })
+    }
+
+    /// Renders the answer and writes it where it was asked for.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn give(
+        &self,
+        page: impl FnOnce(Medium) -> Page,
+        json: impl FnOnce() -> String,
+    ) -> Result<(), CommandError> {
+        let output = &self.arguments.output;
+        output.write(&match self.format {
+            Format::Text => page::terminal(&page(Medium::Terminal), &output.terminal()),
+            Format::Json => json(),
+            Format::Markdown => page::markdown(&page(Medium::Document)),
+            Format::Html => page::html(&page(Medium::Document)),
+        })
+    }
+}
+
+/// An answer in its envelope, made now by this version.
+///
+/// # Errors
+/// When `SOURCE_DATE_EPOCH` is no time.
+pub fn envelope<T: Answer>(
+    source: impl Into<String>,
+    result: T,
+) -> Result<Envelope<T>, CommandError> {
+    let version = env!("CARGO_PKG_VERSION");
+    Ok(Envelope::new(version, generated_at()?, source, result))
+}
+
+/// Now, or the moment that `SOURCE_DATE_EPOCH` names, for reports that can be repeated
+/// (<https://reproducible-builds.org/specs/source-date-epoch/>).
+///
+/// # Errors
+/// When that is no number.
+pub fn generated_at() -> Result<Timestamp, CommandError> {
+    let Ok(text) = std::env::var("SOURCE_DATE_EPOCH") else {
+        return Ok(Timestamp::now());
+    };
+    text.parse()
+        .ok()
+        .and_then(|second| Timestamp::from_second(second).ok())
+        .ok_or_else(|| {
+            CommandError::new(
+                Kind::Usage,
+                format!("SOURCE_DATE_EPOCH: expected seconds since 1970, found {text:?}"),
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(format: Option<Format>, file: &str) -> AnswerArgs {
+        AnswerArgs {
+            format,
+            output: OutputArgs {
+                output: Some(file.into()),
+                ..OutputArgs::default()
+            },
+        }
+    }
+
+    fn resolved(format: Option<Format>, file: &str, configured: Option<Format>) -> Option<Format> {
+        let arguments = asked(format, file);
+        let delivery = Delivery::of(&arguments, configured);
+        delivery.ok().map(|delivery| delivery.format)
+    }
+
+    #[test]
+    fn the_form_follows_from_the_name() {
+        use Format::{Html, Json, Markdown, Text};
+        for (format, file, configured, expected) in [
+            (None, "why.html", None, Html),
+            (None, "WHY.HTM", Some(Json), Html),
+            (None, "a.b/why.md", None, Markdown),
+            (None, "why.json", None, Json),
+            (None, "why.txt", Some(Html), Text),
+            (None, "why", None, Text),
+            (None, "why.log", Some(Markdown), Markdown),
+            (Some(Html), "why.log", Some(Markdown), Html),
+            (Some(Html), "why.html", None, Html),
+            (Some(Json), "-", Some(Html), Json),
+            (None, "-", Some(Html), Html),
+        ] {
+            let found = resolved(format, file, configured);
+            assert_eq!(found, Some(expected), "{format:?} {file} {configured:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_says_otherwise_is_refused() {
+        let arguments = asked(Some(Format::Json), "why.html");
+        let error = Delivery::of(&arguments, None).unwrap_err();
+        assert_eq!(error.kind, Kind::Usage);
+        assert_eq!(
+            error.message,
+            "--format json and --output why.html disagree: a file of that name holds html"
+        );
+    }
+}

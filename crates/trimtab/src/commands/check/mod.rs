@@ -1,0 +1,6 @@
+//! `trimtab check`.
+
+pub mod args;
+mod run;
+
+pub use run::run;

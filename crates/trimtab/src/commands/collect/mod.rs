@@ -1,0 +1,6 @@
+//! `trimtab collect`.
+
+pub mod args;
+mod run;
+
+pub use run::run;

@@ -1,0 +1,6 @@
+//! `trimtab rule`.
+
+pub mod args;
+mod run;
+
+pub use run::run;
