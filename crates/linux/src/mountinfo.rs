@@ -67,15 +67,12 @@ fn number(field: &[u8]) -> Option<u64> {
     std::str::from_utf8(field).ok()?.parse().ok()
 }
 
-/// The id of the mount at a path, as `/proc/self/mountinfo` of `text` has it: of several mounts at one
-/// path the last, which covers the others. Lines without the [`FORM`] are passed over: the kernel
-/// writes none.
-pub fn id_of_mount_at(text: &[u8], path: &[u8]) -> Option<u64> {
+/// The mount at a path, as `/proc/self/mountinfo` of `text` has it: of several mounts at one path the
+/// last, which covers the others. Lines without the [`FORM`] are passed over: the kernel writes none.
+pub fn mount_at<'t>(text: &'t [u8], path: &[u8]) -> Option<MountLine<'t>> {
     text.split(|&byte| byte == b'\n')
         .filter_map(MountLine::parse)
-        .filter(|mount| *mount.mount_point == *path)
-        .map(|mount| mount.id)
-        .next_back()
+        .rfind(|mount| *mount.mount_point == *path)
 }
 
 #[cfg(test)]
@@ -137,9 +134,9 @@ mod tests {
                      29 1 7:1 / /mnt rw - ext4 /dev/loop1 rw\n\
                      30 1 7:2 / /mnt/a\\040b rw - xfs /dev/loop2 rw\n\
                      nonsense\n\n";
-        assert_eq!(id_of_mount_at(text, b"/mnt/a b"), Some(30));
-        assert_eq!(id_of_mount_at(text, b"/mnt"), Some(29));
-        assert_eq!(id_of_mount_at(text, b"/mnt/a"), None);
+        assert_eq!(mount_at(text, b"/mnt/a b").map(|mount| mount.id), Some(30));
+        assert_eq!(mount_at(text, b"/mnt").map(|mount| mount.id), Some(29));
+        assert_eq!(mount_at(text, b"/mnt/a"), None);
     }
 
     proptest! {
@@ -161,7 +158,7 @@ mod tests {
             }
             line.extend(b" rw - ext4 /dev/loop0 rw\n");
             let text = [noise.as_slice(), b"\n", &line].concat();
-            prop_assert_eq!(id_of_mount_at(&text, &path), Some(41));
+            prop_assert_eq!(mount_at(&text, &path).map(|mount| mount.id), Some(41));
         }
     }
 }

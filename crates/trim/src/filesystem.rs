@@ -201,15 +201,9 @@ fn mount_at<'a>(host: &'a Host, path: &Path) -> Result<&'a Mount, MountPathError
 
 /// Type of what is mounted at a path, of the filesystems that are no facts (tmpfs, proc).
 fn fs_type_at(mount_point: &str) -> Option<String> {
-    let text = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    text.lines()
-        .filter_map(|line| {
-            let (mount, filesystem) = line.split_once(" - ")?;
-            let is_there = mount.split(' ').nth(4)? == mount_point;
-            is_there.then(|| filesystem.split(' ').next())?
-        })
-        .next_back()
-        .map(str::to_owned)
+    let text = std::fs::read("/proc/self/mountinfo").ok()?;
+    let mount = linux::mountinfo::mount_at(&text, mount_point.as_bytes())?;
+    Some(String::from_utf8_lossy(&mount.fs_type).into_owned())
 }
 
 /// Stores whose data lies on a filesystem, through any of its mounts.

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use jiff::civil::Time;
 use jiff::tz::TimeZone;
 use std::fmt;
+use units::ValueError;
 
 const MINUTES_PER_DAY: u16 = 24 * 60;
 /// Days that are looked ahead for the next opening: on one of them a clock may be put forward over
@@ -29,8 +30,8 @@ impl Window {
     ///
     /// # Errors
     /// A sentence that says what was expected.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let expected = || format!("expected a window such as 01:00-05:00, found {text:?}");
+    pub fn parse(text: &str) -> Result<Self, ValueError> {
+        let expected = || ValueError::new("a window such as 01:00-05:00", text);
         let (from, until) = text.trim().split_once('-').ok_or_else(expected)?;
         let from_min = minute_of_day(from).ok_or_else(expected)?;
         let until_min = minute_of_day(until).ok_or_else(expected)?;
@@ -38,8 +39,9 @@ impl Window {
             return Err(expected());
         }
         if from_min == until_min {
-            return Err(format!(
-                "expected a window that ends at another time than it begins, found {text:?}"
+            return Err(ValueError::new(
+                "a window that ends at another time than it begins",
+                text,
             ));
         }
         Ok(Self {
@@ -223,6 +225,7 @@ mod tests {
             assert!(
                 Window::parse(text)
                     .unwrap_err()
+                    .to_string()
                     .starts_with("expected a window"),
                 "{text}"
             );

@@ -1,6 +1,6 @@
 //! Arguments that several commands share.
 
-use crate::commands::trim::values;
+use crate::values;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -9,6 +9,8 @@ mod config;
 mod error;
 mod helper;
 mod output;
+mod progress;
+mod values;
 
 use clap::Parser;
 use cli::{Cli, Command};

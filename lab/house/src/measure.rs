@@ -2,7 +2,7 @@
 
 use crate::circles::{Circle, circles};
 use crate::lines::count;
-use crate::rendering::{FILE_FORMATS, Place, RENDERING_CRATES, places};
+use crate::rendering::{FILE_FORMATS, LIVE_LINES, Place, RENDERING_CRATES, places};
 use crate::source::SourceFile;
 use crate::tree::Tree;
 use anyhow::{Context as _, Result};
@@ -74,10 +74,11 @@ pub fn measure_crate(checkout: &Path, name: &str) -> Result<CrateReport> {
         let lines = count(file);
         code_lines += lines.code;
         test_lines += lines.tests;
-        let is_format = FILE_FORMATS
+        let is_allowed = [FILE_FORMATS, LIVE_LINES]
+            .concat()
             .iter()
             .any(|(in_crate, path)| *in_crate == name && file.path == Path::new(path));
-        if !RENDERING_CRATES.contains(&name) && !is_format {
+        if !RENDERING_CRATES.contains(&name) && !is_allowed {
             rendering.extend(places(file));
         }
     }

@@ -13,7 +13,8 @@
 //!   answer has them.
 //!
 //! Strings that are only looked for in others (`text.contains("<html")`) do not count: they read. Nor do
-//! attributes, such as help texts. [`FILE_FORMATS`] lists files that write another program's format.
+//! attributes, such as help texts. [`FILE_FORMATS`] lists files that write another program's format,
+//! [`LIVE_LINES`] the one that draws progress.
 
 use crate::source::SourceFile;
 use crate::test_code::{
@@ -36,6 +37,12 @@ pub const FILE_FORMATS: &[(&str, &str)] = &[
     // The lines of blkparse.
     ("flash", "src/trace/print.rs"),
 ];
+
+/// Files that draw while a command works: crate and path. A line that is drawn again and again on the
+/// terminal that it was drawn on has no other form, no place in a page that is rendered once, and is
+/// no part of an answer. One file has all of it, so that there is one kind of progress line; what
+/// the line says is handed to it in plain words.
+pub const LIVE_LINES: &[(&str, &str)] = &[("trimtab", "src/progress.rs")];
 
 /// A place that renders.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -74,8 +74,11 @@ fn parse_fdinfo(text: &str) -> Option<u64> {
 fn by_mountinfo(path: &Path) -> io::Result<MountId> {
     let path = std::fs::canonicalize(path)?;
     let text = std::fs::read("/proc/self/mountinfo")?;
-    match linux::mountinfo::id_of_mount_at(&text, path.as_os_str().as_bytes()) {
-        Some(id) => Ok(MountId { id, is_root: true }),
+    match linux::mountinfo::mount_at(&text, path.as_os_str().as_bytes()) {
+        Some(mount) => Ok(MountId {
+            id: mount.id,
+            is_root: true,
+        }),
         None => Ok(MountId {
             id: 0,
             is_root: false,

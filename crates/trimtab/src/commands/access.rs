@@ -1,11 +1,11 @@
 //! How servers are asked: credentials, trust and patience.
 
 use crate::arguments::AccessArgs;
-use crate::commands::trim::store_probe::http_options;
-use crate::commands::trim::values;
 use crate::config::{CheckConfig, ExplainConfig};
 use crate::error::{CommandError, Kind};
-use std::path::Path;
+use crate::values;
+use http::{Credentials, CredentialsError, Endpoint};
+use std::path::{Path, PathBuf};
 
 /// What the configuration says of it.
 #[derive(Debug, Clone, Copy)]
@@ -61,22 +61,53 @@ pub fn options(
         .ca_file
         .or_else(|| configured.ca_file.map(Path::to_owned));
     let mut options = limits(options);
-    let table = configured.table;
-    let timeout = configured.timeout.map(|text| {
-        values::duration(text).map_err(|error| {
-            CommandError::new(
-                Kind::Input,
-                format!("configuration: [{table}] timeout: {error}"),
-            )
-            .hint(format!(
-                "values are written as on the command line, see `trimtab {table} --help`"
-            ))
-        })
-    });
+    let timeout = configured
+        .timeout
+        .map(|text| values::configured(configured.table, "timeout", text, values::duration));
     // What is wrong in the file is said also where a flag outranks it.
     let timeout = timeout.transpose()?;
     if let Some(deadline) = flags.timeout.or(timeout) {
         options.deadline = deadline;
     }
     Ok(options)
+}
+
+/// Credentials and trust: those of the files, where given (or named by `TRIMTAB_CREDENTIALS_FILE`
+/// and `TRIMTAB_CA_FILE`), and otherwise `TRIMTAB_USER` and its like.
+///
+/// # Errors
+/// Where they do not fit together, or others can read the file.
+pub fn http_options(
+    credentials_file: Option<&Path>,
+    ca_file: Option<&Path>,
+) -> Result<http::Options, CommandError> {
+    let named = |flag: Option<&Path>, variable| {
+        let set = || std::env::var_os(variable).filter(|name| !name.is_empty());
+        flag.map(Path::to_owned)
+            .or_else(|| set().map(PathBuf::from))
+    };
+    let credentials = match named(credentials_file, "TRIMTAB_CREDENTIALS_FILE") {
+        Some(path) => Credentials::from_file(&path),
+        None => Credentials::from_environment(|name| std::env::var_os(name)),
+    };
+    Ok(http::Options {
+        credentials: credentials.map_err(|error| credentials_error(&error))?,
+        ca_file: named(ca_file, "TRIMTAB_CA_FILE"),
+        ..http::Options::default()
+    })
+}
+
+fn credentials_error(error: &CredentialsError) -> CommandError {
+    CommandError::new(Kind::Environment, error.to_string()).hint(error.hint())
+}
+
+/// A URL that is given to an option.
+///
+/// # Errors
+/// A usage error that shows nothing of a password in it.
+pub fn parse_endpoint(text: &str, option: &str) -> Result<Endpoint, CommandError> {
+    Endpoint::parse(text).map_err(|error| {
+        CommandError::new(Kind::Usage, format!("{option}: {error}"))
+            .hint("for example http://localhost:9200/")
+    })
 }

@@ -2,7 +2,7 @@
 
 use crate::arguments::ClusterArgs;
 use crate::commands::access;
-use crate::commands::trim::store_probe::parse_endpoint;
+use crate::commands::access::parse_endpoint;
 use crate::config::CheckConfig;
 use crate::error::{CommandError, Kind};
 use cluster::{Answers, AskError};

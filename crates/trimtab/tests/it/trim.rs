@@ -46,10 +46,11 @@ fn arguments_that_do_not_fit_are_usage_errors() {
             "expected a duration",
         ),
         (&["trim", "/", "--rate", "500MiB"], "expected a rate"),
-        (&["trim", "/", "--max-request", "0"], "above zero"),
+        (&["trim", "/", "--max-request", "0B"], "above zero"),
+        (&["trim", "/", "--max-request", "16"], "16 of what?"),
         (
             &["trim", "/", "--window", "01:00-05:00", "--tz", "Mars/Base"],
-            "no time zone",
+            "expected a time zone",
         ),
         (&["trim", "--cancel"], "required"),
         (
@@ -555,14 +556,14 @@ fn limits_are_lowered_for_the_pass_only() {
         text.trim().parse::<u64>().unwrap()
     };
     assert!(granule > 1 && granule.is_multiple_of(1024), "{granule}");
-    let output = disk.run(&["--dry-run", &path, "--max-request", "1"]);
+    let output = disk.run(&["--dry-run", &path, "--max-request", "1B"]);
     let text = words(&stdout(&output));
     let written = format!(
         "becomes {} KiB, to which the granularity rounds 1 byte,",
         granule / 1024
     );
     assert!(text.contains(&written), "{text}");
-    let plan = &disk.lines(0, &["--dry-run", &path, "--max-request", "1"])[0];
+    let plan = &disk.lines(0, &["--dry-run", &path, "--max-request", "1B"])[0];
     assert_eq!(plan["layers"][0]["lowered_to_bytes"], granule);
     assert_eq!(limit(), before);
     let running = disk.start_slowly(&["--max-request", "16MiB"]);

@@ -2,7 +2,7 @@
 
 use crate::answer::OutputArgs;
 use crate::arguments::AccessArgs;
-use crate::commands::trim::values;
+use crate::values;
 use clap::{Args, ValueEnum};
 use facts::series::Better;
 use std::path::PathBuf;

@@ -3,10 +3,10 @@
 use super::args::{Aggregate, Explain};
 use super::readers;
 use crate::commands::access;
-use crate::commands::trim::draw::Draw;
-use crate::commands::trim::store_probe::parse_endpoint;
+use crate::commands::access::parse_endpoint;
 use crate::config::ExplainConfig;
 use crate::error::{CommandError, Kind};
+use crate::progress::Draw;
 use facts::Skipped;
 use facts::series::Series;
 use http::{Client, Endpoint};

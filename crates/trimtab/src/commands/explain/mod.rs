@@ -9,10 +9,10 @@ mod overwrite;
 mod readers;
 
 use crate::answer::generated_at;
-use crate::commands::trim::draw::Draw;
 use crate::config::ExplainConfig;
 use crate::error::{CommandError, Kind};
 use crate::output;
+use crate::progress::Draw;
 use args::{BetterArg, Explain, ExplainFormat};
 use explain::Options;
 use facts::series::Series;

@@ -2,7 +2,7 @@
 
 use super::args::StateArgs;
 use crate::answer::generated_at;
-use crate::commands::trim::store_probe::{http_options, parse_endpoint};
+use crate::commands::access::{http_options, parse_endpoint};
 use crate::error::{CommandError, Kind};
 use http::{Client, Endpoint, HttpError};
 use serde::Deserialize;

@@ -1,6 +1,6 @@
 //! Values of the command line.
 
-use crate::commands::trim::values::size;
+use crate::values::size;
 use shards::what_if::NewNode;
 
 /// `0.9` or `90%`, from none to all.
@@ -54,7 +54,9 @@ pub fn new_node(text: &str) -> Result<NewNode, String> {
                 return twice(key);
             }
             Some(("disk", value)) => {
-                let bytes = i64::try_from(size(value)?).ok().filter(|&bytes| bytes > 0);
+                let bytes = i64::try_from(size(value).map_err(|error| error.to_string())?)
+                    .ok()
+                    .filter(|&bytes| bytes > 0);
                 node.disk_bytes = Some(bytes.ok_or("expected a disk with a size, like 2TB")?);
             }
             Some((key, value)) if !key.is_empty() && !value.is_empty() => {

@@ -2,7 +2,7 @@
 
 use super::load::{self, Mix, TrimWhen};
 use super::values;
-use crate::commands::trim::values as plain;
+use crate::values as plain;
 use clap::{Args, Subcommand, ValueEnum};
 use flash::calibrate::HostWrites;
 use flash::ftl::{Collection, PowerOn};

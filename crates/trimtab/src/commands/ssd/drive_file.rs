@@ -2,8 +2,8 @@
 
 use super::args::Moved;
 use super::values;
-use crate::commands::trim::values as plain;
 use crate::error::{CommandError, Kind};
+use crate::values as plain;
 use flash::ftl::Collection;
 use flash::time::{CollectionPace, DiscardHandling, SlcCache, SlcFull, Timing};
 use serde::Deserialize;
@@ -205,7 +205,7 @@ fn parse(text: &str, name: &str) -> Result<Described, CommandError> {
             .as_deref()
             .map(plain::size)
             .transpose()
-            .map_err(key("capacity"))?,
+            .map_err(|error| key("capacity")(error.to_string()))?,
         over_provisioning: file
             .over_provisioning
             .as_deref()

@@ -19,7 +19,6 @@ mod load;
 mod memory;
 pub mod numbers;
 mod pages;
-mod progress;
 mod ranges;
 mod replay;
 mod replay_answer;

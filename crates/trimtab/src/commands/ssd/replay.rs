@@ -3,13 +3,13 @@
 use super::args::{Beyond, Replay as Arguments, SsdFormat};
 use super::document;
 use super::memory;
-use super::progress::Meter;
 use super::replay_answer::{Answer, csv, page, text};
 use super::spec::{Basis, PAGES_PER_BLOCK, require_chunk, shown};
 use crate::answer::envelope;
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use crate::output;
+use crate::progress::Meter;
 use flash::drive::{Device, DiscardSplit, Drive, Raid0};
 use flash::ftl::{PowerOn, Settings};
 use flash::geometry::Geometry;

@@ -6,12 +6,12 @@ use super::days::{Axes, Plan};
 use super::document;
 use super::from_host::{self, Found};
 use super::memory;
-use super::progress::Meter;
 use super::story::Story;
 use crate::answer::envelope;
 use crate::config::Config;
 use crate::error::{CommandError, Kind};
 use crate::output;
+use crate::progress::Meter;
 use facts::Skipped;
 use rayon::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Shares, policies and patterns as people write them.
 
-use crate::commands::trim::values;
+use crate::values;
 use flash::calibrate::HostWrites;
 use flash::ftl::{Collection, PowerOn};
 use flash::scenario::History;
@@ -90,8 +90,14 @@ pub fn pages(text: &str) -> Result<u64, String> {
         .trim_end_matches(['k', 'K', 'm', 'M', 'g', 'G'])
         .bytes()
         .all(|b| b.is_ascii_digit() || b == b'.');
+    // Read as a size in bytes, of which letters are powers of 1024.
+    let unit = if plain.ends_with(|c: char| c.is_ascii_digit()) {
+        "B"
+    } else {
+        ""
+    };
     is_number
-        .then(|| values::size(&plain).ok())
+        .then(|| values::size(&format!("{plain}{unit}")).ok())
         .flatten()
         .ok_or_else(|| format!("expected a number of pages such as 1000000 or 16M, found {text:?}"))
 }
@@ -139,12 +145,12 @@ pub fn number(text: &str) -> Result<u64, String> {
 /// Bytes of a page: a sector at least, and no more than what a model counts by the page.
 const PAGE_BYTES: std::ops::RangeInclusive<u64> = 512..=1 << 30;
 
-/// Bytes of a page: `4KiB`, `16384`.
+/// Bytes of a page: `4KiB`, `16384B`.
 ///
 /// # Errors
 /// A sentence that says what was expected.
 pub fn page_bytes(text: &str) -> Result<u64, String> {
-    let bytes = values::size(text)?;
+    let bytes = values::size(text).map_err(|error| error.to_string())?;
     if PAGE_BYTES.contains(&bytes) {
         Ok(bytes)
     } else {
@@ -377,7 +383,8 @@ pub fn seconds(text: &str) -> Result<f64, String> {
 /// # Errors
 /// A sentence that says what was expected.
 pub fn written_per_second(text: &str) -> Result<HostWrites, String> {
-    let bytes = values::size(text.trim().trim_end_matches("/s"))?;
+    let size = text.trim().trim_end_matches("/s");
+    let bytes = values::size(size).map_err(|error| error.to_string())?;
     #[allow(clippy::cast_precision_loss)] // a rate
     let rate = bytes as f64;
     Ok(HostWrites::Rate(rate))

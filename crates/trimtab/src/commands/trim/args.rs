@@ -1,6 +1,6 @@
 //! The arguments of `trimtab trim`.
 
-use super::values::{self, BytesPerSecond};
+use crate::values;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -69,7 +69,7 @@ pub struct Trim {
 
     /// Discard at most this much a second
     #[arg(long, value_name = "SIZE/s", value_parser = values::rate)]
-    pub rate: Option<BytesPerSecond>,
+    pub rate: Option<u64>,
 
     /// Let no single discard request be larger (lowers discard_max_bytes of the drives for the
     /// length of the pass)

@@ -1,115 +1,16 @@
-//! What a pass tells while it runs: one line on a terminal, drawn again and again, or a line now and
-//! then elsewhere.
+//! What a pass tells while it runs, in words for the progress line.
 
 use super::words::{long, percent, rate, short};
-use report::{cut, human_bytes};
-use std::io::{IsTerminal, Write};
-use std::time::{Duration, Instant};
+use crate::progress::{COLUMNS_MAX, Draw};
+use report::human_bytes;
+use std::time::Duration;
 use trim::pace::{Controller, QuietLevel, Settings};
 use trim::pass::{Event, Progressed};
 
-/// How often the line is drawn at most.
-const REDRAW_EVERY: Duration = Duration::from_millis(200);
-/// How often a line is written where there is no terminal.
-const TELL_EVERY: Duration = Duration::from_secs(30);
 /// Waits from here on are worth a line of their own where there is no terminal.
 const LONG_WAIT: Duration = Duration::from_secs(30);
-/// Terminals are wider, lines are not.
-const COLUMNS_MAX: usize = 80;
 /// Columns of a mount point in the line.
 const MOUNT_COLUMNS_MAX: usize = 18;
-
-/// Draws on standard error.
-#[derive(Debug)]
-pub struct Draw {
-    quiet: bool,
-    /// Columns of a terminal that can go back to a line's begin.
-    columns: Option<usize>,
-    drawn_at: Option<Instant>,
-    told_at: Instant,
-    is_shown: bool,
-}
-
-impl Draw {
-    /// Looks at the terminal. `quiet` draws and says nothing.
-    pub fn new(quiet: bool) -> Self {
-        let stderr = std::io::stderr();
-        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-        let columns = (stderr.is_terminal() && !is_dumb).then(|| {
-            let columns = rustix::termios::tcgetwinsize(&stderr).map_or(0, |size| size.ws_col);
-            // One column is left: some terminals begin a new line when the last is filled.
-            match usize::from(columns) {
-                0 => COLUMNS_MAX - 1,
-                columns => columns.min(COLUMNS_MAX) - 1,
-            }
-        });
-        Self {
-            quiet,
-            columns,
-            drawn_at: None,
-            told_at: Instant::now(),
-            is_shown: false,
-        }
-    }
-
-    /// A message, above the line.
-    pub fn say(&mut self, text: &str) {
-        if self.quiet {
-            return;
-        }
-        self.clear();
-        for (index, line) in report::wrap(text, COLUMNS_MAX - 2).iter().enumerate() {
-            let indent = if index > 0 { "  " } else { "" };
-            write(&format!("{indent}{line}\n"));
-        }
-    }
-
-    /// The line as it stands now; elsewhere than on a terminal it is written now and then.
-    pub fn show(&mut self, line: &str) {
-        if self.quiet {
-            return;
-        }
-        let now = Instant::now();
-        let Some(columns) = self.columns else {
-            if now.duration_since(self.told_at) >= TELL_EVERY {
-                self.told_at = now;
-                write(&format!("{line}\n"));
-            }
-            return;
-        };
-        if self
-            .drawn_at
-            .is_none_or(|at| now.duration_since(at) >= REDRAW_EVERY)
-        {
-            self.drawn_at = Some(now);
-            self.is_shown = true;
-            write(&format!("\r{}\x1b[K", cut(line, columns)));
-        }
-    }
-
-    /// Takes the line away.
-    pub fn clear(&mut self) {
-        if self.is_shown {
-            self.is_shown = false;
-            self.drawn_at = None;
-            write("\r\x1b[K");
-        }
-    }
-}
-
-impl Drop for Draw {
-    fn drop(&mut self) {
-        self.clear();
-    }
-}
-
-/// Progress is for people who are there; that nobody is, is no error.
-fn write(text: &str) {
-    let mut stderr = std::io::stderr().lock();
-    let _ = stderr
-        .write_all(text.as_bytes())
-        .and_then(|()| stderr.flush());
-}
 
 /// Turns the events of one pass into lines.
 #[derive(Debug)]
@@ -187,7 +88,7 @@ impl ProgressLine {
                 progress,
             } => {
                 let wait = format!("{mount}: waiting, {reason}");
-                if draw.columns.is_some() {
+                if draw.is_live() {
                     draw.show(&format!("{} | {reason}", self.head(progress)));
                 } else if *pause >= LONG_WAIT && self.waits.as_ref() != Some(&wait) {
                     draw.say(&format!("{wait} ({})", long(*pause)));

@@ -1,16 +1,18 @@
 //! What was asked for: flags, then environment, then `[trim]` of the configuration.
 
 use super::args::{Trim, TrimFormat};
-use super::store_probe::{is_url, parse_endpoint};
-use super::values::{self, BytesPerSecond};
+use super::store_probe::is_url;
+use crate::commands::access::parse_endpoint;
 use crate::config::TrimConfig;
 use crate::error::{CommandError, Kind};
+use crate::values;
 use jiff::tz::TimeZone;
 use std::path::{Path, PathBuf};
 use trim::pace::Settings;
 use trim::request::Request;
 use trim::resume::ResumeCommand;
 use trim::window::{Window, Windows};
+use units::ValueError;
 
 /// Where checkpoints and the audit log are kept unless told otherwise.
 const STATE_DIR: &str = "/var/lib/trimtab";
@@ -38,7 +40,7 @@ impl Options {
             |flag, name, text: &Option<String>| or(flag, name, text.as_deref(), values::duration);
         let settings = Settings {
             max_latency: duration(arguments.max_latency, "max_latency", &config.max_latency)?,
-            rate_bytes_per_s: rate.map(|BytesPerSecond(rate)| rate),
+            rate_bytes_per_s: rate,
             ..Settings::default()
         };
         let probes = if arguments.probe.is_empty() {
@@ -108,14 +110,14 @@ pub fn resume_command(arguments: &Trim, config: Option<&Path>) -> ResumeCommand 
         ("--accept-stall", arguments.accept_stall),
     ] {
         if let Some(duration) = duration {
-            resume.push(option, values::written_duration(duration));
+            resume.push(option, units::duration::argument(duration));
         }
     }
     if let Some(rate) = arguments.rate {
-        resume.push("--rate", format!("{}/s", values::written_size(rate.0)));
+        resume.push("--rate", format!("{}/s", units::size::argument(rate)));
     }
     if let Some(bytes) = arguments.max_request {
-        resume.push("--max-request", values::written_size(bytes));
+        resume.push("--max-request", units::size::argument(bytes));
     }
     if arguments.force {
         resume.push_flag("--force");
@@ -163,20 +165,15 @@ fn windows(arguments: &Trim, config: &TrimConfig) -> Result<Windows, CommandErro
     } else if arguments.now {
         Vec::new()
     } else {
-        let read = |text: &String| Window::parse(text).map_err(|error| invalid("window", &error));
+        let read = |text: &String| values::configured("trim", "window", text, Window::parse);
         config.window.iter().map(read).collect::<Result<_, _>>()?
     };
     if list.is_empty() {
         return Ok(Windows::new(list, TimeZone::UTC));
     }
     let zone = match arguments.tz.as_ref().or(config.tz.as_ref()) {
-        Some(name) => TimeZone::get(name).map_err(|_| {
-            CommandError::new(
-                Kind::Usage,
-                format!("--tz {name}: there is no time zone of that name"),
-            )
-            .hint("zones are named as Europe/Berlin or UTC")
-        })?,
+        Some(name) => values::zone(name)
+            .map_err(|error| CommandError::new(Kind::Usage, format!("--tz: {error}")))?,
         None => TimeZone::try_system().map_err(|error| {
             CommandError::new(
                 Kind::Environment,
@@ -193,21 +190,13 @@ fn or<T>(
     flag: Option<T>,
     name: &str,
     text: Option<&str>,
-    parse: fn(&str) -> Result<T, String>,
+    parse: fn(&str) -> Result<T, ValueError>,
 ) -> Result<Option<T>, CommandError> {
     match (flag, text) {
         (Some(value), _) => Ok(Some(value)),
-        (None, Some(text)) => parse(text).map(Some).map_err(|error| invalid(name, &error)),
+        (None, Some(text)) => values::configured("trim", name, text, parse).map(Some),
         (None, None) => Ok(None),
     }
-}
-
-fn invalid(name: &str, error: &str) -> CommandError {
-    CommandError::new(
-        Kind::Input,
-        format!("configuration: [trim] {name}: {error}"),
-    )
-    .hint("values are written as on the command line, see `trimtab trim --help`")
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::store_probe::{self, StoreProbeOptions};
 use super::tell::Output;
 use super::words::{Page, missing_consent};
 use super::{lines, status, summary};
-use crate::commands::source;
+use crate::commands::{access, source};
 use crate::config::Config;
 use crate::error::{CommandError, Kind};
 use crate::helper::{FITRIM_HELPER, GUARDIAN_HELPER};
@@ -209,7 +209,7 @@ struct Wiring<'a> {
 
 impl Wiring<'_> {
     fn http_options(&self) -> Result<http::Options, CommandError> {
-        store_probe::http_options(
+        access::http_options(
             self.options.credentials_file.as_deref(),
             self.options.ca_file.as_deref(),
         )

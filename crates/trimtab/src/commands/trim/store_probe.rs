@@ -8,10 +8,10 @@ mod tests;
 
 pub use green::require_green;
 
+use crate::commands::access::parse_endpoint;
 use crate::error::{CommandError, Kind};
-use http::{Client, Credentials, CredentialsError, Endpoint, HttpError};
+use http::{Client, Endpoint, HttpError};
 use report::escape;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trim::clock::Clock;
 use trim::probe::store::command::{CommandError as ProgramError, CommandProbe};
@@ -42,48 +42,8 @@ impl StoreProbeOptions {
     }
 }
 
-/// Credentials and trust: those of the files, where given (or named by `TRIMTAB_CREDENTIALS_FILE`
-/// and `TRIMTAB_CA_FILE`), and otherwise `TRIMTAB_USER` and its like.
-///
-/// # Errors
-/// Where they do not fit together, or others can read the file.
-pub fn http_options(
-    credentials_file: Option<&Path>,
-    ca_file: Option<&Path>,
-) -> Result<http::Options, CommandError> {
-    let named = |flag: Option<&Path>, variable| {
-        let set = || std::env::var_os(variable).filter(|name| !name.is_empty());
-        flag.map(Path::to_owned)
-            .or_else(|| set().map(PathBuf::from))
-    };
-    let credentials = match named(credentials_file, "TRIMTAB_CREDENTIALS_FILE") {
-        Some(path) => Credentials::from_file(&path),
-        None => Credentials::from_environment(|name| std::env::var_os(name)),
-    };
-    Ok(http::Options {
-        credentials: credentials.map_err(|error| credentials_error(&error))?,
-        ca_file: named(ca_file, "TRIMTAB_CA_FILE"),
-        ..http::Options::default()
-    })
-}
-
-fn credentials_error(error: &CredentialsError) -> CommandError {
-    CommandError::new(Kind::Environment, error.to_string()).hint(error.hint())
-}
-
 fn http_error(error: &HttpError) -> CommandError {
     CommandError::new(Kind::Environment, error.to_string()).hint(error.hint())
-}
-
-/// A URL that is given to an option.
-///
-/// # Errors
-/// A usage error that shows nothing of a password in it.
-pub fn parse_endpoint(text: &str, option: &str) -> Result<Endpoint, CommandError> {
-    Endpoint::parse(text).map_err(|error| {
-        CommandError::new(Kind::Usage, format!("{option}: {error}"))
-            .hint("for example http://localhost:9200/")
-    })
 }
 
 fn warn_of_clear_secrets(client: &Client, endpoint: &Endpoint) {

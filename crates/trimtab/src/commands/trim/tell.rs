@@ -1,9 +1,10 @@
 //! Where a run goes: people read standard error and standard output, programs a stream of objects.
 
 use super::args::TrimFormat;
-use super::draw::{Draw, ProgressLine};
+use super::draw::ProgressLine;
 use super::lines::{self, Lines};
 use crate::error::CommandError;
+use crate::progress::Draw;
 use report::escape;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};

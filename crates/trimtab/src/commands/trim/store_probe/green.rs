@@ -1,6 +1,7 @@
 //! `--require-green URL`: only while Elasticsearch or OpenSearch has every copy of every shard.
 
-use super::{http_error, parse_endpoint, warn_of_clear_secrets};
+use super::{http_error, warn_of_clear_secrets};
+use crate::commands::access::parse_endpoint;
 use crate::error::{CommandError, Kind};
 use http::Client;
 use serde::Deserialize;

@@ -2,6 +2,7 @@
 
 use super::*;
 use http::testing::{Answer, Server};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
