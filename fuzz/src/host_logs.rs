@@ -1,9 +1,10 @@
 //! The files of a host's logs: read to a limit, put together as rotations, and parted by hosts.
 
-use crate::runs::{commands, in_order};
+use crate::runs::in_order;
 use crate::text;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use host::parse::shell::script::commands;
 use host::source::{End, read_log};
 use host::{Command, Source, Stat, Unread};
 use schedule::{Log, Whose, parse_zone};

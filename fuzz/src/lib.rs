@@ -10,7 +10,7 @@ mod servers;
 mod trace;
 
 use host::source::{Limits, read_bytes};
-use host::{Command, DriveTool, filter, jobs, storage, stores};
+use host::{Command, DriveTool, filter, parse};
 use http::{Credentials, Endpoint};
 use schedule::{Calendar, CronSpec, parse_zone};
 use trim::geometry::{KernelRelease, btrfs, ext4, xfs};
@@ -359,12 +359,12 @@ fn keep_answer(command: &Command, bytes: &[u8]) {
 }
 
 fn mountinfo(bytes: &[u8]) {
-    let _ = storage::mountinfo::parse(&text(bytes));
+    let _ = parse::mountinfo::parse(&text(bytes));
     keep("proc/self/mountinfo", bytes);
 }
 
 fn fstab(bytes: &[u8]) {
-    let _ = storage::fstab::parse(&text(bytes));
+    let _ = parse::fstab::parse(&text(bytes));
     keep("etc/fstab", bytes);
 }
 
@@ -379,12 +379,12 @@ fn findmnt(bytes: &[u8]) {
 }
 
 fn crypttab(bytes: &[u8]) {
-    let _ = storage::fstab::parse_crypttab(&text(bytes));
+    let _ = parse::fstab::parse_crypttab(&text(bytes));
     keep("etc/crypttab", bytes);
 }
 
 fn dm_table(bytes: &[u8]) {
-    let _ = storage::dm_table::parse(&text(bytes));
+    let _ = parse::dm_table::parse(&text(bytes));
     keep_answer(&Command::DmTable, bytes);
 }
 
@@ -393,10 +393,10 @@ fn drive_log(bytes: &[u8]) {
     for tool in DriveTool::ALL {
         let drive = "nvme0n1".to_owned();
         keep_answer(&Command::DriveLog { tool, drive }, bytes);
-        let counts = storage::drive_log::parse(tool, bytes);
-        match storage::drive_log::reduce(tool, bytes) {
+        let counts = parse::drive_log::parse(tool, bytes);
+        match parse::drive_log::reduce(tool, bytes) {
             Ok(kept) => {
-                assert_eq!(storage::drive_log::parse(tool, &kept), counts);
+                assert_eq!(parse::drive_log::parse(tool, &kept), counts);
                 assert!(kept.len() < 1000 && !text(&kept).contains("S3RI4L"));
             }
             Err(why) => assert_eq!(counts, Err(why)),
@@ -405,51 +405,51 @@ fn drive_log(bytes: &[u8]) {
 }
 
 fn mdstat(bytes: &[u8]) {
-    let _ = storage::mdstat::parse(&text(bytes));
+    let _ = parse::mdstat::parse(&text(bytes));
 }
 
 fn lvm_conf(bytes: &[u8]) {
-    let _ = storage::lvm_conf::parse("etc/lvm/lvm.conf", &text(bytes));
+    let _ = parse::lvm_conf::parse("etc/lvm/lvm.conf", &text(bytes));
     keep("etc/lvm/lvm.conf", bytes);
 }
 
 fn crontab(bytes: &[u8]) {
-    for kind in [jobs::crontab::Kind::System, jobs::crontab::Kind::User] {
-        let _ = jobs::crontab::parse("etc/crontab", &text(bytes), kind);
+    for kind in [parse::crontab::Kind::System, parse::crontab::Kind::User] {
+        let _ = parse::crontab::parse("etc/crontab", &text(bytes), kind);
     }
-    let _ = jobs::from_crontab("crontab", &text(bytes));
+    let _ = parse::crontab_jobs::from_crontab("crontab", &text(bytes));
     keep("etc/crontab", bytes);
 }
 
 fn anacrontab(bytes: &[u8]) {
-    let _ = jobs::anacrontab::parse("etc/anacrontab", &text(bytes));
-    let _ = jobs::anacrontab::parse_stamp(&text(bytes));
+    let _ = parse::anacrontab::parse("etc/anacrontab", &text(bytes));
+    let _ = parse::anacrontab::parse_stamp(&text(bytes));
     keep("etc/anacrontab", bytes);
 }
 
 fn script(bytes: &[u8]) {
     let probe = |option: char, _: &str| (option == 'x').then_some(true);
-    let origin = jobs::script::Origin::File("etc/cron.weekly/fstrim");
-    let _ = jobs::script::scan(origin, &text(bytes), &probe);
-    let _ = jobs::script::scan_exec(origin, &text(bytes), &probe);
+    let origin = parse::shell::script::Origin::File("etc/cron.weekly/fstrim");
+    let _ = parse::shell::script::scan(origin, &text(bytes), &probe);
+    let _ = parse::shell::script::scan_exec(origin, &text(bytes), &probe);
     keep("etc/cron.weekly/fstrim", bytes);
 }
 
 fn unit(bytes: &[u8]) {
-    let _ = jobs::unit::parse("etc/systemd/system/fstrim.timer", &text(bytes));
-    let _ = jobs::span::parse_span_s(&text(bytes));
+    let _ = parse::unit_file::parse("etc/systemd/system/fstrim.timer", &text(bytes));
+    let _ = parse::systemd_time::parse_span_s(&text(bytes));
     keep("etc/systemd/system/fstrim.timer", bytes);
     keep("etc/systemd/system/fstrim.service", bytes);
 }
 
 fn systemctl_show(bytes: &[u8]) {
-    let _ = jobs::systemctl::parse(&text(bytes));
-    let _ = jobs::span::parse_timestamp(&text(bytes));
+    let _ = parse::systemctl::parse(&text(bytes));
+    let _ = parse::systemd_time::parse_timestamp(&text(bytes));
     keep_answer(&Command::SystemctlShow { units: Vec::new() }, bytes);
 }
 
 fn yaml(bytes: &[u8]) {
-    let _ = stores::yaml::flatten("elasticsearch.yml", &text(bytes));
+    let _ = parse::yaml::flatten("elasticsearch.yml", &text(bytes));
     keep("etc/elasticsearch/elasticsearch.yml", bytes);
     keep("etc/mongod.conf", bytes);
 }
@@ -638,7 +638,7 @@ mod tests {
             }),
             ("drive-log", |seed| {
                 DriveTool::ALL.iter().any(|&tool| {
-                    let counts = storage::drive_log::parse(tool, seed);
+                    let counts = parse::drive_log::parse(tool, seed);
                     counts.is_ok_and(|counts| counts.host_bytes.is_ok() || counts.media.is_ok())
                 })
             }),

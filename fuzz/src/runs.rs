@@ -1,8 +1,7 @@
 //! Runs that are told: lists of events, journals, files of syslog.
 
 use crate::text;
-use facts::host::JobCommand;
-use host::jobs::script::{Origin, scan};
+use host::parse::shell::script::commands;
 use schedule::{Conditions, Log, Run, known_runs, parse_events, parse_zone};
 
 /// With headings, names and lengths, and plain.
@@ -43,12 +42,6 @@ pub fn events(bytes: &[u8]) {
     }
 }
 
-/// As a crontab's commands are taken apart.
-pub(crate) fn commands(text: &str) -> Vec<JobCommand> {
-    let found = scan(Origin::Line(""), text, &|_, _| None);
-    found.into_iter().map(|found| found.command).collect()
-}
-
 fn read(bytes: &[u8]) -> Option<Log> {
     let zone = parse_zone("Europe/Berlin").expect("known");
     let ended = "2025-03-01T00:00:00Z".parse().expect("a time");
@@ -68,7 +61,7 @@ pub fn log(bytes: &[u8]) {
                 .all(|run| log.from <= run.earliest && run.earliest <= log.until)
         );
     }
-    let jobs = host::jobs::from_crontab(
+    let jobs = host::parse::crontab_jobs::from_crontab(
         "crontab",
         "47 6 * * 7 root run-parts /etc/cron.weekly\n0 4 * * * root backup\n",
     )

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// The hidden first argument that makes this process answer for filesystem sizes, see
-/// [`host::storage::usage`].
+/// [`host::source::answer_mount_points`].
 pub const STATFS_HELPER: &str = "__statfs";
 
 /// The one that makes it hand ranges to the kernel, see [`trim::child`].
@@ -20,7 +20,7 @@ pub fn run() -> Option<ExitCode> {
     let name = arguments.next()?;
     let done = match name.to_str()? {
         STATFS_HELPER => {
-            host::storage::usage::answer_mount_points(std::io::stdin(), std::io::stdout()).is_ok()
+            host::source::answer_mount_points(std::io::stdin(), std::io::stdout()).is_ok()
         }
         FITRIM_HELPER => trim::child::serve().is_ok(),
         GUARDIAN_HELPER => arguments.next().is_some_and(|state_dir| {

@@ -2,11 +2,13 @@
 
 mod shell;
 
-use crate::jobs::anacrontab::{self, Line as AnacrontabLine};
-use crate::jobs::crontab::{self, Kind, Line as CrontabLine, split_input};
-use crate::jobs::script::{is_shell_script, mentions_in_line};
-use crate::jobs::{SCRIPT_BYTES_MAX, is_safe_path, plain_commands, systemctl, unit};
-use crate::source::Unread;
+use crate::parse::anacrontab::{self, Line as AnacrontabLine};
+use crate::parse::crontab::{self, Kind, Line as CrontabLine, split_input};
+use crate::parse::shell::keep::is_safe_path;
+use crate::parse::shell::lexer::plain_commands;
+use crate::parse::shell::script::{SCRIPT_BYTES_MAX, is_shell_script, mentions_in_line};
+use crate::parse::{systemctl, unit_file};
+use crate::unread::Unread;
 use shell::{TAKEN_OUT, reduce, reduce_plain, settle};
 
 /// Settings of crontabs that matter here.
@@ -260,7 +262,7 @@ fn bounded(text: &str) -> &str {
 }
 
 fn unit(text: &str) -> String {
-    let unit = unit::parse("", text);
+    let unit = unit_file::parse("", text);
     let mut lines = vec![String::new(); text.lines().count()];
     let mut put = |line: usize, content: String| {
         if let Some(slot) = line.checked_sub(1).and_then(|index| lines.get_mut(index)) {
@@ -289,8 +291,8 @@ fn unit(text: &str) -> String {
     kept
 }
 
-fn unit_assignment(assignment: &unit::Assignment) -> Option<String> {
-    let unit::Assignment {
+fn unit_assignment(assignment: &unit_file::Assignment) -> Option<String> {
+    let unit_file::Assignment {
         section,
         key,
         value,

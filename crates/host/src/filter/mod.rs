@@ -4,10 +4,11 @@
 //! below claims is refused: whoever adds a read has to say here what of it may be kept.
 
 mod jobs;
-mod storage;
+pub(crate) mod storage;
 mod stores;
 
-use crate::source::{Command, Unread};
+use crate::command::Command;
+use crate::unread::Unread;
 
 /// What of a file may be kept. `path` has no leading slash.
 ///

@@ -1,11 +1,13 @@
 //! What of sysfs, mountinfo, fstab, crypttab, lvm.conf and the dm tables may be kept.
 
-use crate::source::{DriveTool, Unread};
-use crate::storage::{
-    RAID456_PATH, dm_table, drive_log, fstab, lvm_conf, mdstat, mountinfo, split_options,
-};
+use crate::command::DriveTool;
+use crate::parse::fields::split_options;
+use crate::parse::{dm_table, drive_log, fstab, lvm_conf, mdstat, mountinfo};
+use crate::unread::Unread;
 use std::fmt::Write as _;
 
+/// raid456's word on discards of parity RAIDs.
+pub(crate) const RAID456_PATH: &str = "sys/module/raid456/parameters/devices_handle_discard_safely";
 /// Attributes below `sys/block/DISK/`. A `*` stands for one name.
 const DISK_ATTRIBUTES: &[&str] = &[
     "*/dev",

@@ -4,7 +4,7 @@ mod config;
 mod platform;
 mod process;
 
-use crate::source::Unread;
+use crate::unread::Unread;
 
 /// Files of the stores and platform parts.
 pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> {

@@ -1,7 +1,9 @@
 use super::live::{not_regular, read_bounded};
 use super::log_file::read_end_bounded;
 use super::resolve::{Entry, Found, LastLink, Tree, resolve};
-use super::{Command, End, Kind, LIST_NAMES_MAX, Source, Stat, Unread, too_many_names};
+use super::{End, Kind, LIST_NAMES_MAX, Source, Stat, too_many_names};
+use crate::command::Command;
+use crate::unread::Unread;
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, fstat, openat, readlinkat};
 use std::cell::{OnceCell, RefCell};
 use std::fs::File;
@@ -45,7 +47,7 @@ fn failed(error: rustix::io::Errno) -> Unread {
     if error == rustix::io::Errno::LOOP {
         return Unread::NotFound;
     }
-    super::unread(&error.into())
+    Unread::from(&error.into())
 }
 
 impl Directory {

@@ -1,8 +1,9 @@
 //! Runs the tools that read a drive's own counters.
 
 use super::process;
-use super::{DriveTool, Unread};
-use crate::storage::drive_log::{ANSWER_BYTES_MAX, is_plain_name};
+use crate::command::DriveTool;
+use crate::parse::drive_log::{ANSWER_BYTES_MAX, is_plain_name};
+use crate::unread::Unread;
 use linux::child::isolated;
 use linux::run::Ended;
 use std::path::Path;

@@ -1,7 +1,8 @@
 //! Asks systemd's journal which jobs ran.
 
 use super::process;
-use super::{JOURNAL_ENTRIES_MAX, Unread};
+use crate::command::JOURNAL_ENTRIES_MAX;
+use crate::unread::Unread;
 use jiff::Timestamp;
 use linux::child::isolated;
 use linux::run::Ended;

@@ -1,7 +1,11 @@
 use super::log_file::read_end_bounded;
 use super::{
-    Command, End, Kind, LIST_NAMES_MAX, Source, Stat, Unread, drive_log, journal, process, statfs,
+    End, Kind, LIST_NAMES_MAX, Source, Stat, dm_ioctl, drive_log, journal, process, statfs,
+    too_many_names,
 };
+use crate::command::Command;
+use crate::parse::systemctl::PROPERTIES;
+use crate::unread::Unread;
 use rustix::fs::{FileType, Mode, OFlags};
 use std::ffi::OsString;
 use std::fs::File;
@@ -28,7 +32,7 @@ pub struct Live {
     /// The program and its arguments that answers [`Command::Statfs`] in a process of its own (a
     /// hung filesystem can make a process immortal); `None` leaves sizes unknown. It is given the
     /// mount points on its standard input, each ended by a NUL, and writes one line of JSON
-    /// ([`crate::storage::usage::Answer`]) for each, in this order, flushed line by line.
+    /// ([`crate::parse::statfs::Answer`]) for each, in this order, flushed line by line.
     pub statfs_helper: Option<Vec<OsString>>,
 }
 
@@ -58,7 +62,7 @@ pub(super) fn read_bounded(mut file: File, max_bytes: usize) -> Result<Vec<u8>, 
             Ok(0) => break,
             Ok(read) => len += read,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(super::unread(&error)),
+            Err(error) => return Err(Unread::from(&error)),
         }
         if len > max_bytes {
             return Err(Unread::TooLarge(max_bytes));
@@ -72,7 +76,7 @@ pub(super) fn read_bounded(mut file: File, max_bytes: usize) -> Result<Vec<u8>, 
 /// Opens a regular file, and nothing else.
 fn open_regular(path: &str) -> Result<File, Unread> {
     let path = absolute(path)?;
-    let refused = |errno: rustix::io::Errno| super::unread(&errno.into());
+    let refused = |errno: rustix::io::Errno| Unread::from(&errno.into());
     // Looked at before it is opened: opening alone arms a watchdog and rewinds a tape.
     let seen = rustix::fs::stat(path.as_str()).map_err(refused)?;
     if FileType::from_raw_mode(seen.st_mode) != FileType::RegularFile {
@@ -103,10 +107,10 @@ impl Source for Live {
 
     fn list(&self, path: &str) -> Result<Vec<String>, Unread> {
         let mut names = Vec::new();
-        for entry in std::fs::read_dir(absolute(path)?).map_err(|e| super::unread(&e))? {
-            let entry = entry.map_err(|e| super::unread(&e))?;
+        for entry in std::fs::read_dir(absolute(path)?).map_err(|e| Unread::from(&e))? {
+            let entry = entry.map_err(|e| Unread::from(&e))?;
             if names.len() == LIST_NAMES_MAX {
-                return Err(super::too_many_names());
+                return Err(too_many_names());
             }
             names.push(entry.file_name().to_string_lossy().into_owned());
         }
@@ -118,12 +122,12 @@ impl Source for Live {
         match std::fs::read_link(absolute(path)?) {
             Ok(target) => Ok(target.to_string_lossy().into_owned()),
             Err(e) if e.kind() == ErrorKind::InvalidInput => Err(Unread::NotFound),
-            Err(e) => Err(super::unread(&e)),
+            Err(e) => Err(Unread::from(&e)),
         }
     }
 
     fn stat(&self, path: &str) -> Result<Stat, Unread> {
-        let meta = std::fs::metadata(absolute(path)?).map_err(|e| super::unread(&e))?;
+        let meta = std::fs::metadata(absolute(path)?).map_err(|e| Unread::from(&e))?;
         let kind = if meta.is_file() {
             Kind::File
         } else if meta.is_dir() {
@@ -142,7 +146,7 @@ impl Source for Live {
     fn command(&self, command: &Command) -> Result<Vec<u8>, Unread> {
         match command {
             Command::SystemctlShow { units } => systemctl_show(units),
-            Command::DmTable => crate::storage::dm_ioctl::table(),
+            Command::DmTable => dm_ioctl::table(),
             Command::Statfs { mount_points } => match &self.statfs_helper {
                 Some(helper) => Ok(statfs::ask(helper, mount_points)),
                 None => Err(Unread::Failed(
@@ -182,7 +186,7 @@ fn systemctl_show(units: &[String]) -> Result<Vec<u8>, Unread> {
     command
         .arg("show")
         .arg("--no-pager")
-        .arg(format!("--property={}", crate::jobs::SYSTEMCTL_PROPERTIES))
+        .arg(format!("--property={}", PROPERTIES.join(",")))
         .arg("--")
         .args(units)
         .env("LC_ALL", "C")

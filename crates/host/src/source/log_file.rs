@@ -1,21 +1,13 @@
 //! Files of logs: long, read from their end, and compressed when they are old.
 
-use super::{Source, Unread};
+use super::{End, Source};
+use crate::unread::Unread;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
-/// The end of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct End {
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-    /// Whether something stands before them.
-    pub is_cut: bool,
-}
-
 /// Reads the last `max_bytes` of a file, as long as it is when it is looked at.
 pub(super) fn read_end_bounded(mut file: File, max_bytes: usize) -> Result<End, Unread> {
-    let failed = |error: std::io::Error| super::unread(&error);
+    let failed = |error: std::io::Error| Unread::from(&error);
     let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX);
     let len = file.metadata().map_err(failed)?.len();
     let before = len.saturating_sub(limit);

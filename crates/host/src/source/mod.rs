@@ -1,37 +1,35 @@
 //! Where facts are read from. Paths have no leading slash and are relative to the host's root.
 
-mod archive;
-mod bundle;
-#[cfg(test)]
-mod bundle_tests;
+pub mod bundle;
 mod directory;
+mod dm_ioctl;
 mod drive_log;
 mod host_name;
+mod ioctl;
 mod journal;
 mod live;
 mod log_file;
-mod memory;
 mod process;
 mod reader;
 mod resolve;
 mod statfs;
+mod statfs_child;
 #[cfg(test)]
 mod testing;
-#[cfg(test)]
-mod tree_tests;
 
-pub(crate) use archive::plain_path_fault;
 pub use bundle::{Bundle, BundleError, Limits, open, read_bytes};
 pub use directory::Directory;
 pub use host_name::static_host_name;
 pub use live::Live;
-pub use log_file::{End, read_log, whole_log};
+pub use log_file::{read_log, whole_log};
 pub use reader::{Reader, Recording};
+pub use statfs_child::answer_mount_points;
 #[cfg(test)]
 pub(crate) use testing::MemorySource;
 
+use crate::command::Command;
+use crate::unread::Unread;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 
 /// More names than any directory has that is listed here: /proc of a large host has some 10,000.
 const LIST_NAMES_MAX: usize = 100_000;
@@ -39,20 +37,6 @@ const LIST_NAMES_MAX: usize = 100_000;
 /// What is said of a directory above [`LIST_NAMES_MAX`].
 fn too_many_names() -> Unread {
     Unread::Failed(format!("more than {LIST_NAMES_MAX} names"))
-}
-
-/// An error of the operating system as the reason why something was not read.
-fn unread(error: &std::io::Error) -> Unread {
-    use std::io::ErrorKind;
-    match error.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => Unread::NotFound,
-        ErrorKind::PermissionDenied => Unread::Denied,
-        // A process that ended between the listing of /proc and the reading.
-        _ if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
-            Unread::NotFound
-        }
-        _ => Unread::Failed(error.to_string()),
-    }
 }
 
 /// A host's files and the few commands whose answers no file holds.
@@ -121,38 +105,13 @@ pub trait Source {
     }
 }
 
-/// Why something could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[serde(rename_all = "snake_case")]
-pub enum Unread {
-    /// Not there.
-    #[error("not found")]
-    NotFound,
-    /// Permission denied.
-    #[error("permission denied")]
-    Denied,
-    /// No answer within the deadline.
-    #[error("no answer within {0} ms")]
-    Timeout(u64),
-    /// Larger than the limit.
-    #[error("larger than {0} bytes")]
-    TooLarge(usize),
-    /// Not looked at when the bundle was made.
-    #[error("not in this bundle")]
-    NotRecorded,
-    /// There, but not of the form that the filter for secrets can take apart.
-    #[error("{0}")]
-    Malformed(String),
-    /// Any other failure.
-    #[error("{0}")]
-    Failed(String),
-}
-
-impl Unread {
-    /// Whether it is known that nothing is there.
-    pub fn is_absent(&self) -> bool {
-        matches!(self, Self::NotFound)
-    }
+/// The end of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct End {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Whether something stands before them.
+    pub is_cut: bool,
 }
 
 /// What `stat` tells that matters here.
@@ -178,103 +137,4 @@ pub enum Kind {
     Directory,
     /// Device, socket, pipe.
     Other,
-}
-
-/// A question that is not answered by a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command {
-    /// `systemctl show` of the named units, with a fixed list of properties
-    /// ([`crate::jobs::SYSTEMCTL_PROPERTIES`]); answers one block a unit, blank line between.
-    SystemctlShow {
-        /// Unit names, sorted.
-        units: Vec<String>,
-    },
-    /// The device-mapper tables in the form of `dmsetup table`, keys replaced by `-`.
-    DmTable,
-    /// statfs and geometry of the given mount points: one JSON object a line
-    /// ([`crate::storage::usage::Answer`]).
-    Statfs {
-        /// Absolute mount points.
-        mount_points: Vec<String>,
-    },
-    /// What a drive counts for itself, in the JSON of the tool that reads it
-    /// ([`crate::storage::drive_log`]).
-    DriveLog {
-        /// Who reads it.
-        tool: DriveTool,
-        /// Kernel name of the drive: ASCII letters and digits only
-        /// ([`crate::storage::drive_log::is_plain_name`]).
-        drive: String,
-    },
-    /// What systemd's journal tells of runs: `journalctl -o json`, newest first, of cron, anacron,
-    /// run-parts, and of systemd about some units. Never through a [`Reader`]: the text of commands
-    /// may hold passwords, and is not to be recorded.
-    Journal {
-        /// Unit names: services that timers start.
-        units: Vec<String>,
-        /// Nothing older.
-        since: jiff::Timestamp,
-        /// Nothing younger.
-        until: jiff::Timestamp,
-    },
-}
-
-/// The most entries of the journal that are asked for: the newest.
-pub const JOURNAL_ENTRIES_MAX: usize = 400_000;
-
-impl Command {
-    /// Name of the file below `cmd/` in a bundle.
-    pub fn name(&self) -> Cow<'static, str> {
-        match self {
-            Self::SystemctlShow { .. } => "systemctl_show".into(),
-            Self::DmTable => "dmsetup_table".into(),
-            Self::Statfs { .. } => "statfs".into(),
-            Self::DriveLog { tool, drive } => format!("{}_{drive}", tool.file_prefix()).into(),
-            Self::Journal { .. } => "journal".into(),
-        }
-    }
-}
-
-/// A tool that reads a drive's own counters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DriveTool {
-    /// `smartctl --json=c -A`; of ATA drives with the general page of the device statistics, and with
-    /// `-i`, which says how large a sector is.
-    Smartctl,
-    /// `nvme smart-log -o json`: log page 0x02 of any NVMe drive.
-    NvmeSmartLog,
-    /// `nvme ocp smart-add-log -o json`: log page 0xC0 of drives made to the Datacenter NVMe SSD
-    /// specification of the Open Compute Project.
-    NvmeOcp,
-}
-
-impl DriveTool {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Smartctl, Self::NvmeSmartLog, Self::NvmeOcp];
-
-    /// What the names of its answers begin with, before `_DRIVE`.
-    pub fn file_prefix(self) -> &'static str {
-        match self {
-            Self::Smartctl => "smartctl",
-            Self::NvmeSmartLog => "nvme_smart_log",
-            Self::NvmeOcp => "nvme_ocp_smart_add_log",
-        }
-    }
-
-    /// As people type it, without the drive.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Smartctl => "smartctl -A",
-            Self::NvmeSmartLog => "nvme smart-log",
-            Self::NvmeOcp => "nvme ocp smart-add-log",
-        }
-    }
-
-    /// The package that has it.
-    pub fn package(self) -> &'static str {
-        match self {
-            Self::Smartctl => "smartmontools",
-            Self::NvmeSmartLog | Self::NvmeOcp => "nvme-cli",
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! What becomes of a program's end in this crate: an answer, or why there is none.
 
-use super::Unread;
+use crate::unread::Unread;
 use linux::run::{Complaints, Ended, Limits, RunError, Stuck};
 use std::process::Command;
 use std::time::Duration;
@@ -46,7 +46,7 @@ pub(super) fn run_to_end(
         stuck: Stuck::Abandoned,
     };
     linux::run::run(command, &limits).map_err(|error| match error {
-        RunError::Start(error) | RunError::Wait(error) => super::unread(&error),
+        RunError::Start(error) | RunError::Wait(error) => Unread::from(&error),
         RunError::Deadline(after) => {
             Unread::Timeout(u64::try_from(after.as_millis()).unwrap_or(u64::MAX))
         }

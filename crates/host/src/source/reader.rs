@@ -1,5 +1,7 @@
-use super::{Command, Source, Stat, Unread};
+use super::{Source, Stat};
+use crate::command::Command;
 use crate::filter;
+use crate::unread::Unread;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 //! targets start at the tree's root and `..` stays below it. Links are interpreted here and never
 //! by the kernel, so that none can lead out.
 
-use super::Unread;
+use crate::unread::Unread;
 
 /// As the kernel's own limit (`MAXSYMLINKS` of `include/linux/namei.h`).
 const LINKS_MAX: usize = 40;

@@ -1,7 +1,7 @@
 //! Asks filesystems for their size in a process of its own, since a hung one (a dead NFS server, a
 //! FUSE daemon that stands still) makes the process that asks immortal.
 
-use crate::storage::usage::Answer;
+use crate::parse::statfs::Answer;
 use linux::child::isolated;
 use linux::helper::{Helper, Line};
 use std::ffi::OsString;

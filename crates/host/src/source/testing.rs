@@ -1,6 +1,8 @@
 //! A host in memory, for tests: files, links and denials by path.
 
-use super::{Command, Kind, Source, Stat, Unread};
+use super::{Kind, Source, Stat};
+use crate::command::Command;
+use crate::unread::Unread;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A tree of files and links in memory. Directories are there because something is in them.

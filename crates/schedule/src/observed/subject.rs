@@ -4,7 +4,7 @@ use facts::host::{Job, JobCommand, Trigger};
 use std::fmt;
 
 /// Parses the command of a crontab line into [`Job::commands`]: its programs, and those of their
-/// arguments that cannot be secret (`host::jobs::script::scan`).
+/// arguments that cannot be secret (`host::parse::shell::script::commands`).
 pub type Commands<'a> = dyn Fn(&str) -> Vec<JobCommand> + 'a;
 
 /// What was started.

@@ -4,7 +4,7 @@ use crate::forecast::tests::{cron_job, timer_job};
 use crate::run::{Forecast, Seen};
 use crate::{known_runs, parse_zone};
 use facts::host::{JobCommand, TimerState, Trigger};
-use host::jobs::script::{Origin, scan};
+use host::parse::shell::script::commands;
 use jiff::SignedDuration;
 use proptest::prelude::*;
 
@@ -21,12 +21,6 @@ fn at(text: &str) -> Timestamp {
 
 fn berlin() -> TimeZone {
     parse_zone("Europe/Berlin").expect("known")
-}
-
-/// As a crontab's commands are taken apart.
-fn commands(text: &str) -> Vec<JobCommand> {
-    let found = scan(Origin::Line(""), text, &|_, _| None);
-    found.into_iter().map(|found| found.command).collect()
 }
 
 fn read(text: &str, ended: &str) -> Log {

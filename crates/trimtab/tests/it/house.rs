@@ -56,18 +56,11 @@ struct Known {
 
 /// Crates that are not in order yet. Lower a figure with the change that mends it; a crate without a
 /// line has neither circles nor rendering.
-const KNOWN: &[Known] = &[
-    Known {
-        name: "host",
-        files_in_circles: 36,
-        files_that_render: 0,
-    },
-    Known {
-        name: "trimtab",
-        files_in_circles: 39,
-        files_that_render: 21,
-    },
-];
+const KNOWN: &[Known] = &[Known {
+    name: "trimtab",
+    files_in_circles: 39,
+    files_that_render: 21,
+}];
 
 /// Licences that may be linked into an Apache-2.0 binary without further duties than their text.
 const LICENCES: &[&str] = &[

@@ -4,7 +4,11 @@
 //! guards. Every other word becomes `…`; comments and here-documents go. Line numbers stay, and
 //! what the reader of scripts finds is the same before and after.
 
-use crate::jobs::{Keep, Kind, Node, Role, Scope, Segment, Syntax, Word, breakdown, plain, shell};
+use crate::parse::shell::command::{Scope, breakdown};
+use crate::parse::shell::keep::Keep;
+use crate::parse::shell::lexer::{plain, shell};
+use crate::parse::shell::syntax::{Node, Role, Syntax};
+use crate::parse::shell::words::{Kind, Segment, Word};
 use std::collections::HashMap;
 
 /// What stands in the place of a word that is taken out.
@@ -209,12 +213,7 @@ fn collect<'n>(nodes: &'n [Node], commands: &mut HashMap<usize, &'n [usize]>) {
                 }
                 collect(otherwise, commands);
             }
-            Node::Loop { condition, body } => {
-                collect(condition, commands);
-                collect(body, commands);
-            }
-            Node::Case(arms) => arms.iter().for_each(|arm| collect(arm, commands)),
-            Node::Function(_, body) => collect(std::slice::from_ref(body), commands),
+            Node::Maybe { lists, .. } => lists.iter().for_each(|list| collect(list, commands)),
         }
     }
 }
@@ -262,7 +261,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jobs::script::{Origin, scan, scan_exec};
+    use crate::parse::shell::script::{Origin, scan, scan_exec};
     use proptest::prelude::*;
 
     fn settled(text: &str) -> String {

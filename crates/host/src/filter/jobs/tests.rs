@@ -1,5 +1,5 @@
 use super::*;
-use crate::jobs::systemctl;
+use crate::parse::systemctl;
 use proptest::prelude::*;
 
 fn kept(path: &str, text: &str) -> String {
@@ -109,7 +109,7 @@ fn unit_files() {
     let text = "hunter2=1\n[Unit]\nDescription=hunter2\nConditionPathExists=!/etc/initrd-release\nConditionKernelCommandLine=hunter2\nConditionKernelCommandLine=\n\n[Service]\nEnvironment=TOKEN=hunter2\nEnvironmentFile=/etc/hunter2\nUser=root\nExecStart=\nExecStart=-/usr/bin/curl \\\n  --header hunter2 \\\n  https://user:hunter2@host/\nExecStart=@/bin/sh hunter2 -c 'TOKEN=hunter2 fstrim -a'\nExecStop=/bin/hunter2\nNice=5\nhunter2\n[X-Own]\nKey=hunter2\n";
     let expected = "…\n[Unit]\n\nConditionPathExists=!/etc/initrd-release\n\nConditionPathExists=\n\n[Service]\n\n\nUser=root\nExecStart=\nExecStart=-/usr/bin/curl … … …\n\n\nExecStart=@/bin/sh … -c 'TOKEN=… fstrim -a'\n\nNice=5\n…\n[…]\n\n";
     assert_eq!(kept("etc/systemd/system/x.service", text), expected);
-    let (before, after) = (unit::parse("x", text), unit::parse("x", expected));
+    let (before, after) = (unit_file::parse("x", text), unit_file::parse("x", expected));
     assert_eq!(before.errors.len(), after.errors.len());
     assert_eq!(
         before.value("Service", "Nice"),

@@ -1,5 +1,6 @@
-use crate::source::Unread;
-use crate::stores::{is_old_form, read_old_form, settings, yaml};
+use crate::parse::store_config::{is_old_form, read_old_form};
+use crate::parse::{store_settings, yaml};
+use crate::unread::Unread;
 use std::fmt::Write as _;
 
 /// Whether a file is taken for the configuration of a store. `mongod --config` may name any file, so
@@ -23,7 +24,7 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     let mut kept = String::new();
     if is_old_form(path, &text) {
         for (name, value) in read_old_form(path, &text).map_err(malformed)? {
-            if settings::new_name_of_mongod(&name).is_some() {
+            if store_settings::new_name_of_mongod(&name).is_some() {
                 let _ = writeln!(kept, "{name} = {value}");
             }
         }
@@ -31,9 +32,9 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     }
     let document = yaml::read(path, &text).map_err(malformed)?;
     for (key, value) in document.pairs {
-        if settings::is_kept(&key) || settings::is_kept_of_mongod(&key) {
+        if store_settings::is_kept(&key) || store_settings::is_kept_of_mongod(&key) {
             kept.push_str(&yaml::write_pair(&key, &value));
-        } else if let Some(setting) = settings::expanded_of_mongod(&key) {
+        } else if let Some(setting) = store_settings::expanded_of_mongod(&key) {
             // That it is fetched matters; from where may be secret.
             let line = yaml::write_pair(&format!("{setting}.__exec"), "");
             if !kept.contains(&line) {
@@ -178,7 +179,7 @@ reindex.remote.whitelist: [s3cret.example:9200]
                 let allowed: Vec<_> = yaml::flatten("x", &text)
                     .unwrap()
                     .into_iter()
-                    .filter(|(key, _)| settings::is_kept(key) || settings::is_kept_of_mongod(key))
+                    .filter(|(key, _)| store_settings::is_kept(key) || store_settings::is_kept_of_mongod(key))
                     .collect();
                 prop_assert_eq!(yaml::flatten("x", &once).unwrap(), allowed);
             }

@@ -40,7 +40,7 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Vec<u8>> {
         "proc/cpuinfo" => Some(keep_hypervisor_flag(bytes)),
         "etc/os-release" | "usr/lib/os-release" => Some(keep_os_release(bytes)),
         "run/systemd/container" | "run/host/container-manager" => Some(keep_if(bytes, is_word)),
-        "etc/timezone" => Some(keep_if(bytes, crate::platform::is_time_zone)),
+        "etc/timezone" => Some(keep_if(bytes, crate::parse::time_zone::is_time_zone)),
         _ => None,
     }
 }

@@ -1,4 +1,5 @@
-use crate::stores::{marker, process};
+use crate::parse::cgroup::marker;
+use crate::parse::store_process;
 
 /// What follows `proc/PID/`.
 fn of_process(path: &str) -> Option<&str> {
@@ -18,7 +19,7 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Vec<u8>> {
     match of_process(path)? {
         // What else runs is nobody's business.
         "comm" => {
-            let is_wanted = process::is_wanted_comm(text.trim_end());
+            let is_wanted = store_process::is_wanted_comm(text.trim_end());
             Some(if is_wanted {
                 bytes.to_vec()
             } else {
@@ -26,8 +27,8 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Vec<u8>> {
             })
         }
         "cmdline" => {
-            let arguments = process::split_command_line(&text);
-            let mut kept = process::keep_arguments(&arguments).join("\0");
+            let arguments = store_process::split_command_line(&text);
+            let mut kept = store_process::keep_arguments(&arguments).join("\0");
             if !kept.is_empty() {
                 kept.push('\0');
             }

@@ -1,16 +1,16 @@
 //! Whose jobs may be behind a pattern, and when they ran.
 
-use super::logs;
 use crate::arguments::SourceArgs;
 use crate::commands::source;
 use crate::error::{CommandError, Kind};
 use explain::JobRuns;
 use explain::disk_log::MountedWith;
-use facts::host::{Job, JobCommand};
+use facts::Skipped;
+use facts::host::Job;
 use facts::series::{Dating, Series};
-use facts::{InputError, Skipped};
 use host::Recording;
-use host::jobs::script::{Origin, scan};
+use host::logs;
+use host::parse::crontab_jobs::{self, CRONTAB_BYTES_MAX, name_by_program};
 use host::source::static_host_name;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -20,8 +20,6 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The longest crontab that is read, in bytes.
-const CRONTAB_BYTES_MAX: u64 = 1 << 20;
 /// Runs of one job: one every five minutes for a year, and some more.
 const RUNS_MAX: usize = 120_000;
 /// Runs of all jobs together.
@@ -202,7 +200,7 @@ fn of_crontab(path: &Path) -> Result<Found, CommandError> {
         .take(CRONTAB_BYTES_MAX + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| unreadable(path, &error))?;
-    let text = crontab_text(bytes).map_err(|found| {
+    let text = crontab_jobs::text(bytes).map_err(|found| {
         let expected = "a bundle, or a crontab: lines of five fields and a command";
         CommandError::new(
             Kind::Input,
@@ -211,7 +209,7 @@ fn of_crontab(path: &Path) -> Result<Found, CommandError> {
         .hint("name a directory, a bundle or a crontab, `/` for this host, or `none`")
     })?;
     Ok(Found {
-        jobs: crontab_jobs(&name, &text).map_err(|error| {
+        jobs: crontab_jobs::named_by_program(&name, &text).map_err(|error| {
             CommandError::new(Kind::Input, format!("--jobs {error}"))
                 .hint("a crontab has lines such as `47 6 * * 7 fstrim -av`")
         })?,
@@ -225,45 +223,6 @@ fn of_crontab(path: &Path) -> Result<Found, CommandError> {
         opened: None,
         files: Vec::new(),
     })
-}
-
-/// The text of a crontab; else what its file is instead.
-fn crontab_text(bytes: Vec<u8>) -> Result<String, String> {
-    // Before anything that the length may have cut.
-    if bytes.len() as u64 > CRONTAB_BYTES_MAX {
-        return Err(format!("a file of more than {CRONTAB_BYTES_MAX} bytes"));
-    }
-    if bytes.trim_ascii().is_empty() {
-        return Err("an empty file".to_owned());
-    }
-    if bytes.contains(&0) {
-        return Err("a binary file".to_owned());
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let before = error.utf8_error().valid_up_to();
-        format!("a file that is no text in UTF-8 (byte {before})")
-    })
-}
-
-/// The jobs of a crontab.
-fn crontab_jobs(name: &str, text: &str) -> Result<Vec<Job>, InputError> {
-    let mut jobs = host::jobs::from_crontab(name, text)?;
-    name_by_program(&mut jobs);
-    Ok(jobs)
-}
-
-/// Jobs that are named after their line alone get the program to it: `/etc/crontab:2 fstrim`.
-fn name_by_program(jobs: &mut [Job]) {
-    for job in jobs {
-        let line = job.defined_in.rsplit_once(':').map(|(_, line)| line);
-        let is_line = line.is_some_and(|line| {
-            let ends = job.name.rsplit_once(':').map(|(_, end)| end);
-            ends == Some(line)
-        });
-        if is_line && let Some(command) = job.commands.first() {
-            job.name = format!("{} {}", job.name, command.program);
-        }
-    }
 }
 
 /// The stretch of time that runs may have to do with: that of all series that know their days.
@@ -355,12 +314,6 @@ fn cut_at(at: Timestamp) -> String {
     )
 }
 
-/// The command of a log's line, taken apart as those of crontabs are: what of it is no secret.
-pub(super) fn commands_of(text: &str) -> Vec<JobCommand> {
-    let found = scan(Origin::Line(""), text, &|_, _| None);
-    found.into_iter().map(|found| found.command).collect()
-}
-
 /// The moments of `--events`, a job for each name in them.
 ///
 /// # Errors
@@ -423,31 +376,6 @@ mod tests {
     }
 
     #[test]
-    fn a_crontab_of_a_user_and_one_of_the_system() {
-        let names = |name: &str, text: &str| -> Vec<String> {
-            let jobs = crontab_jobs(name, text).unwrap();
-            jobs.into_iter().map(|job| job.name).collect()
-        };
-        let text = "PATH=/bin\n47 6 * * 7 SECRET=x /sbin/fstrim -av\n@reboot y\n";
-        assert_eq!(names("mine", text), ["mine:2 fstrim", "mine:3 y"]);
-        let text = "0 5 * * * root tar c\n47 6 * * 7 root run-parts /etc/cron.weekly\n";
-        assert_eq!(names("etc", text), ["etc:1 tar", "cron.weekly"]);
-        let error = crontab_jobs("mine", "@daily x\nnonsense\n").unwrap_err();
-        assert_eq!(error.line, Some(2));
-    }
-
-    #[test]
-    fn what_is_no_crontab_is_named() {
-        let found = |bytes: &[u8]| crontab_text(bytes.to_vec()).unwrap_err();
-        assert_eq!(found(b""), "an empty file");
-        assert_eq!(found(b" \n\n"), "an empty file");
-        assert_eq!(found(b"\x7fELF\0\0"), "a binary file");
-        assert!(found(b"0 5 * * * tar \xff").contains("no text in UTF-8 (byte 14)"));
-        assert!(found(&vec![b'x'; (1 << 20) + 1]).contains("1048576 bytes"));
-        assert!(crontab_text(b"@daily x\n".to_vec()).is_ok());
-    }
-
-    #[test]
     fn where_no_job_is_found_that_is_a_caution() {
         let mut found = Found {
             from: Some("directory d".to_owned()),
@@ -464,7 +392,7 @@ mod tests {
             told.contains("none that runs by itself was found"),
             "{told}"
         );
-        found.jobs = crontab_jobs("c", "@daily x\n").unwrap();
+        found.jobs = crontab_jobs::named_by_program("c", "@daily x\n").unwrap();
         assert_eq!(found.without_jobs(), None);
         // Nobody asked for any.
         assert_eq!(find("none").unwrap().without_jobs(), None);
@@ -472,7 +400,7 @@ mod tests {
 
     fn found(text: &str) -> Found {
         Found {
-            jobs: crontab_jobs("c", text).unwrap(),
+            jobs: crontab_jobs::named_by_program("c", text).unwrap(),
             ..find("none").unwrap()
         }
     }

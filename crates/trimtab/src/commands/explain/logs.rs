@@ -1,11 +1,13 @@
 //! Logs that tell when jobs really ran: those of the host whose jobs are weighed, and those of `--log`.
 
-use super::jobs::{Found, bytes_of, commands_of};
+use super::jobs::{Found, bytes_of};
 use crate::error::{CommandError, Kind};
 use explain::JobRuns;
 use facts::Skipped;
-use host::source::{JOURNAL_ENTRIES_MAX, read_log, whole_log};
-use host::{Command, Source, Unread};
+use host::logs::{self, Age, LogFile};
+use host::parse::shell::script::commands;
+use host::source::{read_log, whole_log};
+use host::{Command, JOURNAL_ENTRIES_MAX, Source, Unread};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use schedule::{Log, Seen, Whose};
@@ -14,11 +16,6 @@ use std::path::PathBuf;
 /// The longest log that is given by hand, and the most of a host's logs that is read, in bytes.
 const LOG_BYTES_MAX: usize = LOG_MIB_MAX << 20;
 const LOG_MIB_MAX: usize = 256;
-/// Where the files of syslog are.
-pub(super) const DIRECTORY: &str = "var/log";
-/// Those that lines of cron go to: Red Hat's, the one that administrators of Debian switch on, and Debian's.
-/// The last one has everything else as well, and would leave nothing to read of the others.
-pub(super) const NAMES: [&str; 3] = ["cron", "cron.log", "syslog"];
 const JOURNAL: &str = "systemd's journal";
 
 /// What `--log` says.
@@ -38,7 +35,7 @@ pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Given, CommandError> 
     let mut logs = Vec::new();
     for path in files.iter().filter(|path| !is_none(path)) {
         let (name, bytes) = bytes_of(path, "--log", LOG_BYTES_MAX as u64)?;
-        let text = whole_log(bytes, &mut { LOG_BYTES_MAX }).map(text_of_bytes);
+        let text = whole_log(bytes, &mut { LOG_BYTES_MAX }).map(logs::text);
         let text = text.map_err(|unread| {
             CommandError::new(Kind::Input, format!("--log {name}: {unread}"))
                 .hint("decompress it yourself, and cut it to the time of the samples")
@@ -50,7 +47,7 @@ pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Given, CommandError> 
         let ended = written
             .and_then(|at| Timestamp::try_from(at).ok())
             .unwrap_or_else(Timestamp::now);
-        let log = Log::parse(&name, &text, zone, ended, &commands_of).map_err(|error| {
+        let log = Log::parse(&name, &text, zone, ended, &commands).map_err(|error| {
             CommandError::new(Kind::Input, format!("--log: {error}"))
                 .hint("take the output of `journalctl -o json`, or a file of syslog")
         })?;
@@ -97,7 +94,7 @@ pub fn of_host(
         && !found.jobs.is_empty()
     {
         reading.skip(
-            DIRECTORY,
+            logs::DIRECTORY,
             "no file of syslog in it is of the time of the samples: runs are computed",
             Some("--log; of a journal in it `journalctl -D DIRECTORY -o json`"),
         );
@@ -188,57 +185,6 @@ struct Reading<'a> {
     skipped: &'a mut Vec<Skipped>,
 }
 
-/// A file of a log.
-struct LogFile {
-    path: String,
-    age: Age,
-    /// When it was written last.
-    ended: Option<Timestamp>,
-    /// How it is compressed, where that is not read.
-    unread: Option<String>,
-}
-
-/// How old a file is among those of its log, the newest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Age {
-    /// The one that is written to.
-    Current,
-    /// `.1`, `.2`: as many were begun after it.
-    Number(u64),
-    /// `-20261115`, logrotate's `dateext`: the later the newer.
-    Date(std::cmp::Reverse<u64>),
-}
-
-impl Age {
-    /// From what follows the log's name; the rest is how it is compressed.
-    fn of(rest: &str) -> Option<(Self, &str)> {
-        let (kind, digits) = match rest.as_bytes().first() {
-            None => return Some((Self::Current, "")),
-            Some(b'.') => (".", &rest[1..]),
-            Some(b'-') => ("-", &rest[1..]),
-            Some(_) => return None,
-        };
-        let len = digits.bytes().take_while(u8::is_ascii_digit).count();
-        let (digits, compressed) = digits.split_at(len);
-        let number = digits.parse().ok()?;
-        let age = match (kind, len) {
-            (".", 1..=4) => Self::Number(number),
-            ("-", 8..=10) => Self::Date(std::cmp::Reverse(number)),
-            _ => return None,
-        };
-        (compressed.is_empty() || compressed.starts_with('.')).then_some((age, compressed))
-    }
-
-    /// Whether numbers tell that a file is missing between this one and the next older one.
-    fn is_gap(self, older: Self) -> bool {
-        match (self, older) {
-            (Self::Current, Self::Number(number)) => number > 1,
-            (Self::Number(newer), Self::Number(older)) => older > newer + 1,
-            _ => false,
-        }
-    }
-}
-
 impl Reading<'_> {
     fn skip(&mut self, what: &str, why: impl Into<String>, needs: Option<&str>) {
         self.skipped.push(Skipped::new(what, why, needs));
@@ -246,58 +192,25 @@ impl Reading<'_> {
 
     /// Reads the files of syslog; whether there is a directory that may have some.
     fn syslog(&mut self) -> bool {
-        let names = match self.source.list(DIRECTORY) {
-            Ok(names) => names,
+        let found = match logs::find(self.source) {
+            Ok(found) => found,
             Err(Unread::NotFound | Unread::NotRecorded) => {
-                for part in ["var", DIRECTORY] {
-                    if let Some(why) = self.leads_nowhere(part) {
+                for part in ["var", logs::DIRECTORY] {
+                    if let Some(why) = logs::dangling_link(self.source, part) {
                         self.skip(part, why, Some("--log"));
                     }
                 }
                 return false;
             }
             Err(unread) => {
-                self.skip(DIRECTORY, unread.to_string(), needs(&unread));
+                self.skip(logs::DIRECTORY, unread.to_string(), needs(&unread));
                 return true;
             }
         };
-        for base in NAMES {
-            let mut files = Vec::new();
-            for name in &names {
-                let Some((age, compressed)) = name.strip_prefix(base).and_then(Age::of) else {
-                    continue;
-                };
-                let path = format!("{DIRECTORY}/{name}");
-                let written_s = self.source.stat(&path).ok().map(|stat| stat.mtime_s);
-                let ended = written_s.and_then(|at_s| Timestamp::from_second(at_s).ok());
-                let is_read = matches!(compressed, "" | ".gz");
-                files.push(LogFile {
-                    path,
-                    age,
-                    ended,
-                    unread: (!is_read).then(|| compressed.to_owned()),
-                });
-            }
-            files.sort_by_key(|file| file.age);
+        for files in found {
             self.family(&files);
         }
         true
-    }
-
-    /// What is said of a link to something that is not there.
-    fn leads_nowhere(&self, path: &str) -> Option<String> {
-        let is_absent = self
-            .source
-            .stat(path)
-            .is_err_and(|unread| unread.is_absent());
-        let target = self.source.link(path).ok().filter(|_| is_absent)?;
-        // Links of another host's tree are followed inside it.
-        let place = if self.source.is_whole() {
-            "there"
-        } else {
-            "in this directory"
-        };
-        Some(format!("a link to {target}, which is not {place}"))
     }
 
     /// Reads the files of one log, the newest first. Those without a hole between them become one.
@@ -306,18 +219,18 @@ impl Reading<'_> {
         // A tree that was copied has the times of the copying.
         let is_dated = files
             .windows(2)
-            .all(|pair| pair[1].ended.is_some() && pair[0].ended > pair[1].ended);
+            .all(|pair| pair[1].written.is_some() && pair[0].written > pair[1].written);
         for (index, file) in files.iter().enumerate() {
             let older = files.get(index + 1);
             // It ended before the stretch, or began after it.
-            let is_before = file.ended.is_some_and(|ended| ended < self.since);
+            let is_before = file.written.is_some_and(|ended| ended < self.since);
             let is_after = is_dated
-                && older.is_some_and(|older| older.ended.is_some_and(|ended| ended > self.until));
+                && older.is_some_and(|older| older.written.is_some_and(|ended| ended > self.until));
             if is_before || is_after {
                 self.keep(&mut chain);
                 continue;
             }
-            if let Some(compressed) = &file.unread {
+            if let Some(compressed) = &file.compressed {
                 let why = format!("{compressed} is not read");
                 self.skip(&file.path, why, Some("it decompressed, with --log"));
                 self.keep(&mut chain);
@@ -350,7 +263,9 @@ impl Reading<'_> {
         let end = match read_log(self.source, &file.path, &mut self.bytes_left) {
             Ok(end) => end,
             Err(unread) => {
-                let nowhere = unread.is_absent().then(|| self.leads_nowhere(&file.path));
+                let nowhere = unread
+                    .is_absent()
+                    .then(|| logs::dangling_link(self.source, &file.path));
                 let why = nowhere.flatten().unwrap_or_else(|| unread.to_string());
                 self.skip(&file.path, why, needs(&unread));
                 return false;
@@ -359,7 +274,7 @@ impl Reading<'_> {
         if end.is_cut {
             self.bytes_left = 0;
         }
-        let text = text_of_bytes(end.bytes);
+        let text = logs::text(end.bytes);
         if text.trim().is_empty() {
             let why = if end.is_cut {
                 "a line without end"
@@ -369,9 +284,9 @@ impl Reading<'_> {
             self.skip(&file.path, why, None);
             return !end.is_cut;
         }
-        let ended = file.ended.unwrap_or(self.until);
+        let ended = file.written.unwrap_or(self.until);
         // What is wrong with a line is not told: it may hold a command with a password.
-        let Ok(log) = Log::parse(&file.path, &text, self.zone, ended, &commands_of) else {
+        let Ok(log) = Log::parse(&file.path, &text, self.zone, ended, &commands) else {
             self.skip(&file.path, "not one line of syslog in it", None);
             return false;
         };
@@ -396,26 +311,17 @@ impl Reading<'_> {
 
     /// `is_alone` where nothing else tells of jobs.
     fn journal(&mut self, found: &Found, is_alone: bool) {
-        let mut units: Vec<String> = found
-            .jobs
-            .iter()
-            .filter_map(|job| job.timer.as_ref())
-            .map(|timer| timer.activates.clone())
-            .filter(|unit| !unit.is_empty())
-            .collect();
-        units.sort_unstable();
-        units.dedup();
         let asked = Command::Journal {
-            units,
+            units: logs::timer_services(&found.jobs),
             since: self.since,
             until: self.until,
         };
         let by_hand = Some("--log with the output of `journalctl -o json`");
         match self.source.command(&asked) {
             Ok(answer) => {
-                let text = text_of_bytes(answer);
+                let text = logs::text(answer);
                 let is_entry = text.starts_with('{');
-                match Log::parse(JOURNAL, &text, self.zone, self.until, &commands_of) {
+                match Log::parse(JOURNAL, &text, self.zone, self.until, &commands) {
                     Ok(log) if is_entry => {
                         if text.lines().count() >= JOURNAL_ENTRIES_MAX {
                             let why = format!(
@@ -476,18 +382,6 @@ fn needs(unread: &Unread) -> Option<&'static str> {
         Unread::NotFound => Some("--log"),
         _ => None,
     }
-}
-
-/// As text, with `?` for each byte that is none: a line that holds some may tell of a run all the same.
-fn text_of_bytes(mut bytes: Vec<u8>) -> String {
-    let mut from = 0;
-    while let Err(error) = std::str::from_utf8(&bytes[from..]) {
-        let at = from + error.valid_up_to();
-        let len = error.error_len().unwrap_or(bytes.len() - at);
-        bytes[at..at + len].fill(b'?');
-        from = at + len;
-    }
-    String::from_utf8(bytes).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -343,10 +343,7 @@ fn a_line_with_bytes_that_are_no_text_counts_all_the_same() {
     bytes.push(0xe2);
     let (logs, _) = read(Fake::new().file("syslog", 20, bytes));
     assert_eq!(logs, ["var/log/syslog 18-19 1 of 1"]);
-    assert_eq!(
-        text_of_bytes(b"a\xff\xc3\xa4\xe2\x82".to_vec()),
-        "a?\u{e4}??"
-    );
+    assert_eq!(logs::text(b"a\xff\xc3\xa4\xe2\x82".to_vec()), "a?\u{e4}??");
 }
 
 #[test]
@@ -554,7 +551,7 @@ fn a_bundle_and_a_crontab_have_no_logs() {
 fn the_answer_names_the_logs() {
     let read = |name: &str, text: &str| {
         let ended = at("2026-11-20T00:00:00Z");
-        Log::parse(name, text, &TimeZone::UTC, ended, &commands_of).unwrap()
+        Log::parse(name, text, &TimeZone::UTC, ended, &commands).unwrap()
     };
     let logs = [
         Log::joined(vec![read("syslog", &line(18)), read("syslog.1", &line(9))]).unwrap(),

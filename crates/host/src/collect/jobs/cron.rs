@@ -1,0 +1,406 @@
+//! Cron, run-parts and anacron on a host.
+
+use super::files::{ANACRONS, Files};
+use crate::parse::crontab_jobs::{JOBS_MAX, empty_job};
+use crate::parse::run_parts::{ignored_name, is_debian_like};
+use crate::parse::shell::script::Found;
+use crate::parse::{anacrontab, crontab};
+use crate::source::Kind;
+use facts::host::{Host, Job, Trigger};
+use facts::{InputError, Skipped};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::collections::BTreeMap;
+
+/// Directories whose scripts run-parts starts on every common distribution.
+const DIRECTORIES: &[&str] = &[
+    "etc/cron.hourly",
+    "etc/cron.daily",
+    "etc/cron.weekly",
+    "etc/cron.monthly",
+    "etc/cron.yearly",
+];
+/// Directories of users' crontabs: Debian, SUSE, cronie, busybox.
+const SPOOLS: &[&str] = &[
+    "var/spool/cron/crontabs",
+    "var/spool/cron/tabs",
+    "var/spool/cron",
+    "etc/crontabs",
+];
+/// Programs that read crontabs. systemd-cron's generator makes timers of them.
+const DAEMONS: &[&str] = &[
+    "/usr/sbin/cron",
+    "/usr/sbin/crond",
+    "/usr/bin/crond",
+    "/sbin/crond",
+    "/usr/sbin/fcron",
+    "/usr/bin/fcron",
+    "/usr/lib/systemd/system-generators/systemd-crontab-generator",
+];
+/// More users than have crontabs on any sound host.
+const CRONTABS_MAX: usize = 5000;
+/// More lines than start one directory on any sound host.
+const STARTERS_MAX: usize = 100;
+
+/// What starts a directory's scripts.
+#[derive(Debug, Default)]
+struct Starters {
+    triggers: Vec<Trigger>,
+    user: Option<String>,
+    /// Lines of anacrontab, and the names of their stamps.
+    anacron: Vec<(Trigger, String)>,
+}
+
+struct Cron<'f, 'r, 's> {
+    files: &'f Files<'r, 's>,
+    debian_like: bool,
+    /// Why cron starts nothing at all.
+    stopped_by: Option<String>,
+    directories: BTreeMap<String, Starters>,
+    jobs: Vec<Job>,
+}
+
+/// Reads crontabs, run-parts directories and anacron. `cron_stopped` says why cron starts nothing,
+/// where systemd knows; `anacron_at_boot` that systemd starts anacron.
+pub(super) fn read(
+    files: &Files<'_, '_>,
+    host: &Host,
+    timers: &[Job],
+    cron_stopped: Option<String>,
+    anacron_at_boot: bool,
+) -> Vec<Job> {
+    let stopped_by = cron_stopped.or_else(|| {
+        (files.any_program(DAEMONS) == Some(false))
+            .then(|| "no cron daemon is installed".to_owned())
+    });
+    let mut cron = Cron {
+        files,
+        debian_like: is_debian_like(host.platform.distribution.as_deref()),
+        stopped_by,
+        directories: DIRECTORIES
+            .iter()
+            .map(|&path| (path.to_owned(), Starters::default()))
+            .collect(),
+        jobs: Vec::new(),
+    };
+    cron.crontabs();
+    let anacron_lines = cron.anacrontab();
+    let owners = cron.directory_jobs();
+    let started = anacron_at_boot || timers.iter().chain(&cron.jobs).any(starts_anacron);
+    let zone = host
+        .time_zone
+        .as_deref()
+        .and_then(|name| TimeZone::get(name).ok())
+        .unwrap_or(TimeZone::UTC);
+    for (index, directory) in owners {
+        for (trigger, identifier) in &cron.directories[&directory].anacron {
+            let job = &mut cron.jobs[index];
+            if started {
+                job.triggers.push(trigger.clone());
+                job.user.get_or_insert_with(|| "root".to_owned());
+            }
+            job.last_run = job.last_run.max(stamp(files, identifier, &zone));
+        }
+    }
+    for (mut job, trigger, identifier) in anacron_lines {
+        if started {
+            job.triggers.push(trigger);
+        }
+        job.last_run = stamp(files, &identifier, &zone);
+        cron.jobs.push(job);
+    }
+    cron.jobs
+}
+
+/// A job that starts anacron, not only its `-u`, which sets the stamps.
+fn starts_anacron(job: &Job) -> bool {
+    job.is_active()
+        && job.commands.iter().any(|command| {
+            let arguments = &command.arguments;
+            match command.program.as_str() {
+                "anacron" => !arguments.iter().any(|argument| argument == "-u"),
+                "service" | "invoke-rc.d" | "systemctl" => {
+                    arguments.iter().any(|a| a == "start")
+                        && arguments
+                            .iter()
+                            .any(|a| matches!(a.as_str(), "anacron" | "anacron.service"))
+                }
+                _ => false,
+            }
+        })
+}
+
+/// When anacron last ran a job to its end. The stamp holds the day, and is written at that moment.
+fn stamp(files: &Files<'_, '_>, identifier: &str, zone: &TimeZone) -> Option<Timestamp> {
+    let path = format!("var/spool/anacron/{identifier}");
+    let day = anacrontab::parse_stamp(&files.text(&path)?)?;
+    let midnight = day.to_zoned(zone.clone()).ok()?.timestamp();
+    // A copied file has another time; a day of any zone ends within 26 hours.
+    let written = files
+        .reader
+        .stat(&path)
+        .ok()
+        .and_then(|stat| Timestamp::from_second(stat.mtime_s).ok())
+        .filter(|at| (0..26 * 3600).contains(&(at.as_second() - midnight.as_second())));
+    Some(written.unwrap_or(midnight))
+}
+
+/// Directories that a command line has run-parts start; SUSE's run-crons starts the usual ones.
+fn started_directories(found: &Found) -> Vec<String> {
+    let arguments = &found.command.arguments;
+    match found.command.program.as_str() {
+        "run-parts" => arguments
+            .iter()
+            .filter(|argument| argument.starts_with("/etc/"))
+            .map(|path| path.trim_matches('/').to_owned())
+            .take(1)
+            .collect(),
+        "run-crons" => DIRECTORIES[..4].iter().map(|&p| p.to_owned()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+impl Cron<'_, '_, '_> {
+    fn report(&self, errors: &[InputError]) {
+        for error in errors {
+            let line = error.line.unwrap_or_default();
+            let what = format!("line {line} of {}", error.source_name);
+            self.files.skip(Skipped::new(what, error.to_string(), None));
+        }
+    }
+
+    fn crontabs(&mut self) {
+        if let Some(text) = self.files.text("etc/crontab") {
+            self.crontab("etc/crontab", &text, None, None);
+        }
+        for name in self.files.list("etc/cron.d").iter().take(CRONTABS_MAX) {
+            let path = format!("etc/cron.d/{name}");
+            if self.is_file(&path)
+                && let Some(text) = self.files.text(&path)
+            {
+                self.crontab(&path, &text, None, ignored_name(name, self.debian_like));
+            }
+        }
+        for spool in SPOOLS {
+            for user in self.files.list(spool).iter().take(CRONTABS_MAX) {
+                let path = format!("{spool}/{user}");
+                if self.is_file(&path)
+                    && let Some(text) = self.files.text(&path)
+                {
+                    self.crontab(&path, &text, Some(user), None);
+                }
+            }
+        }
+    }
+
+    /// Whether there are more jobs than are looked at.
+    fn is_full(&self) -> bool {
+        self.jobs.len() > JOBS_MAX
+    }
+
+    /// Anything that is not known to be something else.
+    fn is_file(&self, path: &str) -> bool {
+        self.files
+            .reader
+            .stat(path)
+            .map_or_else(|unread| !unread.is_absent(), |stat| stat.kind == Kind::File)
+    }
+
+    fn crontab(&mut self, path: &str, text: &str, owner: Option<&str>, ignored: Option<String>) {
+        let kind = match owner {
+            Some(_) => crontab::Kind::User,
+            None => crontab::Kind::System,
+        };
+        let crontab = crontab::parse(path, text, kind);
+        self.report(&crontab.errors);
+        let mut held: Vec<String> = self.stopped_by.iter().cloned().chain(ignored).collect();
+        if self.debian_like {
+            // Debian's cron refuses the whole file; others skip the line.
+            if let Some(line) = crontab.errors.first().and_then(|error| error.line) {
+                held.push(format!(
+                    "cron ignores all of {path} because line {line} is wrong"
+                ));
+            }
+            if crontab.is_cut {
+                held.push(format!(
+                    "cron ignores {path} because its last line has no line end"
+                ));
+            }
+        }
+        for entry in crontab.entries {
+            if self.is_full() {
+                return;
+            }
+            let place = format!("{path}:{}", entry.line);
+            let user = owner.map(str::to_owned).or(entry.user);
+            let trigger = match entry.schedule.as_str() {
+                "@reboot" => Trigger::Boot {
+                    source: place.clone(),
+                },
+                _ => Trigger::Cron {
+                    spec: entry.schedule,
+                    time_zone: entry.time_zone,
+                    source: place.clone(),
+                },
+            };
+            let mut found = self.files.scan_line(&place, &entry.command);
+            let started: Vec<(usize, Vec<String>)> = found
+                .iter()
+                .map(started_directories)
+                .enumerate()
+                .filter(|(_, directories)| !directories.is_empty())
+                .collect();
+            for (index, directories) in &started {
+                let runs = found[*index].held_back_by.is_none() && held.is_empty();
+                for directory in directories {
+                    let starters = self.directories.entry(directory.clone()).or_default();
+                    if !runs || starters.triggers.len() >= STARTERS_MAX {
+                        continue;
+                    }
+                    starters.user.clone_from(&user);
+                    starters
+                        .triggers
+                        .push(if found[*index].command.program == "run-crons" {
+                            by_period(directory, &place)
+                        } else {
+                            trigger.clone()
+                        });
+                }
+            }
+            // A line that only starts directories is a trigger of their scripts, no job.
+            let before = found.len();
+            let mut index = 0;
+            found.retain(|_| {
+                index += 1;
+                !started.iter().any(|(at, _)| *at == index - 1)
+            });
+            if found.is_empty() && before > 0 {
+                continue;
+            }
+            let name = match owner {
+                Some(owner) => format!("crontab of {owner}:{}", entry.line),
+                None => format!("/{place}"),
+            };
+            let work = self.files.work(found);
+            let mut job = empty_job(name, place);
+            job.user = user;
+            job.triggers = vec![trigger];
+            job.commands = work.commands;
+            job.held_back_by = held.iter().cloned().chain(work.held_back_by).collect();
+            self.jobs.push(job);
+        }
+    }
+
+    /// Lines of anacrontab that start no directory: job, trigger, identifier. Those that do are
+    /// noted at the directory.
+    fn anacrontab(&mut self) -> Vec<(Job, Trigger, String)> {
+        let mut jobs = Vec::new();
+        let path = "etc/anacrontab";
+        if self.files.any_program(ANACRONS) == Some(false) {
+            return jobs;
+        }
+        let Some(text) = self.files.text(path) else {
+            return jobs;
+        };
+        let anacrontab = anacrontab::parse(path, &text);
+        self.report(&anacrontab.errors);
+        for entry in anacrontab.entries {
+            let place = format!("{path}:{}", entry.line);
+            let trigger = Trigger::Anacron {
+                period: entry.period,
+                delay_min: entry.delay_min,
+                random_delay_min: entry.random_delay_min,
+                start_hours: entry.start_hours,
+                identifier: entry.identifier.clone(),
+                source: place.clone(),
+            };
+            let found = self.files.scan_line(&place, &entry.command);
+            let mut rest = Vec::new();
+            for found in found {
+                let directories = started_directories(&found);
+                let runs = found.held_back_by.is_none();
+                for directory in &directories {
+                    let starters = self.directories.entry(directory.clone()).or_default();
+                    if runs && starters.anacron.len() < STARTERS_MAX {
+                        starters
+                            .anacron
+                            .push((trigger.clone(), entry.identifier.clone()));
+                    }
+                }
+                if directories.is_empty() {
+                    rest.push(found);
+                }
+            }
+            if rest.is_empty() {
+                continue;
+            }
+            let work = self.files.work(rest);
+            let mut job = empty_job(format!("/{place}"), place);
+            job.user = Some("root".to_owned());
+            job.commands = work.commands;
+            job.held_back_by = work.held_back_by;
+            jobs.push((job, trigger, entry.identifier));
+        }
+        jobs
+    }
+
+    /// A job for each script in the directories; their indices and directories.
+    fn directory_jobs(&mut self) -> Vec<(usize, String)> {
+        let mut owners = Vec::new();
+        for (directory, starters) in &self.directories {
+            let short = directory.strip_prefix("etc/").unwrap_or(directory);
+            for name in self.files.list(directory) {
+                let path = format!("{directory}/{name}");
+                if self.is_full() {
+                    return owners;
+                }
+                // `.placeholder` and the like are on every host and nobody takes them for jobs.
+                if name.starts_with('.') || !self.is_file(&path) {
+                    continue;
+                }
+                let stat = self.files.reader.stat(&path).ok();
+                let work = self.files.work(self.files.scan_file(&path, stat));
+                let mut job = empty_job(format!("{short}/{name}"), path);
+                job.user.clone_from(&starters.user);
+                job.triggers.clone_from(&starters.triggers);
+                job.commands = work.commands;
+                job.held_back_by
+                    .extend(ignored_name(&name, self.debian_like));
+                if stat.is_some_and(|stat| stat.mode & 0o111 == 0) {
+                    job.held_back_by
+                        .push("it is not executable, so run-parts passes over it".to_owned());
+                }
+                job.held_back_by.extend(work.held_back_by);
+                owners.push((self.jobs.len(), directory.clone()));
+                self.jobs.push(job);
+            }
+        }
+        owners
+    }
+}
+
+/// SUSE's run-crons looks every quarter of an hour which period has passed since its stamp, so a
+/// directory has a period and no time of the day.
+fn by_period(directory: &str, place: &str) -> Trigger {
+    let identifier = directory.rsplit('/').next().unwrap_or_default().to_owned();
+    if identifier == "cron.hourly" {
+        return Trigger::Cron {
+            spec: "@hourly".to_owned(),
+            time_zone: None,
+            source: place.to_owned(),
+        };
+    }
+    let period = match identifier.as_str() {
+        "cron.weekly" => "@weekly",
+        "cron.monthly" => "@monthly",
+        _ => "@daily",
+    };
+    Trigger::Anacron {
+        period: period.to_owned(),
+        delay_min: 0,
+        random_delay_min: None,
+        start_hours: None,
+        identifier,
+        source: place.to_owned(),
+    }
+}

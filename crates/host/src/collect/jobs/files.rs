@@ -1,0 +1,265 @@
+//! What jobs need to know of a host's files: whether a guard's file is there, and what is in a
+//! script that a job calls.
+
+use crate::parse::shell::programs;
+use crate::parse::shell::script::{self, Found, Origin, SCRIPT_BYTES_MAX};
+use crate::source::{Kind, Reader, Stat};
+use crate::unread::Unread;
+use facts::host::JobCommand;
+use facts::{Host, Skipped};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashSet};
+
+/// Larger files that a job calls are no scripts.
+const CALLED_BYTES_MAX: u64 = 1 << 20;
+/// More scripts called by jobs than a sound host has.
+const CALLED_MAX: u32 = 2000;
+/// Crontabs, units and scripts together, of the largest host several times over.
+const TEXT_BYTES_MAX: usize = 16 << 20;
+/// What reading a file costs at least, in bytes of its text.
+const FILE_COST_BYTES: usize = 64;
+/// The program of anacron.
+pub(super) const ANACRONS: &[&str] = &["/usr/sbin/anacron", "/usr/bin/anacron"];
+/// Where administrators keep scripts of their own.
+const CALLED_BELOW: &[&str] = &["etc/", "usr/local/", "opt/", "root/"];
+/// Where a name without a path is looked for, as far as scripts of administrators go.
+const LOCAL_PROGRAMS: &[&str] = &["usr/local/sbin", "usr/local/bin"];
+
+/// A host's files as far as jobs need them.
+pub(crate) struct Files<'r, 's> {
+    pub reader: &'r Reader<'s>,
+    /// Whether systemd is the init system.
+    pub systemd: Option<bool>,
+    /// The tree holds programs at all; recorded trees often do not.
+    has_programs: bool,
+    local_programs: Vec<(&'static str, HashSet<String>)>,
+    calls_left: Cell<u32>,
+    text_bytes_left: Cell<usize>,
+    /// Files that could not be read, or not to their end.
+    skipped: RefCell<BTreeSet<Skipped>>,
+}
+
+/// What a job runs, and what keeps it from doing so.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    pub commands: Vec<JobCommand>,
+    pub held_back_by: Vec<String>,
+}
+
+impl<'r, 's> Files<'r, 's> {
+    pub fn new(reader: &'r Reader<'s>, systemd: Option<bool>) -> Self {
+        let has_programs = ["usr/bin", "bin"]
+            .iter()
+            .any(|path| reader.exists(path) == Some(true));
+        let local_programs = LOCAL_PROGRAMS
+            .iter()
+            .map(|&path| {
+                let names = reader.list(path).unwrap_or_default();
+                (path, names.into_iter().collect())
+            })
+            .collect();
+        Self {
+            reader,
+            systemd,
+            has_programs,
+            local_programs,
+            calls_left: Cell::new(CALLED_MAX),
+            text_bytes_left: Cell::new(TEXT_BYTES_MAX),
+            skipped: RefCell::default(),
+        }
+    }
+
+    /// The text of a file. What is denied is listed by the caller of all readers; any other
+    /// failure is noted here. A file counts each time that it is read: a drop-in may be one of
+    /// every unit.
+    pub fn text(&self, path: &str) -> Option<String> {
+        let left = self.text_bytes_left.get();
+        if left == 0 {
+            let why = format!(
+                "at most {} MiB of crontabs, units and scripts are looked at",
+                TEXT_BYTES_MAX >> 20
+            );
+            self.skip(Skipped::new("further files of jobs", why, None));
+            return None;
+        }
+        match self.reader.text(path) {
+            Ok(text) => {
+                let cost = text.len().max(FILE_COST_BYTES);
+                self.text_bytes_left.set(left.saturating_sub(cost));
+                Some(text)
+            }
+            Err(Unread::NotFound | Unread::Denied) => None,
+            Err(unread) => {
+                self.skip(Skipped::new(path, unread.to_string(), None));
+                None
+            }
+        }
+    }
+
+    /// The names in a directory, as [`Self::text`].
+    pub fn list(&self, path: &str) -> Vec<String> {
+        match self.reader.list(path) {
+            Ok(names) => names,
+            Err(Unread::NotFound | Unread::Denied) => Vec::new(),
+            Err(unread) => {
+                self.skip(Skipped::new(path, unread.to_string(), None));
+                Vec::new()
+            }
+        }
+    }
+
+    pub fn skip(&self, skipped: Skipped) {
+        self.skipped.borrow_mut().insert(skipped);
+    }
+
+    /// Hands over what was skipped.
+    pub fn report(self, host: &mut Host) {
+        host.skipped.extend(self.skipped.into_inner());
+    }
+
+    /// Answers `test -x PATH` and the like.
+    pub fn test(&self, option: char, path: &str) -> Option<bool> {
+        self.look_up(option, path).or_else(|| {
+            // Where programs cannot be seen, its configuration is the best sign of anacron: Debian
+            // leaves that behind only until the package is purged.
+            ANACRONS
+                .contains(&path)
+                .then(|| self.reader.exists("etc/anacrontab") == Some(true))
+        })
+    }
+
+    fn look_up(&self, option: char, path: &str) -> Option<bool> {
+        let path = path.trim_matches('/');
+        if path.split('/').any(|name| name == "..") {
+            return None;
+        }
+        match self.reader.stat(path) {
+            Ok(Stat { kind, mode, .. }) => Some(match option {
+                'x' => mode & 0o111 != 0,
+                'd' => kind == Kind::Directory,
+                'f' => kind == Kind::File,
+                _ => true,
+            }),
+            Err(unread) => {
+                // sd_booted(3): this directory says whether systemd runs.
+                if path == "run/systemd/system" && self.systemd.is_some() {
+                    return self.systemd;
+                }
+                // A tree that holds no programs says nothing about any of them.
+                let top = path.split('/').next().unwrap_or_default();
+                let top_is_there = match top {
+                    "usr" | "bin" | "sbin" | "lib" | "lib64" | "opt" => self.has_programs,
+                    _ => self.reader.exists(top) == Some(true),
+                };
+                (unread.is_absent() && top_is_there).then_some(false)
+            }
+        }
+    }
+
+    /// Whether any of these programs is there.
+    pub fn any_program(&self, paths: &[&str]) -> Option<bool> {
+        let answers: Vec<Option<bool>> = paths.iter().map(|path| self.test('e', path)).collect();
+        if answers.contains(&Some(true)) {
+            Some(true)
+        } else if answers.contains(&None) {
+            None
+        } else {
+            Some(false)
+        }
+    }
+
+    /// What a command line for the shell runs.
+    pub fn scan_line(&self, place: &str, command: &str) -> Vec<Found> {
+        let test = |option, path: &str| self.test(option, path);
+        script::scan(Origin::Line(place), command, &test)
+    }
+
+    /// What a command line that no shell reads runs.
+    pub fn scan_exec(&self, place: &str, line: &str) -> Vec<Found> {
+        let test = |option, path: &str| self.test(option, path);
+        script::scan_exec(Origin::Line(place), line, &test)
+    }
+
+    /// What a script runs; empty where it cannot be read.
+    pub fn scan_file(&self, path: &str, stat: Option<Stat>) -> Vec<Found> {
+        let Some(text) = self.text(path) else {
+            return Vec::new();
+        };
+        let limit = u64::try_from(SCRIPT_BYTES_MAX).unwrap_or(u64::MAX);
+        if stat.is_some_and(|stat| stat.size_bytes > limit) && !text.is_empty() {
+            let why = format!("scripts are looked at up to {SCRIPT_BYTES_MAX} bytes");
+            self.skip(Skipped::new(format!("the rest of {path}"), why, None));
+        }
+        let probe = |option, path: &str| self.test(option, path);
+        script::scan(Origin::File(path), &text, &probe)
+    }
+
+    /// What a job comes to: the scripts that it calls are looked into, one level deep.
+    pub fn work(&self, found: Vec<Found>) -> Work {
+        let mut all: Vec<Found> = Vec::new();
+        for mut found in found {
+            let inside = self.called(&found);
+            // A script that does nothing here keeps its caller from doing anything.
+            if found.held_back_by.is_none() && inside.iter().all(|f| f.held_back_by.is_some()) {
+                found.held_back_by = inside.first().and_then(|f| f.held_back_by.clone());
+            }
+            let why = found.held_back_by.clone();
+            all.push(found);
+            all.extend(inside.into_iter().map(|mut inner| {
+                inner.held_back_by = inner.held_back_by.or_else(|| why.clone());
+                inner
+            }));
+        }
+        let some_run = all.iter().any(|found| found.held_back_by.is_none());
+        let mut work = Work::default();
+        for found in all {
+            match found.held_back_by {
+                Some(_) if some_run => continue,
+                Some(why) if work.held_back_by.is_empty() => work.held_back_by.push(why),
+                _ => {}
+            }
+            work.commands.push(found.command);
+        }
+        work
+    }
+
+    /// What is in the script that a command calls.
+    fn called(&self, found: &Found) -> Vec<Found> {
+        let program = found.command.program.as_str();
+        if programs::arguments_matter(program) {
+            return Vec::new();
+        }
+        let local = || {
+            let (directory, _) = self
+                .local_programs
+                .iter()
+                .find(|(_, names)| names.contains(program))?;
+            Some(format!("{directory}/{program}"))
+        };
+        let path = match &found.path {
+            Some(path) => Some(path.trim_start_matches('/').to_owned()),
+            None => local(),
+        };
+        let Some(path) = path else {
+            return Vec::new();
+        };
+        if !CALLED_BELOW.iter().any(|below| path.starts_with(below))
+            || path.split('/').any(|name| name == "..")
+            || self.calls_left.get() == 0
+        {
+            return Vec::new();
+        }
+        self.calls_left.set(self.calls_left.get() - 1);
+        let Ok(stat) = self.reader.stat(&path) else {
+            return Vec::new();
+        };
+        if stat.kind != Kind::File || stat.size_bytes > CALLED_BYTES_MAX {
+            return Vec::new();
+        }
+        // The filter refuses what is no script.
+        if matches!(self.reader.bytes(&path), Err(Unread::Failed(_))) {
+            return Vec::new();
+        }
+        self.scan_file(&path, Some(stat))
+    }
+}

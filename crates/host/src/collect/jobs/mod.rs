@@ -1,0 +1,62 @@
+//! Everything scheduled: cron, anacron, systemd timers.
+//!
+//! Schedules stay text here; what they mean is another crate's business.
+
+mod cron;
+mod files;
+mod timers;
+mod units;
+
+#[cfg(test)]
+mod tests;
+
+use crate::parse::crontab_jobs::JOBS_MAX;
+use crate::source::Reader;
+use facts::{Host, Skipped};
+use files::Files;
+
+/// Any of these says something of what is scheduled.
+const SIGNS: &[&str] = &[
+    "etc/crontab",
+    "etc/cron.d",
+    "etc/cron.weekly",
+    "etc/systemd",
+    "usr/lib/systemd",
+    "lib/systemd",
+    "var/spool/cron",
+];
+
+/// Reads jobs. The platform has to be known.
+pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
+    // Something that may not be looked at is there.
+    if SIGNS.iter().all(|path| reader.exists(path) == Some(false)) {
+        host.skipped.push(Skipped::new(
+            "jobs",
+            "there are neither cron's files nor systemd's",
+            Some("/etc/crontab, /etc/cron.*, or systemd's unit files"),
+        ));
+        return;
+    }
+    let mut files = Files::new(reader, host.platform.systemd);
+    let timers = timers::read(&files, host);
+    if timers.answered {
+        files.systemd = Some(true);
+    }
+    let cron = cron::read(
+        &files,
+        host,
+        &timers.jobs,
+        timers.cron_stopped,
+        timers.anacron_at_boot,
+    );
+    let mut jobs = timers.jobs;
+    jobs.extend(cron);
+    if jobs.len() > JOBS_MAX {
+        let what = format!("jobs beyond the first {JOBS_MAX}");
+        let why = format!("at most {JOBS_MAX} jobs are looked at");
+        files.skip(Skipped::new(what, why, None));
+        jobs.truncate(JOBS_MAX);
+    }
+    files.report(host);
+    host.jobs = Some(jobs);
+}

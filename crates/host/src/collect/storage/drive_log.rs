@@ -1,0 +1,195 @@
+//! Asks drives what they wrote to their flash.
+
+use crate::command::{Command, DriveTool};
+use crate::parse::drive_log::{Count, is_plain_name, parse};
+use crate::source::Reader;
+use crate::unread::Unread;
+use facts::host::{BlockDevice, DeviceKind, DriveWrites, MediaWrites, ScsiTransport};
+use facts::{Evidence, Host, Skipped};
+
+/// More drives than a host has.
+const DRIVES_MAX: usize = 256;
+/// After so many answers that did not come in time, no drive is asked any more.
+const TIMEOUTS_MAX: usize = 3;
+
+/// Asks every drive made of flash that has such counters: NVMe and SATA.
+pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
+    let drives: Vec<&BlockDevice> = host.devices.iter().filter(|drive| counts(drive)).collect();
+    let mut asking = Asking {
+        reader,
+        timeouts: 0,
+    };
+    let found: Vec<DriveWrites> = drives
+        .iter()
+        .take(DRIVES_MAX)
+        .map(|drive| asking.drive(drive))
+        .collect();
+    if drives.len() > DRIVES_MAX {
+        host.skipped.push(Skipped::new(
+            format!("media writes of {} drives", drives.len() - DRIVES_MAX),
+            format!("only the first {DRIVES_MAX} are asked"),
+            None,
+        ));
+    }
+    host.drive_writes = found;
+}
+
+fn counts(drive: &BlockDevice) -> bool {
+    let is_kind = match &drive.kind {
+        DeviceKind::Nvme { .. } => true,
+        DeviceKind::Scsi {
+            vendor, transport, ..
+        } => *transport == ScsiTransport::Ata || vendor.as_deref() == Some("ATA"),
+        _ => false,
+    };
+    is_kind && drive.rotational != Some(true) && is_plain_name(&drive.name)
+}
+
+/// Why a number is not known, and what would make it known.
+#[derive(Clone)]
+struct Missing {
+    why: String,
+    needs: Option<String>,
+}
+
+struct Asking<'r, 's> {
+    reader: &'r Reader<'s>,
+    timeouts: usize,
+}
+
+impl Asking<'_, '_> {
+    fn drive(&mut self, drive: &BlockDevice) -> DriveWrites {
+        let mut found = DriveWrites {
+            drive: drive.name.clone(),
+            ..DriveWrites::default()
+        };
+        let is_nvme = matches!(drive.kind, DeviceKind::Nvme { .. });
+        let (mut host_bytes, mut media) = self.ask(DriveTool::Smartctl, &drive.name);
+        if is_nvme {
+            if let Err(first) = host_bytes {
+                // Either tool will do.
+                host_bytes = self
+                    .ask(DriveTool::NvmeSmartLog, &drive.name)
+                    .0
+                    .map_err(|second| Missing {
+                        why: format!("{}; {}", first.why, second.why),
+                        needs: first.needs.or(second.needs),
+                    });
+            }
+            media = self.ask(DriveTool::NvmeOcp, &drive.name).1;
+        }
+        match host_bytes {
+            Ok((count, evidence)) => {
+                found.host_bytes = Some(count);
+                found.evidence.push(evidence);
+            }
+            Err(missing) => skip(&mut found, "bytes written by hosts", &missing),
+        }
+        match media {
+            Ok((count, evidence)) => {
+                found.media = Some(count);
+                found.evidence.push(evidence);
+            }
+            Err(missing) => skip(&mut found, "media writes", &missing),
+        }
+        found
+    }
+
+    /// What one tool says of host bytes and of media writes.
+    fn ask(&mut self, tool: DriveTool, drive: &str) -> (Known<u64>, Known<MediaWrites>) {
+        let words = tool.words();
+        let counts = if self.timeouts >= TIMEOUTS_MAX {
+            Err(Missing {
+                why: format!("{words} {drive}: not asked, since others did not answer"),
+                needs: None,
+            })
+        } else {
+            let command = Command::DriveLog {
+                tool,
+                drive: drive.to_owned(),
+            };
+            let answer = self.reader.command(&command);
+            answer
+                .and_then(|bytes| parse(tool, &bytes))
+                .map_err(|unread| self.missing(tool, drive, &unread))
+        };
+        match counts {
+            Ok(counts) => (
+                known(counts.host_bytes, tool, drive, "by hosts"),
+                known(counts.media, tool, drive, "to its flash"),
+            ),
+            Err(missing) => (Err(missing.clone()), Err(missing)),
+        }
+    }
+
+    fn missing(&mut self, tool: DriveTool, drive: &str, unread: &Unread) -> Missing {
+        let (words, package) = (tool.words(), tool.package());
+        match unread {
+            Unread::NotFound if self.reader.is_whole() => Missing {
+                why: format!("{words}: not installed"),
+                needs: Some(package.to_owned()),
+            },
+            Unread::NotFound | Unread::NotRecorded => Missing {
+                why: format!("no answer of {words} {drive} was recorded"),
+                needs: Some(format!("a bundle collected by root, with {package}")),
+            },
+            Unread::Denied => Missing {
+                why: format!("{words} {drive}: not asked, only root may"),
+                needs: Some("root".to_owned()),
+            },
+            // nvme-cli ends with the same status whatever the drive answered.
+            Unread::Failed(status)
+                if tool == DriveTool::NvmeOcp && status.starts_with("exit status") =>
+            {
+                Missing {
+                    why: format!(
+                        "{words} {drive}: {status}, as where a drive does not have this log or nvme-cli \
+                         does not know it"
+                    ),
+                    needs: None,
+                }
+            }
+            _ => {
+                self.timeouts += usize::from(matches!(unread, Unread::Timeout(_)));
+                Missing {
+                    why: format!("{words} {drive}: {unread}"),
+                    needs: None,
+                }
+            }
+        }
+    }
+}
+
+type Known<T> = Result<(T, Evidence), Missing>;
+
+fn known<T>(
+    count: Result<Count<T>, String>,
+    tool: DriveTool,
+    drive: &str,
+    whose: &str,
+) -> Known<T> {
+    let words = tool.words();
+    match count {
+        Ok(Count { value, key, shown }) => {
+            let source = format!("{words} {drive}: {key}");
+            let text = format!("{shown}, written {whose} since it was new");
+            Ok((value, Evidence::new(source, text)))
+        }
+        Err(why) => Err(Missing {
+            why: format!("{words} {drive}: {why}"),
+            needs: None,
+        }),
+    }
+}
+
+fn skip(found: &mut DriveWrites, what: &str, missing: &Missing) {
+    let what = format!("{what} of {}", found.drive);
+    found.skipped.push(Skipped::new(
+        what,
+        missing.why.clone(),
+        missing.needs.as_deref(),
+    ));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+//! Mounts, filesystems and the block devices below them.
+
+mod block;
+pub(crate) mod drive_log;
+mod scsi;
+mod usage;
+
+use crate::command::Command;
+use crate::filter::storage::RAID456_PATH;
+use crate::parse::{dm_table, fstab, lvm_conf, mdstat, mountinfo};
+use crate::source::Reader;
+use crate::unread::Unread;
+use facts::host::{BlockDevice, DeviceKind};
+use facts::{Host, InputError, Skipped};
+use std::collections::HashMap;
+
+/// Reads mounts, fstab, crypttab, block devices, LVM's and md's settings.
+pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
+    if let Some((mounts, errors)) = parsed(reader, mountinfo::PATH, mountinfo::parse, host) {
+        add_errors(host, &errors);
+        host.mounts = mounts;
+        host.mounts
+            .retain(|mount| !mountinfo::is_pseudo(&mount.fs_type));
+    } else if reader.text(mountinfo::PATH) == Err(Unread::NotFound) {
+        host.skipped.push(Skipped::new(
+            "mounts",
+            "proc/self/mountinfo: not found",
+            None,
+        ));
+    }
+    if let Some((entries, errors)) = parsed(reader, fstab::PATH, fstab::parse, host) {
+        add_errors(host, &errors);
+        host.fstab = Some(entries);
+    }
+    let crypttab = parsed(reader, fstab::CRYPTTAB_PATH, fstab::parse_crypttab, host);
+    if let Some((entries, errors)) = crypttab {
+        add_errors(host, &errors);
+        host.crypttab = entries;
+    }
+    host.devices = block::read(reader, &mut host.skipped);
+    add_mdstat(reader, host);
+    add_dm_tables(reader, host);
+    host.lvm_issue_discards = lvm_issue_discards(reader, host);
+    host.raid456_discards_safe = block::flag(reader, RAID456_PATH);
+}
+
+/// Asks the filesystems for their size and geometry, with a deadline.
+pub(crate) fn read_usage(reader: &Reader<'_>, host: &mut Host) {
+    usage::read(reader, host);
+}
+
+/// A file's content through a parser; `None` where it is not there or cannot be read, which is
+/// listed unless the reader lists it itself.
+fn parsed<T>(
+    reader: &Reader<'_>,
+    path: &str,
+    parse: impl FnOnce(&str) -> T,
+    host: &mut Host,
+) -> Option<T> {
+    match reader.text(path) {
+        Ok(text) => Some(parse(&text)),
+        Err(Unread::NotFound | Unread::Denied) => None,
+        Err(unread) => {
+            host.skipped
+                .push(Skipped::new(path, unread.to_string(), None));
+            None
+        }
+    }
+}
+
+/// Lists malformed lines.
+fn add_errors(host: &mut Host, errors: &[InputError]) {
+    host.skipped.extend(errors.iter().map(|error| {
+        let what = match error.line {
+            Some(line) => format!("{} line {line}", error.source_name),
+            None => error.source_name.clone(),
+        };
+        let why = format!("expected {}, found {:?}", error.expected, error.found);
+        Skipped::new(what, why, None)
+    }));
+}
+
+/// Fills in what sysfs lacks of an array.
+fn add_mdstat(reader: &Reader<'_>, host: &mut Host) {
+    let is_incomplete = |device: &BlockDevice| match &device.kind {
+        DeviceKind::Md {
+            level,
+            raid_disks,
+            array_state,
+            ..
+        } => level.is_none() || raid_disks.is_none() || array_state.is_none(),
+        _ => false,
+    };
+    if !host.devices.iter().any(is_incomplete) {
+        return;
+    }
+    let Some((arrays, errors)) = parsed(reader, mdstat::PATH, mdstat::parse, host) else {
+        return;
+    };
+    add_errors(host, &errors);
+    let arrays: HashMap<&str, &mdstat::Array> = arrays
+        .iter()
+        .map(|array| (array.name.as_str(), array))
+        .collect();
+    for device in host
+        .devices
+        .iter_mut()
+        .filter(|device| is_incomplete(device))
+    {
+        let Some(array) = arrays.get(device.name.as_str()) else {
+            continue;
+        };
+        if device.below.is_empty() {
+            device.below = array.members.iter().map(|m| m.name.clone()).collect();
+            device.below.sort();
+        }
+        let DeviceKind::Md {
+            level,
+            chunk_bytes,
+            raid_disks,
+            array_state,
+            sync_action,
+        } = &mut device.kind
+        else {
+            continue;
+        };
+        *level = level.take().or_else(|| array.level.clone());
+        *chunk_bytes = chunk_bytes.or(array.chunk_bytes);
+        *raid_disks = raid_disks.or(array.raid_disks);
+        *sync_action = sync_action.take().or_else(|| array.sync_action.clone());
+        *array_state = array_state.take().or_else(|| {
+            // sysfs's words for what mdstat tells apart.
+            let word = match (array.is_active, array.is_read_only) {
+                (false, _) => "inactive",
+                (true, true) => "readonly",
+                (true, false) => "active",
+            };
+            Some(word.to_owned())
+        });
+    }
+}
+
+/// Fills in the tables of device-mapper devices. They are asked for only where such a device is.
+fn add_dm_tables(reader: &Reader<'_>, host: &mut Host) {
+    let is_dm = |device: &BlockDevice| matches!(device.kind, DeviceKind::DeviceMapper { .. });
+    if !host.devices.iter().any(is_dm) {
+        return;
+    }
+    let bytes = match reader.command(&Command::DmTable) {
+        Ok(bytes) => bytes,
+        Err(unread) => {
+            let needs = (unread == Unread::Denied).then_some("root");
+            host.skipped
+                .push(Skipped::new("dm tables", unread.to_string(), needs));
+            return;
+        }
+    };
+    let (tables, errors) = dm_table::parse(&String::from_utf8_lossy(&bytes));
+    add_errors(host, &errors);
+    let mut tables: HashMap<String, Vec<_>> = tables
+        .into_iter()
+        .map(|table| (table.name, table.targets))
+        .collect();
+    for device in &mut host.devices {
+        let DeviceKind::DeviceMapper {
+            name: Some(name),
+            targets,
+            ..
+        } = &mut device.kind
+        else {
+            continue;
+        };
+        *targets = tables.remove(&dm_table::unmangle(name));
+        if targets.is_none() {
+            host.skipped.push(Skipped::new(
+                format!("dm table of {}", device.name),
+                format!("no table of that name ({name}) was given"),
+                None,
+            ));
+        }
+    }
+}
+
+/// `devices/issue_discards`: lvmlocal.conf's word, else lvm.conf's, else LVM's default; `None` where
+/// there is no configuration, or it is broken.
+fn lvm_issue_discards(reader: &Reader<'_>, host: &mut Host) -> Option<bool> {
+    let mut config = |path: &'static str| match reader.text(path) {
+        Ok(text) => match lvm_conf::parse(path, &text) {
+            Ok(config) => Ok(Some(config)),
+            Err(error) => {
+                add_errors(host, &[error]);
+                Err(())
+            }
+        },
+        Err(Unread::NotFound) => Ok(None),
+        Err(Unread::Denied) => Err(()),
+        Err(unread) => {
+            host.skipped
+                .push(Skipped::new(path, unread.to_string(), None));
+            Err(())
+        }
+    };
+    let local = config(lvm_conf::LOCAL_PATH);
+    let main = config(lvm_conf::PATH);
+    // A value that is no boolean hides the other file's and means the default, as it does to LVM.
+    let key = |config: &lvm_conf::Config| {
+        config.get(lvm_conf::ISSUE_DISCARDS)?;
+        Some(config.boolean(lvm_conf::ISSUE_DISCARDS).unwrap_or(false))
+    };
+    let (local, main) = (local.ok()?, main.ok()?);
+    let own = local.as_ref().and_then(key);
+    own.or_else(|| main.map(|main| key(&main).unwrap_or(false)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! Reads the configuration files of stores.
+
+use crate::collect::view::View;
+use crate::parse::store_config::{is_old_form, new_form, read_old_form};
+use crate::parse::yaml;
+use crate::source::Reader;
+use crate::unread::Unread;
+use facts::Skipped;
+
+/// A configuration file that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Config {
+    /// Path for evidence.
+    pub(crate) file: String,
+    /// Flat settings, in the file's order; those that no rule needs are left out.
+    pub(crate) settings: Vec<(String, String)>,
+}
+
+/// Reads a configuration file at an absolute path of a view. mongod's old form is brought to the
+/// names of the new one.
+///
+/// # Errors
+/// Why it was not read.
+pub(crate) fn read(
+    reader: &Reader<'_>,
+    view: &View,
+    path: &str,
+    skipped: &mut Vec<Skipped>,
+) -> Result<Config, Unread> {
+    let file = view.regular_file(reader, path)?;
+    let text = reader.text(&file)?;
+    let settings = if is_old_form(&file, &text) {
+        read_old_form(&file, &text)
+            .map(|settings| settings.into_iter().filter_map(new_form).collect())
+    } else {
+        yaml::read(&file, &text).map(|document| {
+            if let Some(line) = document.second_document_line {
+                let why = format!("line {line} starts a second document, which no server reads");
+                skipped.push(Skipped::new(&file, why, None));
+            }
+            document.pairs
+        })
+    };
+    settings
+        .map(|settings| Config { file, settings })
+        .map_err(|error| Unread::Malformed(error.to_string()))
+}

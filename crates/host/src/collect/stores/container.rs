@@ -1,0 +1,38 @@
+//! The tree of files that a process sees.
+
+use crate::collect::view::View;
+use crate::parse::cgroup::{marker, runtime};
+use crate::source::Reader;
+use facts::Host;
+
+/// The tree that a process sees: the host's, or its container's.
+///
+/// # Errors
+/// Why its container's cannot be known, in plain words.
+pub(super) fn view(
+    reader: &Reader<'_>,
+    host: &Host,
+    host_view: &View,
+    pid: u32,
+) -> Result<View, String> {
+    let namespace = |who: &str| reader.link(&format!("proc/{who}/ns/mnt")).ok();
+    let theirs = namespace(&pid.to_string());
+    if theirs.is_some() && theirs == namespace("self") {
+        return Ok(host_view.clone());
+    }
+    // Services with PrivateTmp= have a namespace of their own too, with the host's paths.
+    let cgroup = reader
+        .text(&format!("proc/{pid}/cgroup"))
+        .unwrap_or_default();
+    let Some(marker) = marker(&cgroup) else {
+        return Ok(host_view.clone());
+    };
+    // From inside a container only its own processes are seen.
+    if theirs.is_none() && host.platform.container.is_some() {
+        return Ok(host_view.clone());
+    }
+    View::of_process(reader, pid).map_err(|unread| {
+        let runtime = runtime(marker);
+        format!("it runs in a container ({runtime}), proc/{pid}/mountinfo: {unread}")
+    })
+}

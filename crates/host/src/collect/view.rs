@@ -1,0 +1,398 @@
+//! The file tree as a process sees it: the host's own, or a container's.
+
+use crate::source::{Kind, Reader};
+use crate::unread::Unread;
+use facts::Host;
+use facts::host::DeviceNumber;
+use linux::mountinfo::MountLine;
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+
+/// As many symbolic links as Linux follows in one path (`path_resolution(7)`).
+const LINKS_MAX: usize = 40;
+/// Names that are looked at for one path, those of links included.
+const STEPS_MAX: usize = 200;
+/// `PATH_MAX` of Linux.
+const PATH_BYTES_MAX: usize = 4096;
+
+/// A file tree with its mounts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct View {
+    /// What stands before each path: empty, or `proc/PID/root/`.
+    prefix: String,
+    /// Shared by all stores that see the same tree.
+    mounts: Rc<Mounts>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Mounts {
+    list: Vec<MountPoint>,
+    /// The last one at each mount point: it hides the others.
+    by_point: HashMap<String, usize>,
+}
+
+impl FromIterator<MountPoint> for Mounts {
+    fn from_iter<I: IntoIterator<Item = MountPoint>>(mounts: I) -> Self {
+        let list: Vec<MountPoint> = mounts.into_iter().collect();
+        let places = list.iter().enumerate();
+        let by_point = places.map(|(index, mount)| (mount.at.clone(), index));
+        Self {
+            by_point: by_point.collect(),
+            list,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct MountPoint {
+    device_number: DeviceNumber,
+    root: String,
+    /// Where it is mounted.
+    at: String,
+    fs_type: String,
+}
+
+/// A path with its symbolic links followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Resolved {
+    /// Absolute path.
+    pub(crate) path: String,
+    /// Why links in its tail may be left, in plain words.
+    pub(crate) unfinished: Option<String>,
+}
+
+impl View {
+    /// The host's own tree.
+    pub(crate) fn of_host(host: &Host) -> Self {
+        let mounts = host.mounts.iter().map(|mount| MountPoint {
+            device_number: mount.device_number,
+            root: mount.root.clone(),
+            at: mount.mount_point.clone(),
+            fs_type: mount.fs_type.clone(),
+        });
+        Self {
+            prefix: String::new(),
+            mounts: Rc::new(mounts.collect()),
+        }
+    }
+
+    /// The tree of a process in a container; its mounts are read from `proc/PID/mountinfo`.
+    pub(crate) fn of_process(reader: &Reader<'_>, pid: u32) -> Result<Self, Unread> {
+        let text = reader.text(&format!("proc/{pid}/mountinfo"))?;
+        Ok(Self {
+            prefix: format!("proc/{pid}/root/"),
+            mounts: Rc::new(text.lines().filter_map(parse_mount).collect()),
+        })
+    }
+
+    /// Whether this is the host's own tree.
+    pub(crate) fn is_host(&self) -> bool {
+        self.prefix.is_empty()
+    }
+
+    /// The path for the reader.
+    pub(crate) fn at(&self, path: &str) -> String {
+        format!("{}{}", self.prefix, path.trim_start_matches('/'))
+    }
+
+    /// The type of the network or user-space filesystem that a path lies on, if it does: looking at
+    /// it could take for ever.
+    pub(crate) fn remote_fs(&self, path: &str) -> Option<&str> {
+        let mount = self.mount_of(path)?;
+        is_remote(&mount.fs_type).then_some(mount.fs_type.as_str())
+    }
+
+    /// The last of the longest mount points above an absolute path: it hides the others.
+    fn mount_of(&self, path: &str) -> Option<&MountPoint> {
+        let mut directory = path;
+        loop {
+            if let Some(&index) = self.mounts.by_point.get(directory) {
+                return self.mounts.list.get(index);
+            }
+            directory = match directory.rfind('/')? {
+                0 if directory.len() > 1 => "/",
+                0 => return None,
+                end => &directory[..end],
+            };
+        }
+    }
+
+    /// Follows the symbolic links of an absolute path, one component after the other, but never into
+    /// a filesystem that may not answer.
+    ///
+    /// # Errors
+    /// Where there are too many links, or the path is too long.
+    pub(crate) fn resolve(&self, reader: &Reader<'_>, path: &str) -> Result<Resolved, Unread> {
+        let mut todo: VecDeque<String> = path.split('/').map(str::to_owned).collect();
+        let mut done: Vec<String> = Vec::new();
+        let mut unfinished = None;
+        let mut links = 0;
+        let mut steps = 0;
+        while let Some(name) = todo.pop_front() {
+            steps += 1;
+            if steps > STEPS_MAX {
+                let why = format!("more than {STEPS_MAX} names in a path");
+                return Err(Unread::Failed(why));
+            }
+            match name.as_str() {
+                "" | "." => continue,
+                ".." => {
+                    done.pop();
+                    continue;
+                }
+                _ => done.push(name),
+            }
+            let here = format!("/{}", done.join("/"));
+            if here.len() + todo.iter().map(|name| name.len() + 1).sum::<usize>() > PATH_BYTES_MAX {
+                return Err(Unread::Failed("path longer than 4096 bytes".to_owned()));
+            }
+            if let Some(fs_type) = self.remote_fs(&here) {
+                unfinished = Some(format!("links on {fs_type} are not followed"));
+                continue;
+            }
+            match reader.link(&self.at(&here)) {
+                Ok(target) => {
+                    links += 1;
+                    if links > LINKS_MAX {
+                        let why = format!("more than {LINKS_MAX} symbolic links");
+                        return Err(Unread::Failed(why));
+                    }
+                    done.pop();
+                    if target.starts_with('/') {
+                        done.clear();
+                    }
+                    for name in target.rsplit('/') {
+                        todo.push_front(name.to_owned());
+                    }
+                }
+                // No link, or nothing there.
+                Err(Unread::NotFound) => {}
+                Err(unread) => {
+                    unfinished.get_or_insert(format!("{}: {unread}", &here[1..]));
+                }
+            }
+        }
+        Ok(Resolved {
+            path: format!("/{}", done.join("/")),
+            unfinished,
+        })
+    }
+
+    /// The reader's path of a configuration file, known to be a regular file that answers: anybody
+    /// can start a program called mongod whose configuration is a pipe that nobody writes to.
+    ///
+    /// # Errors
+    /// Why it should not be read.
+    pub(crate) fn regular_file(&self, reader: &Reader<'_>, path: &str) -> Result<String, Unread> {
+        let resolved = self.resolve(reader, path)?;
+        if let Some(fs_type) = self.remote_fs(&resolved.path) {
+            let why = format!("on {fs_type}, which may not answer: not read");
+            return Err(Unread::Failed(why));
+        }
+        let at = self.at(&resolved.path);
+        match reader.stat(&at)?.kind {
+            Kind::File => Ok(at),
+            Kind::Directory | Kind::Other => {
+                Err(Unread::Failed("not a regular file: not read".to_owned()))
+            }
+        }
+    }
+
+    /// The names in a directory on a filesystem that answers; empty where it cannot be read.
+    pub(crate) fn list(&self, reader: &Reader<'_>, path: &str) -> Vec<String> {
+        match self.resolve(reader, path) {
+            Ok(resolved) if self.remote_fs(&resolved.path).is_none() => {
+                reader.list(&self.at(&resolved.path)).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether something is at an absolute path; `None` where that is unknown or was not asked.
+    pub(crate) fn exists(&self, reader: &Reader<'_>, path: &str) -> Option<bool> {
+        let resolved = self.resolve(reader, path).ok()?;
+        if self.remote_fs(&resolved.path).is_some() {
+            return None;
+        }
+        let exists = reader.exists(&self.at(&resolved.path));
+        // An unpacked support archive holds no data directories.
+        exists.filter(|&exists| exists || reader.is_whole())
+    }
+
+    /// Where a resolved path of this view stands in another: the mount of the same filesystem whose
+    /// root within it is the closest one above the path. `None` where the other view has none.
+    pub(crate) fn translate(&self, path: &str, other: &Self) -> Option<String> {
+        let mount = self.mount_of(path)?;
+        let inside = join(&mount.root, below(&mount.at, path)?);
+        let target = other
+            .mounts
+            .list
+            .iter()
+            .filter(|target| target.device_number == mount.device_number)
+            .filter(|target| below(&target.root, &inside).is_some())
+            .max_by_key(|target| target.root.len())?;
+        Some(join(&target.at, below(&target.root, &inside)?))
+    }
+}
+
+/// Filesystems that ask a server or a program: a look at them may never end. `autofs` waits for
+/// one to be mounted.
+fn is_remote(fs_type: &str) -> bool {
+    fs_type.starts_with("fuse")
+        || matches!(
+            fs_type,
+            "nfs"
+                | "nfs4"
+                | "cifs"
+                | "smb3"
+                | "smbfs"
+                | "9p"
+                | "afs"
+                | "autofs"
+                | "beegfs"
+                | "ceph"
+                | "coda"
+                | "glusterfs"
+                | "gpfs"
+                | "lustre"
+                | "ncpfs"
+                | "orangefs"
+                | "pvfs2"
+                | "virtiofs"
+        )
+}
+
+/// What follows a directory in a path, without slash at its start; `None` where the path is not at
+/// or below it.
+fn below<'p>(directory: &str, path: &'p str) -> Option<&'p str> {
+    if directory == "/" {
+        return path.strip_prefix('/');
+    }
+    let rest = path.strip_prefix(directory)?;
+    if rest.is_empty() {
+        return Some(rest);
+    }
+    rest.strip_prefix('/')
+}
+
+fn join(directory: &str, rest: &str) -> String {
+    match (directory, rest) {
+        (_, "") => directory.to_owned(),
+        ("/", _) => format!("/{rest}"),
+        _ => format!("{directory}/{rest}"),
+    }
+}
+
+/// A line of mountinfo; what is not one is left out, since the kernel writes no other and a path on an
+/// unknown mount is reported.
+fn parse_mount(line: &str) -> Option<MountPoint> {
+    let mount = MountLine::parse(line.as_bytes())?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Some(MountPoint {
+        device_number: mount.device_number,
+        root: text(&mount.root),
+        at: text(&mount.mount_point),
+        fs_type: text(&mount.fs_type),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::MemorySource;
+
+    fn view(mountinfo: &str) -> View {
+        View {
+            prefix: String::new(),
+            mounts: Rc::new(mountinfo.lines().filter_map(parse_mount).collect()),
+        }
+    }
+
+    const HOST: &str = "\
+25 1 8:1 / / rw - ext4 /dev/sda1 rw
+40 25 259:1 / /mnt/data rw - xfs /dev/nvme0n1 rw
+41 25 0:50 / /net/home rw - nfs4 filer:/home rw
+42 25 259:1 /elastic/a\\040b /srv/es rw - xfs /dev/nvme0n1 rw
+";
+
+    #[test]
+    fn links_are_followed_component_by_component() {
+        let source = MemorySource::new()
+            .symlink("var/lib/es", "../../data/es")
+            .symlink("data", "/mnt/data")
+            .symlink("mnt/data/es", "node/../node1")
+            .directory("mnt/data/node1/x");
+        let reader = Reader::new(&source);
+        let resolved = view(HOST).resolve(&reader, "/var//lib/./es/x").unwrap();
+        assert_eq!(resolved.path, "/mnt/data/node1/x");
+        assert_eq!(resolved.unfinished, None);
+    }
+
+    #[test]
+    fn links_on_a_network_filesystem_are_left_alone() {
+        let source = MemorySource::new()
+            .symlink("data", "/net/home/es")
+            .symlink("net/home/es", "/mnt/data");
+        let reader = Reader::new(&source);
+        let resolved = view(HOST).resolve(&reader, "/data/x/../y").unwrap();
+        assert_eq!(resolved.path, "/net/home/es/y");
+        assert!(resolved.unfinished.unwrap().contains("nfs4"));
+        let recording = reader.into_recording();
+        assert!(recording.links.contains_key("data"));
+        assert!(
+            !recording
+                .links
+                .keys()
+                .any(|path| path.starts_with("net/home"))
+        );
+    }
+
+    #[test]
+    fn a_ring_of_links_ends() {
+        let source = MemorySource::new().symlink("a", "b").symlink("b", "a");
+        let reader = Reader::new(&source);
+        assert!(view(HOST).resolve(&reader, "/a").is_err());
+        let source = MemorySource::new().symlink("a", "a/a/a/a/a/a/a/a");
+        let reader = Reader::new(&source);
+        assert!(view(HOST).resolve(&reader, "/a").is_err());
+    }
+
+    #[test]
+    fn only_regular_files_are_read() {
+        let source = MemorySource::new()
+            .device("tmp/pipe.conf")
+            .file("etc/mongod.conf", "")
+            .symlink("etc/link.conf", "mongod.conf");
+        let reader = Reader::new(&source);
+        let view = view(HOST);
+        assert!(view.regular_file(&reader, "/tmp/pipe.conf").is_err());
+        assert!(view.regular_file(&reader, "/net/home/mongod.conf").is_err());
+        assert_eq!(
+            view.regular_file(&reader, "/etc/link.conf"),
+            Ok("etc/mongod.conf".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_path_in_a_container_is_found_on_the_host() {
+        let container = view(
+            "50 49 0:60 / / rw - overlay overlay rw\n\
+             51 50 259:1 /docker/volumes/db /data/db rw - xfs /dev/nvme0n1 rw\n\
+             52 50 8:1 /etc/hosts /etc/hosts rw - ext4 /dev/sda1 rw\n\
+             53 50 259:1 /elastic/a\\040b/0 /usr/share/elasticsearch/data rw - xfs /dev/x rw\n",
+        );
+        let host = view(HOST);
+        let translate = |path| container.translate(path, &host);
+        assert_eq!(
+            translate("/data/db/journal").as_deref(),
+            Some("/mnt/data/docker/volumes/db/journal")
+        );
+        assert_eq!(translate("/etc/hosts").as_deref(), Some("/etc/hosts"));
+        // The bind mount of the directory itself is closer than the whole filesystem.
+        assert_eq!(
+            translate("/usr/share/elasticsearch/data").as_deref(),
+            Some("/srv/es/0")
+        );
+        assert_eq!(translate("/var/lib/mongodb"), None);
+    }
+}

@@ -1,0 +1,9 @@
+//! The shell's grammar, as far as it takes to find the programs that a job runs.
+
+pub(crate) mod command;
+pub(crate) mod keep;
+pub(crate) mod lexer;
+pub(crate) mod programs;
+pub mod script;
+pub(crate) mod syntax;
+pub(crate) mod words;

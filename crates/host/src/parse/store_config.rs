@@ -1,0 +1,220 @@
+//! The configuration files of Elasticsearch, OpenSearch and mongod, as far as they are not YAML, and their
+//! settings.
+
+use super::{store_settings as settings, yaml};
+use facts::InputError;
+
+/// Whether a file has the form of mongod before 2.6: `name = value` lines, `#` before comments. Like
+/// mongod itself, which takes a file for YAML if it can; no line of YAML settings looks like this.
+pub(crate) fn is_old_form(path: &str, text: &str) -> bool {
+    let is_yaml = [".yml", ".yaml"]
+        .iter()
+        .any(|extension| path.ends_with(extension));
+    let mut lines = content_lines(text).peekable();
+    !is_yaml && lines.peek().is_some() && lines.all(|(_, line)| old_setting(line).is_some())
+}
+
+/// The settings of a file of the old form, by their old names.
+///
+/// # Errors
+/// At the first line that is no `name = value`.
+pub(crate) fn read_old_form(source: &str, text: &str) -> Result<Vec<(String, String)>, InputError> {
+    content_lines(text)
+        .map(|(number, line)| {
+            old_setting(line)
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                // The line may hold a secret.
+                .ok_or_else(|| {
+                    InputError::new(source, "name = value", "something else").at_line(number)
+                })
+        })
+        .collect()
+}
+
+fn content_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    text.lines()
+        .enumerate()
+        .map(|(index, line)| {
+            let content = line.split('#').next().unwrap_or_default();
+            (index + 1, content.trim())
+        })
+        .filter(|(_, line)| !line.is_empty())
+}
+
+fn old_setting(line: &str) -> Option<(&str, &str)> {
+    let (name, value) = line.split_once('=')?;
+    let name = name.trim();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    (!name.is_empty() && name.chars().all(is_name)).then_some((name, value.trim()))
+}
+
+/// A setting of the old form under its new name, and what it is called there; `None` for one that no
+/// rule needs.
+pub(crate) fn new_form((name, value): (String, String)) -> Option<(String, String)> {
+    let is_on = value == "true" || value == "1";
+    match (settings::new_name_of_mongod(&name)?, is_on) {
+        ("nojournal", _) => Some(("storage.journal.enabled".to_owned(), (!is_on).to_string())),
+        ("configsvr", true) => Some(("sharding.clusterRole".to_owned(), "configsvr".to_owned())),
+        ("configsvr", false) => None,
+        (new, _) => Some((new.to_owned(), value)),
+    }
+}
+
+/// The value of a setting; of several the last, which is in force.
+pub(crate) fn value<'s>(settings: &'s [(String, String)], key: &str) -> Option<&'s str> {
+    settings
+        .iter()
+        .rev()
+        .find(|(name, _)| name == key)
+        .map(|(_, value)| value.as_str())
+}
+
+/// Puts settings of the command line over those of the file.
+pub(crate) fn override_with(settings: &mut Vec<(String, String)>, over: Vec<(String, String)>) {
+    for (key, value) in over {
+        settings.retain(|(name, _)| settings::list_of(name) != key);
+        settings.push((key, value));
+    }
+}
+
+/// The items of a list setting of Elasticsearch: a YAML list, a list written as JSON, or text
+/// separated by commas (`Settings#getAsList`). `None` where it is not set.
+///
+/// # Errors
+/// Where a list written as JSON is none.
+pub(crate) fn list(
+    settings: &[(String, String)],
+    key: &str,
+) -> Result<Option<Vec<String>>, InputError> {
+    let Some(text) = value(settings, key) else {
+        let items: Vec<String> = settings
+            .iter()
+            .filter(|(name, _)| name != key && settings::list_of(name) == key)
+            .map(|(_, value)| value.clone())
+            .collect();
+        return Ok((!items.is_empty()).then_some(items));
+    };
+    let items: Vec<String> = if text.starts_with('[') {
+        yaml::flatten(key, &format!("list: {text}"))?
+            .into_iter()
+            .map(|(_, item)| item)
+            .collect()
+    } else {
+        text.split(',')
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    Ok((!items.is_empty()).then_some(items))
+}
+
+/// A value with its placeholders filled in. `${cluster.name}` is another setting of the same
+/// server; anything else is an environment variable of it, which is not looked at.
+///
+/// # Errors
+/// The placeholder that is not known.
+pub(crate) fn expand(value: &str, settings: &[(String, String)]) -> Result<String, String> {
+    let mut expanded = String::with_capacity(value.len());
+    let mut rest = value;
+    while let Some((before, after)) = rest.split_once("${") {
+        let known = after
+            .split_once('}')
+            .filter(|(name, _)| name.contains('.'))
+            .and_then(|(name, tail)| Some((self::value(settings, name)?, tail)))
+            .filter(|(filled, _)| !filled.contains("${"));
+        let Some((filled, tail)) = known else {
+            let name = after.split('}').next().unwrap_or(after);
+            return Err(format!("${{{name}}}"));
+        };
+        expanded.push_str(before);
+        expanded.push_str(filled);
+        rest = tail;
+    }
+    expanded.push_str(rest);
+    Ok(expanded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn the_old_form_is_told_from_yaml() {
+        let old = "# mongodb.conf\ndbpath=/var/lib/mongodb\n\njournal = true # on\n";
+        assert!(is_old_form("etc/mongodb.conf", old));
+        assert!(!is_old_form("etc/elasticsearch/elasticsearch.yml", old));
+        assert!(!is_old_form(
+            "etc/mongod.conf",
+            "storage:\n  dbPath: /a=b\n"
+        ));
+        assert!(!is_old_form("etc/mongod.conf", "# nothing\n"));
+        assert_eq!(
+            read_old_form("x", old),
+            Ok(owned(&[
+                ("dbpath", "/var/lib/mongodb"),
+                ("journal", "true")
+            ]))
+        );
+        let error = read_old_form("x", "a = b\ns3cret\n")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("x:2:") && !error.contains("s3cret"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn old_names_become_new_ones() {
+        let new = |name: &str, value: &str| new_form((name.to_owned(), value.to_owned()));
+        assert_eq!(new("nojournal", "true").unwrap().1, "false");
+        assert_eq!(new("configsvr", "true").unwrap().0, "sharding.clusterRole");
+        assert_eq!(new("configsvr", "false"), None);
+        assert_eq!(new("dbpath", "/x").unwrap().0, "storage.dbPath");
+        assert_eq!(new("keyFile", "/x"), None);
+    }
+
+    #[test]
+    fn lists_come_in_every_form() {
+        let of = |pairs: &[(&str, &str)]| list(&owned(pairs), "path.data").unwrap();
+        let two = Some(vec!["/a".to_owned(), "/b".to_owned()]);
+        assert_eq!(of(&[("path.data[0]", "/a"), ("path.data[1]", "/b")]), two);
+        assert_eq!(of(&[("path.data", "/a, /b")]), two);
+        assert_eq!(of(&[("path.data", "[\"/a\",\"/b\"]")]), two);
+        assert_eq!(of(&[("path.data", "")]), None);
+        assert_eq!(of(&[("path.logs", "/l")]), None);
+        let comma = of(&[("path.data[0]", "/with,comma")]);
+        assert_eq!(comma, Some(vec!["/with,comma".to_owned()]));
+        assert!(list(&owned(&[("path.data", "[\"/a")]), "path.data").is_err());
+    }
+
+    #[test]
+    fn the_command_line_replaces_a_list() {
+        let mut settings = owned(&[("path.data[0]", "/a"), ("path.data[1]", "/b")]);
+        override_with(&mut settings, owned(&[("path.data", "/c")]));
+        assert_eq!(settings, owned(&[("path.data", "/c")]));
+    }
+
+    #[test]
+    fn placeholders_are_filled_in_or_named() {
+        let settings = owned(&[("cluster.name", "logs"), ("node.name", "${HOSTNAME}")]);
+        let expand = |value: &str| expand(value, &settings);
+        assert_eq!(
+            expand("/srv/${cluster.name}/es"),
+            Ok("/srv/logs/es".to_owned())
+        );
+        assert_eq!(expand("/srv/$x"), Ok("/srv/$x".to_owned()));
+        assert_eq!(expand("/srv/${HOSTNAME}"), Err("${HOSTNAME}".to_owned()));
+        assert_eq!(expand("/srv/${node.name}"), Err("${node.name}".to_owned()));
+        assert_eq!(expand("/srv/${node.attr"), Err("${node.attr}".to_owned()));
+    }
+}

@@ -1,0 +1,546 @@
+//! Replaces what tells whose host a bundle is of: host, domain, cluster and user names, addresses,
+//! serials and uuids. The same name gets the same replacement everywhere in one bundle.
+//!
+//! Replacements are numbers: `host1`, `user2`, `serial3`, the addresses of 10.0.0.0/8 and
+//! `fd00::/8` in turn, uuids that end in a number. A number tells nothing about the name, whoever guesses it; the
+//! salt only decides the order of numbering, so that not even the alphabetical order is told. There
+//! is no hyphen in them, since LVM and systemd write hyphens in names in their own ways.
+//!
+//! Two passes: the first gathers names where their place or form tells what they are, the second
+//! replaces them as whole words, the longest first.
+
+mod gather;
+mod token;
+mod words;
+
+use crate::command::DriveTool;
+use crate::source::Recording;
+use crate::unread::Unread;
+use gather::{
+    Gathered, is_host_name_file, is_serial_file, may_hold_addresses, name_at, split_disk_id,
+};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt::Write as _;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use token::{LVM_PARTS, Pattern, Token, UUID_PARTS, UuidShape, token_len};
+
+/// Longer than any host name (RFC 1035: 253) and NVMe name (223).
+const WORD_BYTES_MAX: usize = 256;
+/// Parts of the longest name that is replaced as a whole.
+const WORD_ATOMS_MAX: usize = 32;
+/// Names that are shorter are replaced only where they stand alone.
+const PART_CHARS_MIN: usize = 3;
+
+/// The recording with its names replaced. `salt` is random for each bundle.
+pub fn anonymise(recording: Recording, salt: &[u8; 16]) -> Recording {
+    Anonymiser::new(&recording, salt).recording(recording)
+}
+
+/// The replacements for one recording.
+pub struct Anonymiser {
+    /// Replacement by word.
+    words: HashMap<String, Word>,
+    /// The first atoms of all words, so that most atoms are passed by at once.
+    first_atoms: HashSet<String>,
+    /// Atoms of the longest word.
+    atoms_max: usize,
+    serials: Numbers<String>,
+    disk_ids: Numbers<String>,
+    uuids: Numbers<String>,
+    lvm_uuids: Numbers<String>,
+    macs: Numbers<String>,
+    ipv4: Numbers<Ipv4Addr>,
+    ipv6: Numbers<Ipv6Addr>,
+    hosts: Numbers<String>,
+}
+
+/// What is replaced in a text.
+#[derive(Clone, Copy)]
+struct Replace {
+    /// Names that were gathered; else only what is told by its form.
+    words: bool,
+    /// Four numbers with dots; where they are versions, not.
+    ipv4: bool,
+}
+
+impl Replace {
+    const ALL: Self = Self {
+        words: true,
+        ipv4: true,
+    };
+}
+
+struct Word {
+    replacement: String,
+    /// Only where it is the whole token.
+    alone: bool,
+}
+
+/// Numbers from 1 on, in an order that the salt decides. What was not gathered has number 0, which is
+/// no name of anything.
+struct Numbers<T>(HashMap<T, u32>);
+
+impl<T: Hash + Eq + Ord> Numbers<T> {
+    fn new(names: BTreeSet<T>, salt: &[u8; 16], taken: u32) -> Self {
+        let mut names: Vec<(u64, T)> = names
+            .into_iter()
+            .map(|name| {
+                // Not a secret in itself: see the top of this file.
+                let mut hasher = DefaultHasher::new();
+                salt.hash(&mut hasher);
+                name.hash(&mut hasher);
+                (hasher.finish(), name)
+            })
+            .collect();
+        names.sort();
+        Self(
+            names
+                .into_iter()
+                .zip(taken + 1..)
+                .map(|((_, name), number)| (name, number))
+                .collect(),
+        )
+    }
+
+    /// By name, so that which of two like words comes first does not depend on chance.
+    fn sorted(&self) -> Vec<(&T, u32)> {
+        let mut sorted: Vec<(&T, u32)> = self
+            .0
+            .iter()
+            .map(|(name, &number)| (name, number))
+            .collect();
+        sorted.sort();
+        sorted
+    }
+
+    fn of<Q: Hash + Eq + ?Sized>(&self, name: &Q) -> u32
+    where
+        T: std::borrow::Borrow<Q>,
+    {
+        self.0.get(name).copied().unwrap_or(0)
+    }
+}
+
+impl Anonymiser {
+    /// Gathers what is to be replaced. `salt` is random for each bundle.
+    pub fn new(recording: &Recording, salt: &[u8; 16]) -> Self {
+        let found = Gathered::of(recording);
+        let taken = found.taken;
+        let hosts = Numbers::new(found.hosts, salt, taken);
+        let domains = Numbers::new(found.domains, salt, taken);
+        let clusters = Numbers::new(found.clusters, salt, taken);
+        let users = Numbers::new(found.users, salt, taken);
+        let serials = Numbers::new(found.serials, salt, taken);
+        let volume_ids = Numbers::new(found.volume_ids, salt, 0);
+        let mut made = Self {
+            words: HashMap::new(),
+            first_atoms: HashSet::new(),
+            atoms_max: 0,
+            serials: Numbers(HashMap::new()),
+            disk_ids: Numbers::new(found.disk_ids, salt, taken),
+            uuids: Numbers::new(found.uuids, salt, 0),
+            lvm_uuids: Numbers::new(found.lvm_uuids, salt, 0),
+            macs: Numbers::new(found.macs, salt, 0),
+            ipv4: Numbers::new(found.ipv4, salt, 0),
+            ipv6: Numbers::new(found.ipv6, salt, 0),
+            hosts: Numbers(HashMap::new()),
+        };
+        // A name of two kinds is what comes first here.
+        for host in &found.host_forms {
+            let number = hosts.of(&host.to_ascii_lowercase());
+            made.add_word(host, &format!("host{number}"), &found.composing);
+        }
+        for (host, domain) in &found.full_hosts {
+            let number = hosts.of(&host.to_ascii_lowercase());
+            let domain_name = match domains.of(domain) {
+                0 => domain.clone(),
+                number => format!("domain{number}"),
+            };
+            let replacement = format!("host{number}.{domain_name}");
+            made.add_word(&format!("{host}.{domain}"), &replacement, &found.composing);
+        }
+        for (word, names) in [
+            ("domain", &domains),
+            ("cluster", &clusters),
+            ("user", &users),
+        ] {
+            for (name, number) in names.sorted() {
+                made.add_word(name, &format!("{word}{number}"), &found.composing);
+            }
+        }
+        for (name, number) in volume_ids.sorted() {
+            made.add_word(name, &in_shape(name, number), &found.composing);
+        }
+        for (name, number) in serials.sorted() {
+            let is_distinct = name.len() > PART_CHARS_MIN
+                && !found.kept.contains(name)
+                && !words::is_common(name);
+            if is_distinct {
+                made.add_word(name, &format!("serial{number}"), &found.composing);
+            }
+        }
+        made.hosts = hosts;
+        made.serials = serials;
+        made
+    }
+
+    fn add_word(&mut self, name: &str, replacement: &str, composing: &HashSet<String>) {
+        // Digits alone are numbers in most places.
+        if name.len() > WORD_BYTES_MAX
+            || name.bytes().all(|b| b.is_ascii_digit())
+            || token_len(name.as_bytes()) != name.len()
+        {
+            return;
+        }
+        let alone = name.chars().count() < PART_CHARS_MIN || composing.contains(name);
+        for name in [
+            name.to_owned(),
+            name.to_ascii_lowercase(),
+            name.to_ascii_uppercase(),
+        ] {
+            let token = Token::new(name.as_bytes());
+            let count = token.atoms.len();
+            if count == 0 || count > WORD_ATOMS_MAX {
+                return;
+            }
+            // As it is looked up: from the first atom to the last.
+            let (Some(first), Some(key)) = (token.span(0, 1), token.span(0, count)) else {
+                return;
+            };
+            self.first_atoms.insert(first);
+            self.atoms_max = self.atoms_max.max(count);
+            self.words.entry(key).or_insert_with(|| Word {
+                replacement: replacement.to_owned(),
+                alone,
+            });
+        }
+    }
+
+    /// A whole recording.
+    pub fn recording(&self, recording: Recording) -> Recording {
+        let files = recording.files.into_iter().map(|(path, outcome)| {
+            let outcome = match outcome {
+                Ok(bytes) => Ok(self.file(&path, &bytes)),
+                Err(unread) => Err(self.unread(unread)),
+            };
+            (self.path(&path), outcome)
+        });
+        let lists = recording.lists.into_iter().map(|(path, outcome)| {
+            let outcome = outcome
+                .map(|names| {
+                    let in_disk_ids = path.ends_with("/by-id");
+                    let mut names: Vec<String> = names
+                        .iter()
+                        .map(|name| match self.disk_id(name) {
+                            Some(replacement) if in_disk_ids => replacement,
+                            _ if path.starts_with("sys/") => self.patterns(name),
+                            _ => self.text(name),
+                        })
+                        .collect();
+                    names.sort_unstable();
+                    names
+                })
+                .map_err(|unread| self.unread(unread));
+            (self.path(&path), outcome)
+        });
+        let links = recording.links.into_iter().map(|(path, outcome)| {
+            let outcome = outcome
+                .map(|link| {
+                    if path.starts_with("sys/") {
+                        self.patterns(&link)
+                    } else {
+                        self.text(&link)
+                    }
+                })
+                .map_err(|unread| self.unread(unread));
+            (self.path(&path), outcome)
+        });
+        let stats = recording.stats.into_iter().map(|(path, outcome)| {
+            let outcome = outcome.map_err(|unread| self.unread(unread));
+            (self.path(&path), outcome)
+        });
+        let commands = recording.commands.into_iter().map(|(name, outcome)| {
+            // Fixed keys and numbers, by the filter: a host that is called as a key is must not break
+            // them.
+            let is_numbers = DriveTool::ALL
+                .iter()
+                .any(|tool| name.starts_with(&format!("{}_", tool.file_prefix())));
+            let outcome = outcome
+                .map(|bytes| {
+                    if is_numbers {
+                        bytes
+                    } else {
+                        self.bytes(&bytes, Replace::ALL)
+                    }
+                })
+                .map_err(|unread| self.unread(unread));
+            (name, outcome)
+        });
+        Recording {
+            files: files.collect(),
+            lists: lists.collect(),
+            links: links.collect(),
+            stats: stats.collect(),
+            commands: commands.collect(),
+            data_paths: recording
+                .data_paths
+                .iter()
+                .map(|path| self.text(path))
+                .collect(),
+        }
+    }
+
+    /// Any text: a path, a name, a message.
+    pub fn text(&self, text: &str) -> String {
+        // Only whole words are replaced, and by ASCII.
+        String::from_utf8_lossy(&self.bytes(text.as_bytes(), Replace::ALL)).into_owned()
+    }
+
+    /// A path as a recording has it: names of /sys and /proc are the kernel's own.
+    fn path(&self, path: &str) -> String {
+        if path.starts_with("sys/") {
+            return self.patterns(path);
+        }
+        if path.starts_with("proc/") {
+            return match path.split_once("/root/") {
+                Some((process, path)) => format!("{process}/root/{}", self.text(path)),
+                None => path.to_owned(),
+            };
+        }
+        self.text(path)
+    }
+
+    /// Text in which only what is told by its form is replaced.
+    fn patterns(&self, text: &str) -> String {
+        let what = Replace {
+            words: false,
+            ..Replace::ALL
+        };
+        String::from_utf8_lossy(&self.bytes(text.as_bytes(), what)).into_owned()
+    }
+
+    fn unread(&self, unread: Unread) -> Unread {
+        match unread {
+            Unread::Malformed(why) => Unread::Malformed(self.text(&why)),
+            Unread::Failed(why) => Unread::Failed(self.text(&why)),
+            other => other,
+        }
+    }
+
+    fn file(&self, path: &str, bytes: &[u8]) -> Vec<u8> {
+        // Where the place tells what the content is, short and odd names are replaced as well.
+        if is_serial_file(path) || is_host_name_file(path) {
+            let text = String::from_utf8_lossy(bytes);
+            let value = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+            let replacement = if is_serial_file(path) {
+                self.serial(value)
+            } else {
+                let short = value.split('.').next().unwrap_or(value);
+                let number = self.hosts.of(short);
+                let tells_nothing = value.is_empty() || value == "(none)" || short == "localhost";
+                match number {
+                    // A word that stands for other things elsewhere (`db`, `node`): only here.
+                    0 if !tells_nothing => Some("host0".to_owned()),
+                    0 => None,
+                    _ => (!value.contains('.')).then(|| format!("host{number}")),
+                }
+            };
+            if let Some(replacement) = replacement {
+                return format!("{replacement}\n").into_bytes();
+            }
+        }
+        let what = Replace {
+            ipv4: may_hold_addresses(path),
+            ..Replace::ALL
+        };
+        self.bytes(bytes, what)
+    }
+
+    /// A serial as it stands alone in a file, with the beginning that says of what kind it is.
+    fn serial(&self, value: &str) -> Option<String> {
+        let number = self.serials.0.get(value)?;
+        let kind = match value.split_once(['.', ':']) {
+            Some((kind @ ("naa" | "eui" | "t10" | "uuid" | "nvme"), _)) => format!("{kind}."),
+            _ if value.starts_with("nqn.") => "nqn.2014-08.org.nvmexpress:".to_owned(),
+            _ => String::new(),
+        };
+        Some(format!("{kind}serial{number}"))
+    }
+
+    /// A name below `by-id`; `None` where its parts are replaced by themselves.
+    fn disk_id(&self, name: &str) -> Option<String> {
+        let (kind, id, part) = split_disk_id(name)?;
+        Some(format!("{kind}-serial{}{part}", self.disk_ids.of(id)))
+    }
+
+    fn bytes(&self, text: &[u8], what: Replace) -> Vec<u8> {
+        let mut out = Vec::with_capacity(text.len());
+        let mut at = 0;
+        while at < text.len() {
+            if out.ends_with(b"by-id/")
+                && let Some((replacement, len)) = self.disk_id_at(&text[at..])
+            {
+                out.extend_from_slice(replacement.as_bytes());
+                at += len;
+                continue;
+            }
+            match token_len(&text[at..]) {
+                0 => {
+                    out.push(text[at]);
+                    at += 1;
+                }
+                len => {
+                    self.token(&Token::new(&text[at..at + len]), what, &mut out);
+                    at += len;
+                }
+            }
+        }
+        out
+    }
+
+    fn disk_id_at(&self, text: &[u8]) -> Option<(String, usize)> {
+        // Names below by-id are short; a hostile file may be one long line.
+        let text = &text[..text.len().min(256)];
+        let valid = match std::str::from_utf8(text) {
+            Ok(text) => text,
+            Err(error) => std::str::from_utf8(&text[..error.valid_up_to()]).ok()?,
+        };
+        let name = name_at(valid);
+        Some((self.disk_id(name)?, name.len()))
+    }
+
+    fn token(&self, token: &Token<'_>, what: Replace, out: &mut Vec<u8>) {
+        if let Some(address) = token.ipv6() {
+            out.extend_from_slice(self.pattern(&Pattern::Ipv6(address)).as_bytes());
+            return;
+        }
+        let mut done = 0;
+        let mut index = 0;
+        while index < token.atoms.len() {
+            let found = token
+                .pattern_at(index, what.ipv4)
+                .map(|(pattern, count)| (self.pattern(&pattern), count))
+                .or_else(|| what.words.then(|| self.word_at(token, index)).flatten());
+            let Some((replacement, count)) = found else {
+                index += 1;
+                continue;
+            };
+            let start = token.atoms[index].start;
+            let end = token.atoms[index + count - 1].end;
+            out.extend_from_slice(&token.bytes[done..start]);
+            out.extend_from_slice(&hyphens_as_in(&token.bytes[start..end], &replacement));
+            done = end;
+            index += count;
+        }
+        out.extend_from_slice(&token.bytes[done..]);
+    }
+
+    /// The longest word that begins with an atom.
+    fn word_at(&self, token: &Token<'_>, first: usize) -> Option<(String, usize)> {
+        let atom = std::str::from_utf8(token.atom(first)).ok()?;
+        if !self.first_atoms.contains(atom) {
+            return None;
+        }
+        let most = self.atoms_max.min(token.atoms.len() - first);
+        (1..=most).rev().find_map(|count| {
+            let word = self.words.get(&token.span(first, count)?)?;
+            let is_alone = count == token.atoms.len();
+            (is_alone || !word.alone).then(|| (word.replacement.clone(), count))
+        })
+    }
+
+    fn pattern(&self, pattern: &Pattern) -> String {
+        match pattern {
+            Pattern::Uuid(digits, shape) => {
+                let made = format!("00000000000040008000{:012x}", self.uuids.of(digits));
+                // A machine's uuid on Xen says in this way that it is one of Amazon's.
+                let made = if digits.starts_with("ec2") {
+                    format!("ec2{}", &made[3..])
+                } else {
+                    made
+                };
+                match shape {
+                    UuidShape::Hyphens => divide(&made, &UUID_PARTS, '-'),
+                    UuidShape::Compact => made,
+                    UuidShape::Colons => divide(&made, &[8; 4], ':'),
+                }
+            }
+            Pattern::Lvm(ids, divided) => {
+                let made = ids
+                    .iter()
+                    .map(|id| format!("{:032}", self.lvm_uuids.of(id)));
+                if *divided {
+                    made.map(|id| divide(&id, &LVM_PARTS, '-')).collect()
+                } else {
+                    made.collect()
+                }
+            }
+            Pattern::Mac(address) => {
+                // Locally administered (IEEE 802, second bit of the first byte).
+                let number = self.macs.of(address);
+                let bytes = address.len().div_ceil(3);
+                let mut made = "02".to_owned();
+                for position in (0..bytes - 1).rev() {
+                    let byte = number.checked_shr(8 * u32::try_from(position).unwrap_or(4));
+                    let _ = write!(made, ":{:02x}", byte.unwrap_or(0) & 0xff);
+                }
+                made
+            }
+            Pattern::Ipv4(address) => {
+                let number = self.ipv4.of(address) & 0x00ff_ffff;
+                Ipv4Addr::from(0x0a00_0000 | number).to_string()
+            }
+            Pattern::Ipv6(address) => {
+                let number = u128::from(self.ipv6.of(address));
+                Ipv6Addr::from((0xfd00_u128 << 112) | number).to_string()
+            }
+        }
+    }
+}
+
+/// The replacement with its hyphens written as those of the text that it replaces.
+fn hyphens_as_in(text: &[u8], replacement: &str) -> Vec<u8> {
+    let holds = |part: &[u8]| text.windows(part.len()).any(|window| window == part);
+    if holds(b"\\x2d") {
+        replacement.replace('-', "\\x2d").into_bytes()
+    } else if holds(b"--") {
+        replacement.replace('-', "--").into_bytes()
+    } else {
+        replacement.as_bytes().to_vec()
+    }
+}
+
+/// Divides a text into parts of these lengths.
+fn divide(text: &str, parts: &[usize], between: char) -> String {
+    let mut divided = String::with_capacity(text.len() + parts.len());
+    let mut rest = text;
+    for &len in parts {
+        let (part, after) = rest.split_at(len.min(rest.len()));
+        if !divided.is_empty() {
+            divided.push(between);
+        }
+        divided.push_str(part);
+        rest = after;
+    }
+    divided
+}
+
+/// A number in hexadecimal digits in the form of another one: `1A2B-3C4D` becomes `0000-0001`.
+fn in_shape(text: &str, number: u32) -> String {
+    let digits = text.chars().filter(|c| *c != '-').count();
+    let made = format!("{number:0digits$X}");
+    let mut made = made.chars();
+    text.chars()
+        .map(|c| {
+            if c == '-' {
+                '-'
+            } else {
+                made.next().unwrap_or('0')
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,496 @@
+//! Reads tar archives, compressed or not, from hostile hands: nothing is written to disk, everything
+//! is counted while it streams, and whatever is not plainly a file, a directory or a symbolic link
+//! is refused.
+//!
+//! The format is that of pax(1) (POSIX.1-2017, "pax Interchange Format" and "ustar") with GNU tar's
+//! long names. The headers are walked here rather than by `tar::Archive`, which neither bounds
+//! extension headers nor tells the end of an archive from a cut one.
+
+use super::limits::{BundleError, Limits};
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::io::{BufRead, BufReader, Cursor, Read};
+use std::rc::Rc;
+use tar::{EntryType, Header};
+
+const BLOCK_BYTES: usize = 512;
+/// Longest body of an extension header: a long name, or pax records.
+const EXTENSION_BYTES_MAX: u64 = 64 << 10;
+/// log2 of the largest window that a zstd frame may ask for: 32 MiB, enough for `zstd --ultra -20`.
+const ZSTD_WINDOW_LOG_MAX: u32 = 25;
+
+/// What an archive holds at a path.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Plain path, see [`plain_path_fault`]; empty for `./`.
+    pub(super) path: String,
+    pub(super) kind: EntryKind,
+    pub(super) mode: u32,
+    pub(super) mtime_s: i64,
+}
+
+#[derive(Debug)]
+pub(super) enum EntryKind {
+    Directory,
+    File(Vec<u8>),
+    Link(String),
+}
+
+/// Why a path cannot stand in a bundle; `None` for one that can: relative, of non-empty components
+/// other than `.` and `..`, and within the limits.
+pub(crate) fn plain_path_fault(path: &str, limits: &Limits) -> Option<String> {
+    if path.starts_with('/') {
+        return Some("its path is absolute".to_owned());
+    }
+    if path.contains('\0') {
+        return Some("its path holds a NUL".to_owned());
+    }
+    if path.len() > limits.path_bytes_max {
+        return Some(format!(
+            "its path is longer than {} bytes",
+            limits.path_bytes_max
+        ));
+    }
+    let mut depth = 0;
+    for component in path.split('/') {
+        depth += 1;
+        match component {
+            "" => return Some("its path has an empty component".to_owned()),
+            "." => return Some("its path has a component \".\"".to_owned()),
+            ".." => return Some("its path leads upwards with \"..\"".to_owned()),
+            _ => {}
+        }
+    }
+    (depth > limits.depth_max)
+        .then(|| format!("its path is deeper than {} directories", limits.depth_max))
+}
+
+/// Which limit the streams below ran into; told apart from damage by this, since decoders wrap
+/// errors of what they read from.
+type Exceeded = Rc<Cell<Option<(&'static str, u64)>>>;
+
+/// Counts the bytes that go through, and ends at a limit.
+struct Limited<R> {
+    inner: R,
+    left: u64,
+    what: &'static str,
+    limit: u64,
+    exceeded: Exceeded,
+}
+
+impl<R> Limited<R> {
+    fn new(inner: R, what: &'static str, limit: u64, exceeded: &Exceeded) -> Self {
+        Self {
+            inner,
+            left: limit,
+            what,
+            limit,
+            exceeded: exceeded.clone(),
+        }
+    }
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        // One byte more than the limit shows that it was exceeded.
+        let most = usize::try_from(self.left.saturating_add(1)).unwrap_or(usize::MAX);
+        let most = most.min(buffer.len());
+        let read = self.inner.read(&mut buffer[..most])?;
+        let count = u64::try_from(read).unwrap_or(u64::MAX);
+        if count > self.left {
+            self.exceeded.set(Some((self.what, self.limit)));
+            return Err(std::io::Error::other("limit exceeded"));
+        }
+        self.left -= count;
+        Ok(read)
+    }
+}
+
+/// Walks an archive. `take` gets each entry in its order; a body it does not want
+/// (`wanted(path)` is false) is skipped without keeping it.
+///
+/// # Errors
+/// At the first thing that is wrong with the archive, or with an entry.
+pub(super) fn walk(
+    input: impl Read,
+    limits: &Limits,
+    wanted: impl Fn(&str) -> bool,
+    take: impl FnMut(Entry) -> Result<(), BundleError>,
+) -> Result<(), BundleError> {
+    let exceeded = Exceeded::default();
+    let input = Limited::new(
+        input,
+        "the compressed file",
+        limits.compressed_bytes_max,
+        &exceeded,
+    );
+    let input = BufReader::with_capacity(64 << 10, input);
+    let outcome = decompress(input, limits, &exceeded, wanted, take);
+    match (outcome, exceeded.take()) {
+        (Err(_), Some((what, limit_bytes))) => Err(BundleError::TooLarge {
+            what: what.to_owned(),
+            limit: format!("{limit_bytes} bytes"),
+        }),
+        (outcome, _) => outcome,
+    }
+}
+
+fn decompress(
+    mut input: impl BufRead,
+    limits: &Limits,
+    exceeded: &Exceeded,
+    wanted: impl Fn(&str) -> bool,
+    take: impl FnMut(Entry) -> Result<(), BundleError>,
+) -> Result<(), BundleError> {
+    let mut magic = Vec::new();
+    (&mut input)
+        .take(4)
+        .read_to_end(&mut magic)
+        .map_err(BundleError::damaged)?;
+    let whole = Cursor::new(magic.clone()).chain(input);
+    let decoder: Box<dyn Read + '_> = match magic.as_slice() {
+        [] => return Err(damaged("it is empty")),
+        // RFC 1952.
+        [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(whole)),
+        // RFC 8878: a frame, or one of the sixteen skippable frames.
+        [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => {
+            let mut decoder =
+                zstd::stream::read::Decoder::with_buffer(whole).map_err(BundleError::damaged)?;
+            decoder
+                .window_log_max(ZSTD_WINDOW_LOG_MAX)
+                .map_err(BundleError::damaged)?;
+            Box::new(decoder)
+        }
+        _ => Box::new(whole),
+    };
+    let limited = Limited::new(
+        decoder,
+        "the archive inside",
+        limits.total_bytes_max,
+        exceeded,
+    );
+    let mut tar = Tar {
+        input: BufReader::with_capacity(64 << 10, limited),
+        limits,
+        headers: 0,
+    };
+    tar.walk(wanted, take)
+}
+
+/// What extension headers said about the entry that follows them.
+#[derive(Default)]
+struct Extension {
+    path: Option<Vec<u8>>,
+    link: Option<Vec<u8>>,
+    size: Option<u64>,
+    /// Whether any was there.
+    any: bool,
+}
+
+struct Tar<'l, R> {
+    input: R,
+    limits: &'l Limits,
+    headers: u64,
+}
+
+impl<R: Read> Tar<'_, R> {
+    fn walk(
+        &mut self,
+        wanted: impl Fn(&str) -> bool,
+        mut take: impl FnMut(Entry) -> Result<(), BundleError>,
+    ) -> Result<(), BundleError> {
+        let mut extension = Extension::default();
+        while let Some(header) = self.next_header()? {
+            let kind = header.entry_type();
+            let size = header.entry_size().map_err(BundleError::damaged)?;
+            match kind {
+                EntryType::GNULongName | EntryType::GNULongLink => {
+                    let mut text = self.extension_body(size, "a long name")?;
+                    // GNU tar ends it with a NUL.
+                    if text.last() == Some(&0) {
+                        text.pop();
+                    }
+                    let place = if kind == EntryType::GNULongName {
+                        &mut extension.path
+                    } else {
+                        &mut extension.link
+                    };
+                    set_once(place, text)?;
+                    extension.any = true;
+                }
+                EntryType::XHeader => {
+                    let records = self.extension_body(size, "a pax header")?;
+                    read_pax(&records, &mut extension)?;
+                    extension.any = true;
+                }
+                EntryType::XGlobalHeader => {
+                    let records = self.extension_body(size, "a pax header")?;
+                    let mut global = Extension::default();
+                    read_pax(&records, &mut global)?;
+                    if global.path.is_some() || global.link.is_some() || global.size.is_some() {
+                        return Err(damaged(
+                            "a global pax header gives one name or size to all entries",
+                        ));
+                    }
+                }
+                _ => {
+                    let named = std::mem::take(&mut extension);
+                    let entry = self.entry(&header, size, &named, &wanted)?;
+                    take(entry)?;
+                }
+            }
+        }
+        if extension.any {
+            return Err(damaged(
+                "a header that names the next entry, and none follows",
+            ));
+        }
+        self.end()
+    }
+
+    /// The next header; `None` at the first block of the end-of-archive marker.
+    fn next_header(&mut self) -> Result<Option<Header>, BundleError> {
+        let block = self.block()?.ok_or_else(|| {
+            damaged("it ends without the end-of-archive marker: it is cut off, or no tar archive")
+        })?;
+        if block.iter().all(|&byte| byte == 0) {
+            return Ok(None);
+        }
+        let header = Header::from_byte_slice(&block).clone();
+        // The sum of all bytes, those of the sum itself taken as blanks.
+        let sum: u32 = block
+            .iter()
+            .enumerate()
+            .map(|(index, &byte)| {
+                u32::from(if (148..156).contains(&index) {
+                    b' '
+                } else {
+                    byte
+                })
+            })
+            .sum();
+        if header.cksum().ok() != Some(sum) {
+            return Err(damaged(if self.headers == 0 {
+                "it is neither a tar archive nor one compressed with gzip or zstd"
+            } else {
+                "a header's checksum is wrong"
+            }));
+        }
+        self.headers += 1;
+        if self.headers > self.limits.entries_max {
+            return Err(BundleError::TooLarge {
+                what: "the archive".to_owned(),
+                limit: format!("{} entries", self.limits.entries_max),
+            });
+        }
+        Ok(Some(header))
+    }
+
+    fn entry(
+        &mut self,
+        header: &Header,
+        size: u64,
+        named: &Extension,
+        wanted: &impl Fn(&str) -> bool,
+    ) -> Result<Entry, BundleError> {
+        let raw: Cow<'_, [u8]> = match &named.path {
+            Some(path) => Cow::Borrowed(path.as_slice()),
+            None => header.path_bytes(),
+        };
+        let shown = String::from_utf8_lossy(&raw).into_owned();
+        let refuse = |reason: &str| BundleError::refused(&shown, reason);
+        let path = std::str::from_utf8(&raw).map_err(|_| refuse("its name is not UTF-8"))?;
+        let (path, ends_in_slash) = clean(path);
+        if !path.is_empty()
+            && let Some(fault) = plain_path_fault(path, self.limits)
+        {
+            return Err(refuse(&fault));
+        }
+        if named.size.is_some_and(|stated| stated != size) {
+            return Err(refuse("its headers state two sizes"));
+        }
+        let kind = match header.entry_type() {
+            EntryType::Regular if !ends_in_slash && !path.is_empty() => {
+                if size > self.limits.entry_bytes_max {
+                    return Err(refuse(&format!(
+                        "it is larger than {} bytes",
+                        self.limits.entry_bytes_max
+                    )));
+                }
+                EntryKind::File(self.body(size, wanted(path))?)
+            }
+            // Before POSIX, a directory was a file whose name ends in a slash.
+            EntryType::Regular | EntryType::Directory => {
+                if size != 0 {
+                    return Err(refuse("it is a directory with a content"));
+                }
+                EntryKind::Directory
+            }
+            EntryType::Symlink => {
+                let text: Cow<'_, [u8]> = match &named.link {
+                    Some(text) => Cow::Borrowed(text.as_slice()),
+                    None => header.link_name_bytes().unwrap_or_default(),
+                };
+                let text =
+                    std::str::from_utf8(&text).map_err(|_| refuse("its link text is not UTF-8"))?;
+                if text.len() > self.limits.path_bytes_max || text.contains('\0') {
+                    return Err(refuse("its link text is too long or holds a NUL"));
+                }
+                if size != 0 {
+                    return Err(refuse("it is a symbolic link with a content"));
+                }
+                EntryKind::Link(text.to_owned())
+            }
+            EntryType::Link => return Err(refuse("it is a hard link")),
+            EntryType::Char | EntryType::Block => return Err(refuse("it is a device")),
+            EntryType::Fifo => return Err(refuse("it is a FIFO")),
+            EntryType::GNUSparse => return Err(refuse("it is a sparse file")),
+            other => {
+                let flag = char::from(other.as_byte()).escape_default();
+                return Err(refuse(&format!("its type '{flag}' is unknown")));
+            }
+        };
+        Ok(Entry {
+            path: path.to_owned(),
+            kind,
+            mode: header.mode().map_err(BundleError::damaged)? & 0o7777,
+            mtime_s: header
+                .mtime()
+                .map(|mtime| i64::try_from(mtime).unwrap_or(i64::MAX))
+                .map_err(BundleError::damaged)?,
+        })
+    }
+
+    /// One block; `None` at the end of the input.
+    fn block(&mut self) -> Result<Option<[u8; BLOCK_BYTES]>, BundleError> {
+        let mut block = [0; BLOCK_BYTES];
+        let mut len = 0;
+        while len < BLOCK_BYTES {
+            match self.input.read(&mut block[len..]) {
+                Ok(0) if len == 0 => return Ok(None),
+                Ok(0) => return Err(damaged("it ends within a block")),
+                Ok(read) => len += read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(BundleError::damaged(error)),
+            }
+        }
+        Ok(Some(block))
+    }
+
+    /// The body of an entry, with its padding to whole blocks read off.
+    fn body(&mut self, size: u64, keep: bool) -> Result<Vec<u8>, BundleError> {
+        // Grows with what really comes, not with what the header says.
+        let mut bytes = Vec::new();
+        let mut left = size;
+        while left > 0 {
+            let block = self
+                .block()?
+                .ok_or_else(|| damaged("it ends within an entry"))?;
+            let len = usize::try_from(left).map_or(BLOCK_BYTES, |left| left.min(BLOCK_BYTES));
+            if keep {
+                bytes.extend_from_slice(&block[..len]);
+            }
+            left = left.saturating_sub(BLOCK_BYTES as u64);
+        }
+        bytes.shrink_to_fit();
+        Ok(bytes)
+    }
+
+    fn extension_body(&mut self, size: u64, what: &str) -> Result<Vec<u8>, BundleError> {
+        if size > EXTENSION_BYTES_MAX {
+            return Err(BundleError::TooLarge {
+                what: what.to_owned(),
+                limit: format!("{EXTENSION_BYTES_MAX} bytes"),
+            });
+        }
+        self.body(size, true)
+    }
+
+    /// Reads to the end, which also makes the decoders check their sums. After the first block of
+    /// the end-of-archive marker there is a second one, and tar may fill up to its record size.
+    fn end(&mut self) -> Result<(), BundleError> {
+        let mut blocks = 1_u64;
+        while let Some(block) = self.block()? {
+            if block.iter().any(|&byte| byte != 0) {
+                return Err(damaged("there is something after the end of the archive"));
+            }
+            blocks += 1;
+        }
+        if blocks < 2 {
+            return Err(damaged("the end-of-archive marker is cut off"));
+        }
+        Ok(())
+    }
+}
+
+fn damaged(reason: &str) -> BundleError {
+    BundleError::Damaged {
+        reason: reason.to_owned(),
+    }
+}
+
+/// Without leading `./` and without one slash at the end; whether that was there.
+fn clean(path: &str) -> (&str, bool) {
+    let mut path = path;
+    while let Some(rest) = path.strip_prefix("./") {
+        path = rest;
+    }
+    match path.strip_suffix('/') {
+        Some(rest) => (rest, true),
+        None if path == "." => ("", true),
+        None => (path, path.is_empty()),
+    }
+}
+
+fn set_once<T>(place: &mut Option<T>, value: T) -> Result<(), BundleError> {
+    if place.replace(value).is_some() {
+        return Err(damaged("two headers name the same entry"));
+    }
+    Ok(())
+}
+
+/// Takes pax records apart: `LEN KEY=VALUE\n`, where LEN counts the whole record.
+fn read_pax(mut records: &[u8], extension: &mut Extension) -> Result<(), BundleError> {
+    let malformed = || damaged("a pax header is malformed");
+    while !records.is_empty() {
+        let blank = records
+            .iter()
+            .position(|&byte| byte == b' ')
+            .ok_or_else(malformed)?;
+        let len: usize = std::str::from_utf8(&records[..blank])
+            .ok()
+            .and_then(|digits| digits.parse().ok())
+            .ok_or_else(malformed)?;
+        if len <= blank + 1 || len > records.len() || records[len - 1] != b'\n' {
+            return Err(malformed());
+        }
+        let (record, rest) = records.split_at(len);
+        records = rest;
+        let record = &record[blank + 1..len - 1];
+        let equals = record
+            .iter()
+            .position(|&byte| byte == b'=')
+            .ok_or_else(malformed)?;
+        let (key, value) = (&record[..equals], &record[equals + 1..]);
+        match key {
+            b"path" => set_once(&mut extension.path, value.to_vec())?,
+            b"linkpath" => set_once(&mut extension.link, value.to_vec())?,
+            b"size" => {
+                let size = std::str::from_utf8(value)
+                    .ok()
+                    .and_then(|digits| digits.parse().ok())
+                    .ok_or_else(malformed)?;
+                set_once(&mut extension.size, size)?;
+            }
+            _ if key.starts_with(b"GNU.sparse.") => {
+                return Err(BundleError::refused(
+                    "an entry with a GNU.sparse header",
+                    "it is a sparse file",
+                ));
+            }
+            // Times, owners, comments: nothing that matters here.
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! A tree of files in memory: what an archive holds below `root/`.
+
+use crate::source::live::not_regular;
+use crate::source::resolve::{Entry, Found, LastLink, Tree, resolve};
+use crate::source::{Kind, Stat};
+use crate::unread::Unread;
+use std::collections::BTreeMap;
+
+/// A tree of files in memory.
+#[derive(Debug)]
+pub(super) struct Memory {
+    /// The first one is the top.
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug)]
+struct Node {
+    parent: usize,
+    mode: u32,
+    mtime_s: i64,
+    /// Whether it stands in the archive itself, and not only as part of a longer path.
+    named: bool,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Directory(BTreeMap<String, usize>),
+    File(Vec<u8>),
+    Link(String),
+}
+
+/// What an archive adds at a path.
+pub(super) enum Addition {
+    Directory,
+    File(Vec<u8>),
+    Link(String),
+}
+
+impl Memory {
+    pub(super) fn new() -> Self {
+        Self {
+            nodes: vec![Node {
+                parent: 0,
+                mode: 0o755,
+                mtime_s: 0,
+                named: false,
+                content: Content::Directory(BTreeMap::new()),
+            }],
+        }
+    }
+
+    /// How many files, links and directories there are, those included that only a longer path
+    /// names.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Adds something at a plain path, and the directories above it. An empty path is the top.
+    ///
+    /// # Errors
+    /// Why it does not fit into the tree.
+    pub(super) fn add(
+        &mut self,
+        path: &str,
+        addition: Addition,
+        mode: u32,
+        mtime_s: i64,
+    ) -> Result<(), String> {
+        let mut at = 0;
+        let mut components = path.split('/').filter(|name| !name.is_empty()).peekable();
+        while let Some(name) = components.next() {
+            let is_last = components.peek().is_none();
+            let next = self.nodes.len();
+            let Content::Directory(children) = &mut self.nodes[at].content else {
+                return Err("it lies below an entry that is no directory".to_owned());
+            };
+            let known = children.get(name).copied();
+            at = if let Some(known) = known {
+                known
+            } else {
+                children.insert(name.to_owned(), next);
+                let content = match (&addition, is_last) {
+                    (Addition::File(_), true) => Content::File(Vec::new()),
+                    (Addition::Link(_), true) => Content::Link(String::new()),
+                    _ => Content::Directory(BTreeMap::new()),
+                };
+                self.nodes.push(Node {
+                    parent: at,
+                    mode: 0o755,
+                    mtime_s: 0,
+                    named: false,
+                    content,
+                });
+                next
+            };
+        }
+        let node = &mut self.nodes[at];
+        if node.named {
+            return Err("it stands there twice".to_owned());
+        }
+        match (&mut node.content, addition) {
+            (Content::Directory(_), Addition::Directory) => {}
+            (Content::File(bytes), Addition::File(added)) => *bytes = added,
+            (Content::Link(text), Addition::Link(added)) => *text = added,
+            _ => return Err("it stands there twice, as different kinds".to_owned()),
+        }
+        node.named = true;
+        node.mode = mode;
+        node.mtime_s = mtime_s;
+        Ok(())
+    }
+
+    /// Where a path leads, as an index in `nodes`.
+    fn find(&self, path: &str) -> Result<usize, Unread> {
+        match resolve(self, path, LastLink::Follow)? {
+            Found::Directory(index) => Ok(index),
+            Found::Leaf { parent, name } => self.child(parent, &name),
+            Found::Link(_) => Err(Unread::NotFound),
+        }
+    }
+
+    fn child(&self, parent: usize, name: &str) -> Result<usize, Unread> {
+        match &self.nodes[parent].content {
+            Content::Directory(children) => children.get(name).copied().ok_or(Unread::NotFound),
+            Content::File(_) | Content::Link(_) => Err(Unread::NotFound),
+        }
+    }
+
+    /// As [`crate::Source::read`].
+    pub(super) fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, Unread> {
+        match &self.nodes[self.find(path)?].content {
+            Content::File(bytes) if bytes.len() > max_bytes => Err(Unread::TooLarge(max_bytes)),
+            Content::File(bytes) => Ok(bytes.clone()),
+            Content::Directory(_) | Content::Link(_) => Err(not_regular()),
+        }
+    }
+
+    /// As [`crate::Source::list`].
+    pub(super) fn list(&self, path: &str) -> Result<Vec<String>, Unread> {
+        match &self.nodes[self.find(path)?].content {
+            Content::Directory(children) => Ok(children.keys().cloned().collect()),
+            Content::File(_) | Content::Link(_) => Err(Unread::NotFound),
+        }
+    }
+
+    /// As [`crate::Source::link`].
+    pub(super) fn link(&self, path: &str) -> Result<String, Unread> {
+        match resolve(self, path, LastLink::Keep)? {
+            Found::Link(text) => Ok(text),
+            Found::Directory(_) | Found::Leaf { .. } => Err(Unread::NotFound),
+        }
+    }
+
+    /// As [`crate::Source::stat`].
+    pub(super) fn stat(&self, path: &str) -> Result<Stat, Unread> {
+        let node = &self.nodes[self.find(path)?];
+        let (kind, len) = match &node.content {
+            Content::Directory(_) => (Kind::Directory, 0),
+            Content::File(bytes) => (Kind::File, bytes.len()),
+            Content::Link(_) => return Err(Unread::NotFound),
+        };
+        Ok(Stat {
+            kind,
+            mode: node.mode,
+            mtime_s: node.mtime_s,
+            size_bytes: u64::try_from(len).unwrap_or(u64::MAX),
+        })
+    }
+}
+
+impl Tree for Memory {
+    type Dir = usize;
+
+    fn root(&self) -> Result<usize, Unread> {
+        Ok(0)
+    }
+
+    fn parent(&self, dir: &usize) -> usize {
+        self.nodes[*dir].parent
+    }
+
+    fn look(&self, dir: &usize, name: &str) -> Result<Entry<usize>, Unread> {
+        let index = self.child(*dir, name)?;
+        Ok(match &self.nodes[index].content {
+            Content::Directory(_) => Entry::Directory(index),
+            Content::File(_) => Entry::Leaf,
+            Content::Link(text) => Entry::Link(text.clone()),
+        })
+    }
+}

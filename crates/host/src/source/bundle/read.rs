@@ -1,0 +1,474 @@
+use super::archive::{self, EntryKind};
+use super::limits::{BundleError, Limits, cut};
+use super::manifest::{Manifest, SCHEMA};
+use super::memory::{Addition, Memory};
+use crate::command::Command;
+use crate::source::directory::Directory;
+use crate::source::{Source, Stat};
+use crate::unread::Unread;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// What was collected from a host: an archive, or a directory of the same form.
+///
+/// `manifest.json`, `root/PATH` (files), `cmd/NAME` (answers of commands), `http/NAME.json`. A
+/// recording whose manifest says `complete` knows everything that was asked; whatever else is asked
+/// is [`Unread::NotRecorded`]. Without that, the tree speaks for itself: what it lacks is
+/// [`Unread::NotFound`]. What the manifest says of a path comes before what the tree says.
+#[derive(Debug)]
+pub struct Bundle {
+    manifest: Option<Manifest>,
+    files: Files,
+    ignored: u64,
+}
+
+#[derive(Debug)]
+enum Files {
+    Archive(Archive),
+    Directory {
+        root: Directory,
+        /// The bundle itself, for `cmd/` and `http/`.
+        all: Directory,
+        limits: Limits,
+    },
+}
+
+/// What an archive holds.
+#[derive(Debug)]
+struct Archive {
+    root: Memory,
+    commands: BTreeMap<String, Vec<u8>>,
+    http: BTreeMap<String, Vec<u8>>,
+}
+
+/// Opens a host that was collected: a file is read as the archive of a bundle; a directory is a
+/// bundle if it has the form of one (`manifest.json`, or `root/` without a host's own `etc`, `proc`
+/// or `sys` beside it), else a tree of files.
+///
+/// # Errors
+/// Where it cannot be opened, or is refused as a bundle.
+pub fn open(path: &Path) -> Result<Box<dyn Source>, BundleError> {
+    let meta = std::fs::metadata(path).map_err(|error| BundleError::unreadable(path, error))?;
+    if meta.is_dir() && !is_bundle_directory(path) {
+        return Ok(Box::new(Directory::new(path.to_path_buf())));
+    }
+    Ok(Box::new(Bundle::open(path, &Limits::default())?))
+}
+
+/// Reads the archive of a bundle (.tar, .tar.gz or .tar.zst, told apart by content) into memory.
+///
+/// # Errors
+/// Where it is refused.
+pub fn read_bytes(bytes: &[u8], limits: &Limits) -> Result<Bundle, BundleError> {
+    Bundle::read_from(bytes, limits)
+}
+
+/// Links are not followed: what makes a directory a bundle lies in it.
+fn kind_of(path: &Path) -> Option<std::fs::FileType> {
+    std::fs::symlink_metadata(path)
+        .ok()
+        .map(|meta| meta.file_type())
+}
+
+fn is_bundle_directory(path: &Path) -> bool {
+    let is_dir = |name: &str| kind_of(&path.join(name)).is_some_and(|kind| kind.is_dir());
+    kind_of(&path.join("manifest.json")).is_some_and(|kind| kind.is_file())
+        || (is_dir("root") && !["etc", "proc", "sys"].into_iter().any(is_dir))
+}
+
+impl Bundle {
+    /// Opens an archive, or a directory that holds the same.
+    ///
+    /// # Errors
+    /// Where it cannot be opened or is refused.
+    pub fn open(path: &Path, limits: &Limits) -> Result<Self, BundleError> {
+        let meta = std::fs::metadata(path).map_err(|error| BundleError::unreadable(path, error))?;
+        if meta.is_dir() {
+            return Self::open_directory(path, limits);
+        }
+        if !meta.is_file() {
+            let reason = "neither a file nor a directory";
+            return Err(BundleError::unreadable(path, reason));
+        }
+        let file = File::open(path).map_err(|error| BundleError::unreadable(path, error))?;
+        Self::read_from(file, limits)
+    }
+
+    /// As [`read_bytes`], from a stream.
+    ///
+    /// # Errors
+    /// Where it is refused.
+    pub fn read_from(input: impl Read, limits: &Limits) -> Result<Self, BundleError> {
+        let mut reading = Reading {
+            limits,
+            manifest: None,
+            archive: Archive {
+                root: Memory::new(),
+                commands: BTreeMap::new(),
+                http: BTreeMap::new(),
+            },
+            root_seen: false,
+            ignored: 0,
+            first_ignored: None,
+        };
+        archive::walk(
+            input,
+            limits,
+            |path| Place::of(path) != Place::Unknown,
+            |entry| reading.take(entry),
+        )?;
+        if reading.manifest.is_none() && !reading.root_seen {
+            return Err(BundleError::NotABundle {
+                found: match reading.first_ignored {
+                    Some(path) => format!(
+                        "{} other entries, the first of them {:?}",
+                        reading.ignored,
+                        cut(&path)
+                    ),
+                    None => "neither".to_owned(),
+                },
+            });
+        }
+        Ok(Self {
+            manifest: reading.manifest,
+            files: Files::Archive(reading.archive),
+            ignored: reading.ignored,
+        })
+    }
+
+    fn open_directory(path: &Path, limits: &Limits) -> Result<Self, BundleError> {
+        let all = Directory::new(path.to_path_buf());
+        let manifest = match all.read("manifest.json", limits.manifest_bytes_max) {
+            Ok(bytes) => Some(parse_manifest(&bytes, limits)?),
+            Err(Unread::NotFound) => None,
+            Err(unread) => {
+                let path = path.join("manifest.json");
+                return Err(BundleError::unreadable(&path, unread));
+            }
+        };
+        let root = path.join("root");
+        match kind_of(&root) {
+            Some(kind) if kind.is_dir() => {}
+            Some(_) => return Err(BundleError::refused("root", "it is not a directory")),
+            // A recording may hold no file at all.
+            None if manifest.is_some() => {}
+            None => {
+                return Err(BundleError::NotABundle {
+                    found: "neither".to_owned(),
+                });
+            }
+        }
+        Ok(Self {
+            manifest,
+            files: Files::Directory {
+                root: Directory::new(root),
+                all,
+                limits: limits.clone(),
+            },
+            ignored: 0,
+        })
+    }
+
+    /// What the bundle says of itself, if it does.
+    pub fn manifest(&self) -> Option<&Manifest> {
+        self.manifest.as_ref()
+    }
+
+    /// Number of entries of the archive that belong to no place of a bundle and were skipped.
+    pub fn ignored_entries(&self) -> u64 {
+        self.ignored
+    }
+
+    /// The answer kept in `http/NAME.json`.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn http(&self, name: &str) -> Result<Vec<u8>, Unread> {
+        let outcome = match &self.files {
+            Files::Archive(archive) => archive.http.get(name).cloned().ok_or(Unread::NotFound),
+            Files::Directory { all, limits, .. } => {
+                read_beside(all, "http", &format!("{name}.json"), limits)
+            }
+        };
+        outcome.map_err(|unread| self.absent(unread))
+    }
+
+    fn is_complete(&self) -> bool {
+        self.manifest
+            .as_ref()
+            .is_some_and(|manifest| manifest.complete)
+    }
+
+    /// What is not in a complete recording was not asked.
+    fn absent(&self, unread: Unread) -> Unread {
+        if self.is_complete() && unread == Unread::NotFound {
+            Unread::NotRecorded
+        } else {
+            unread
+        }
+    }
+
+    /// What the manifest says to a question, else what the tree says.
+    fn answer<T: Clone>(
+        &self,
+        known: impl Fn(&Manifest) -> (Option<&T>, Option<&Unread>),
+        tree: impl FnOnce(&Files) -> Result<T, Unread>,
+    ) -> Result<T, Unread> {
+        if let Some(manifest) = &self.manifest {
+            match known(manifest) {
+                (Some(answer), _) => return Ok(answer.clone()),
+                (None, Some(unread)) => return Err(unread.clone()),
+                (None, None) => {}
+            }
+        }
+        tree(&self.files).map_err(|unread| self.absent(unread))
+    }
+}
+
+/// A file of a bundle directory that lies beside `root/`.
+fn read_beside(
+    all: &Directory,
+    directory: &str,
+    name: &str,
+    limits: &Limits,
+) -> Result<Vec<u8>, Unread> {
+    if name.contains('/') {
+        return Err(Unread::NotFound);
+    }
+    all.read(&format!("{directory}/{name}"), entry_bytes_max(limits))
+}
+
+fn entry_bytes_max(limits: &Limits) -> usize {
+    usize::try_from(limits.entry_bytes_max).unwrap_or(usize::MAX)
+}
+
+/// An archive that is being read.
+struct Reading<'l> {
+    limits: &'l Limits,
+    manifest: Option<Manifest>,
+    archive: Archive,
+    root_seen: bool,
+    ignored: u64,
+    first_ignored: Option<String>,
+}
+
+impl Reading<'_> {
+    /// Puts an entry where it belongs.
+    fn take(&mut self, entry: archive::Entry) -> Result<(), BundleError> {
+        let path = entry.path.as_str();
+        let refuse = |reason: &str| Err(BundleError::refused(path, reason));
+        let twice = "it stands there twice";
+        match (Place::of(path), entry.kind) {
+            (Place::Unknown, _) => {
+                self.ignored += 1;
+                if self.first_ignored.is_none() {
+                    self.first_ignored = Some(path.to_owned());
+                }
+            }
+            (Place::Root(""), EntryKind::File(_) | EntryKind::Link(_)) => {
+                return refuse("it is not a directory");
+            }
+            (Place::Root(below), kind) => {
+                self.root_seen = true;
+                let addition = match kind {
+                    EntryKind::Directory => Addition::Directory,
+                    EntryKind::File(bytes) => Addition::File(bytes),
+                    EntryKind::Link(text) => Addition::Link(text),
+                };
+                let root = &mut self.archive.root;
+                if let Err(reason) = root.add(below, addition, entry.mode, entry.mtime_s) {
+                    return refuse(&reason);
+                }
+                if u64::try_from(root.len()).unwrap_or(u64::MAX) > self.limits.entries_max {
+                    return Err(BundleError::TooLarge {
+                        what: "the tree below root/".to_owned(),
+                        limit: format!("{} files and directories", self.limits.entries_max),
+                    });
+                }
+            }
+            (Place::Top, EntryKind::Directory) => {}
+            (Place::Top, _) => return refuse("it is not a directory"),
+            (_, EntryKind::Directory | EntryKind::Link(_)) => {
+                return refuse("it is not a file");
+            }
+            (Place::Manifest, EntryKind::File(bytes)) => {
+                if self.manifest.is_some() {
+                    return refuse(twice);
+                }
+                self.manifest = Some(parse_manifest(&bytes, self.limits)?);
+            }
+            (Place::Command(name), EntryKind::File(bytes)) => {
+                let before = self.archive.commands.insert(name.to_owned(), bytes);
+                if before.is_some() {
+                    return refuse(twice);
+                }
+            }
+            (Place::Http(name), EntryKind::File(bytes)) => {
+                let before = self.archive.http.insert(name.to_owned(), bytes);
+                if before.is_some() {
+                    return refuse(twice);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where an entry belongs.
+#[derive(Debug, PartialEq, Eq)]
+enum Place<'p> {
+    /// The top, `cmd` or `http`: directories.
+    Top,
+    Manifest,
+    /// A path below `root/`; empty for `root` itself.
+    Root(&'p str),
+    Command(&'p str),
+    Http(&'p str),
+    Unknown,
+}
+
+impl<'p> Place<'p> {
+    fn of(path: &'p str) -> Self {
+        match path.split_once('/') {
+            None => match path {
+                "" | "cmd" | "http" => Self::Top,
+                "manifest.json" => Self::Manifest,
+                "root" => Self::Root(""),
+                _ => Self::Unknown,
+            },
+            Some(("root", below)) => Self::Root(below),
+            Some(("cmd", name)) if !name.contains('/') => Self::Command(name),
+            Some(("http", name)) if !name.contains('/') => {
+                name.strip_suffix(".json").map_or(Self::Unknown, Self::Http)
+            }
+            Some(_) => Self::Unknown,
+        }
+    }
+}
+
+fn parse_manifest(bytes: &[u8], limits: &Limits) -> Result<Manifest, BundleError> {
+    if bytes.len() > limits.manifest_bytes_max {
+        return Err(BundleError::TooLarge {
+            what: "manifest.json".to_owned(),
+            limit: format!("{} bytes", limits.manifest_bytes_max),
+        });
+    }
+    let manifest: Manifest =
+        serde_json::from_slice(bytes).map_err(|error| BundleError::Manifest {
+            reason: cut(&error.to_string()),
+        })?;
+    if manifest.schema != SCHEMA {
+        return Err(BundleError::Manifest {
+            reason: format!(
+                "expected schema {SCHEMA:?}, found {:?}; a newer trimtab may have written it",
+                cut(&manifest.schema)
+            ),
+        });
+    }
+    Ok(manifest)
+}
+
+impl Source for Bundle {
+    /// A complete one answers [`Unread::NotRecorded`] for what was not asked.
+    fn is_whole(&self) -> bool {
+        self.is_complete()
+    }
+
+    fn collected_at(&self) -> Option<jiff::Timestamp> {
+        self.manifest.as_ref()?.collected_at
+    }
+
+    fn data_paths(&self) -> Vec<String> {
+        self.manifest
+            .as_ref()
+            .map(|manifest| manifest.data_paths.clone())
+            .unwrap_or_default()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.ignored > 0 {
+            remarks.push(format!(
+                "{} entries of the bundle are in none of its places (root/, cmd/, http/) and were \
+                 passed over",
+                self.ignored
+            ));
+        }
+        remarks
+    }
+
+    fn read(&self, path: &str, max_bytes: usize) -> Result<Vec<u8>, Unread> {
+        if let Some(manifest) = &self.manifest {
+            if let Some(content) = manifest.files.get(path) {
+                let bytes = content.bytes();
+                if bytes.len() > max_bytes {
+                    return Err(Unread::TooLarge(max_bytes));
+                }
+                return Ok(bytes.to_vec());
+            }
+            if let Some(unread) = manifest.unread.file.get(path) {
+                return Err(unread.clone());
+            }
+        }
+        let outcome = match &self.files {
+            Files::Archive(archive) => archive.root.read(path, max_bytes),
+            Files::Directory { root, limits, .. } => {
+                root.read(path, max_bytes.min(entry_bytes_max(limits)))
+            }
+        };
+        outcome.map_err(|unread| self.absent(unread))
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<String>, Unread> {
+        let complete = self.is_complete();
+        self.answer(
+            |manifest| (manifest.lists.get(path), manifest.unread.list.get(path)),
+            |files| match files {
+                // The tree of a recording holds the files that were read, not all that were there.
+                _ if complete => Err(Unread::NotRecorded),
+                Files::Archive(archive) => archive.root.list(path),
+                Files::Directory { root, .. } => root.list(path),
+            },
+        )
+    }
+
+    fn link(&self, path: &str) -> Result<String, Unread> {
+        self.answer(
+            |manifest| (manifest.links.get(path), manifest.unread.link.get(path)),
+            |files| match files {
+                Files::Archive(archive) => archive.root.link(path),
+                Files::Directory { root, .. } => root.link(path),
+            },
+        )
+    }
+
+    fn stat(&self, path: &str) -> Result<Stat, Unread> {
+        let complete = self.is_complete();
+        self.answer(
+            |manifest| (manifest.stats.get(path), manifest.unread.stat.get(path)),
+            |files| match files {
+                // Modes and times in the archive of a recording are the archive's own.
+                _ if complete => Err(Unread::NotRecorded),
+                Files::Archive(archive) => archive.root.stat(path),
+                Files::Directory { root, .. } => root.stat(path),
+            },
+        )
+    }
+
+    fn command(&self, command: &Command) -> Result<Vec<u8>, Unread> {
+        let name = command.name();
+        self.answer(
+            |manifest| (None, manifest.unread.command.get(name.as_ref())),
+            |files| match files {
+                Files::Archive(archive) => archive
+                    .commands
+                    .get(name.as_ref())
+                    .cloned()
+                    .ok_or(Unread::NotFound),
+                Files::Directory { all, limits, .. } => read_beside(all, "cmd", &name, limits),
+            },
+        )
+    }
+}

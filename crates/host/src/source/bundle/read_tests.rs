@@ -1,0 +1,616 @@
+//! Bundles from hostile hands.
+
+use super::{Bundle, BundleError, Limits, open, read_bytes};
+use crate::command::Command;
+use crate::source::Source;
+use crate::unread::Unread;
+use proptest::prelude::*;
+use std::io::{Read, Write};
+use std::os::unix::fs::symlink;
+use tar::{EntryType, Header};
+
+/// An entry as somebody wrote it who does not care for rules.
+fn raw(name: &[u8], kind: EntryType, link: &[u8], body: &[u8]) -> Vec<u8> {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_size(body.len() as u64);
+    header.set_mode(0o644);
+    header.set_mtime(1_600_000_000);
+    header.as_mut_bytes()[..name.len()].copy_from_slice(name);
+    header.as_mut_bytes()[157..157 + link.len()].copy_from_slice(link);
+    header.set_cksum();
+    let mut bytes = header.as_bytes().to_vec();
+    bytes.extend_from_slice(body);
+    bytes.resize(bytes.len().next_multiple_of(512), 0);
+    bytes
+}
+
+fn file(name: &str, body: &[u8]) -> Vec<u8> {
+    raw(name.as_bytes(), EntryType::Regular, b"", body)
+}
+
+fn link(name: &str, text: &str) -> Vec<u8> {
+    raw(name.as_bytes(), EntryType::Symlink, text.as_bytes(), b"")
+}
+
+fn tar(entries: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = entries.concat();
+    bytes.extend_from_slice(&[0; 1024]);
+    bytes
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+    encoder.include_checksum(true).unwrap();
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn read(bytes: &[u8]) -> Result<Bundle, BundleError> {
+    read_bytes(bytes, &Limits::default())
+}
+
+/// The message with which a bundle is refused.
+fn refusal(bytes: &[u8]) -> String {
+    match read(bytes) {
+        Ok(bundle) => panic!("accepted: {bundle:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+const MANIFEST: &[u8] = br#"{"schema":"trimtab.bundle/1","tool_version":"0.1.0",
+    "collected_at":"2026-11-21T05:00:00Z","complete":true,"future_field":[1],
+    "lists":{"sys/block":["sda"]},"links":{"sys/block/sda":"../devices/sda"},
+    "stats":{"etc/fstab":{"kind":"file","mode":420,"mtime_s":5,"size_bytes":7}},
+    "unread":{"file":{"etc/crypttab":"denied"},"list":{"etc/cron.d":"not_found"}}}"#;
+
+fn sample() -> Vec<u8> {
+    tar(&[
+        file("manifest.json", MANIFEST),
+        raw(b"root/", EntryType::Directory, b"", b""),
+        file("root/etc/fstab", b"/dev/sda"),
+        file("cmd/dmsetup_table", b"c0: 0 8 crypt"),
+        file("http/nodes.json", b"{}"),
+    ])
+}
+
+#[test]
+fn the_form_is_told_by_content_and_all_forms_say_the_same() {
+    for bytes in [sample(), gzip(&sample()), zstd(&sample())] {
+        let bundle = read(&bytes).unwrap();
+        let manifest = bundle.manifest().unwrap();
+        assert_eq!(manifest.tool_version, "0.1.0");
+        assert_eq!(
+            manifest.collected_at,
+            Some("2026-11-21T05:00:00Z".parse().unwrap())
+        );
+        assert_eq!(bundle.read("etc/fstab", 8), Ok(b"/dev/sda".to_vec()));
+        assert_eq!(bundle.read("etc/fstab", 7), Err(Unread::TooLarge(7)));
+        assert_eq!(
+            bundle.command(&Command::DmTable),
+            Ok(b"c0: 0 8 crypt".to_vec())
+        );
+        assert_eq!(bundle.http("nodes"), Ok(b"{}".to_vec()));
+    }
+}
+
+#[test]
+fn a_complete_recording_knows_what_was_not_asked() {
+    let bundle = read(&sample()).unwrap();
+    assert_eq!(bundle.list("sys/block"), Ok(vec!["sda".to_owned()]));
+    assert_eq!(
+        bundle.link("sys/block/sda"),
+        Ok("../devices/sda".to_owned())
+    );
+    assert_eq!(bundle.stat("etc/fstab").unwrap().mtime_s, 5);
+    assert_eq!(bundle.read("etc/crypttab", 9), Err(Unread::Denied));
+    assert_eq!(bundle.list("etc/cron.d"), Err(Unread::NotFound));
+    assert_eq!(bundle.read("etc/crontab", 9), Err(Unread::NotRecorded));
+    // `etc` is there because a file below it is, but nobody listed it.
+    assert_eq!(bundle.list("etc"), Err(Unread::NotRecorded));
+    assert_eq!(bundle.stat("etc"), Err(Unread::NotRecorded));
+    assert_eq!(bundle.link("etc/fstab"), Err(Unread::NotRecorded));
+    assert_eq!(bundle.http("other"), Err(Unread::NotRecorded));
+    let systemctl = Command::SystemctlShow { units: Vec::new() };
+    assert_eq!(bundle.command(&systemctl), Err(Unread::NotRecorded));
+}
+
+#[test]
+fn without_a_manifest_the_tree_speaks() {
+    let bundle = read(&tar(&[
+        file("./root/etc/cron.d/b", b"x"),
+        file("./root/etc/cron.d/a", b"y"),
+        link("./root/etc/link", "cron.d/a"),
+        file("./README", b"ignored"),
+    ]))
+    .unwrap();
+    assert_eq!(
+        bundle.list("etc/cron.d"),
+        Ok(vec!["a".to_owned(), "b".to_owned()])
+    );
+    assert_eq!(bundle.read("etc/link", 9), Ok(b"y".to_vec()));
+    assert_eq!(bundle.link("etc/link"), Ok("cron.d/a".to_owned()));
+    assert_eq!(bundle.stat("etc/link").unwrap().mtime_s, 1_600_000_000);
+    assert_eq!(bundle.read("etc/fstab", 9), Err(Unread::NotFound));
+    assert_eq!(bundle.command(&Command::DmTable), Err(Unread::NotFound));
+    assert_eq!(bundle.ignored_entries(), 1);
+}
+
+#[test]
+fn a_link_out_stays_inside() {
+    let bundle = read(&tar(&[
+        file("root/etc/passwd", b"inside"),
+        link("root/absolute", "/etc/passwd"),
+        link("root/up", "../../../../../etc/passwd"),
+        link("root/manifest", "../manifest.json"),
+        link("root/loop", "loop"),
+        file("manifest.json", br#"{"schema":"trimtab.bundle/1"}"#),
+    ]))
+    .unwrap();
+    assert_eq!(bundle.read("absolute", 99), Ok(b"inside".to_vec()));
+    assert_eq!(bundle.read("up", 99), Ok(b"inside".to_vec()));
+    assert_eq!(bundle.read("manifest", 99), Err(Unread::NotFound));
+    assert!(matches!(bundle.read("loop", 99), Err(Unread::Failed(_))));
+}
+
+#[test]
+fn what_no_bundle_holds_is_refused_by_name_and_reason() {
+    let cases: Vec<(&str, Vec<u8>, &str)> = vec![
+        ("/etc/passwd", file("/etc/passwd", b""), "absolute"),
+        ("root/../../x", file("root/../../x", b""), "\"..\""),
+        ("..", raw(b"..", EntryType::Directory, b"", b""), "\"..\""),
+        ("root/./x", file("root/./x", b""), "\".\""),
+        ("root//x", file("root//x", b""), "empty component"),
+        (
+            "root/h",
+            raw(b"root/h", EntryType::Link, b"root/x", b""),
+            "hard link",
+        ),
+        (
+            "root/c",
+            raw(b"root/c", EntryType::Char, b"", b""),
+            "device",
+        ),
+        (
+            "root/b",
+            raw(b"root/b", EntryType::Block, b"", b""),
+            "device",
+        ),
+        ("root/f", raw(b"root/f", EntryType::Fifo, b"", b""), "FIFO"),
+        (
+            "root/s",
+            raw(b"root/s", EntryType::GNUSparse, b"", b""),
+            "sparse",
+        ),
+        (
+            "root/v",
+            raw(b"root/v", EntryType::new(b'V'), b"", b""),
+            "type 'V'",
+        ),
+        (
+            "root/\u{fffd}",
+            raw(b"root/\xff", EntryType::Regular, b"", b""),
+            "UTF-8",
+        ),
+        (
+            "root/l",
+            raw(b"root/l", EntryType::Symlink, b"\xff", b""),
+            "UTF-8",
+        ),
+        (
+            "root/d",
+            raw(b"root/d", EntryType::Directory, b"", b"x"),
+            "content",
+        ),
+        (
+            "manifest.json",
+            link("manifest.json", "root/x"),
+            "not a file",
+        ),
+        ("cmd/x", link("cmd/x", "../root/x"), "not a file"),
+        ("root", link("root", "/etc"), "not a directory"),
+    ];
+    for (name, entry, reason) in cases {
+        let message = refusal(&tar(&[entry]));
+        assert!(
+            message.contains(name) && message.contains(reason),
+            "{name}, {reason}: {message}"
+        );
+    }
+}
+
+#[test]
+fn entries_that_contradict_each_other_are_refused() {
+    let twice = tar(&[file("root/a", b"1"), file("root/a", b"2")]);
+    assert!(refusal(&twice).contains("twice"));
+    let through_link = tar(&[link("root/a", "/etc"), file("root/a/passwd", b"")]);
+    assert!(refusal(&through_link).contains("no directory"));
+    let below_file = tar(&[file("root/a", b""), file("root/a/b", b"")]);
+    assert!(refusal(&below_file).contains("no directory"));
+    let kinds = tar(&[file("root/a/b", b""), file("root/a", b"")]);
+    assert!(refusal(&kinds).contains("kinds"));
+    let command = tar(&[file("cmd/a", b""), file("cmd/a", b"")]);
+    assert!(refusal(&command).contains("twice"));
+    let manifest = br#"{"schema":"trimtab.bundle/1"}"#;
+    let manifests = tar(&[
+        file("manifest.json", manifest),
+        file("manifest.json", manifest),
+    ]);
+    assert!(refusal(&manifests).contains("twice"));
+}
+
+/// One pax record.
+fn pax(key: &str, value: &[u8]) -> Vec<u8> {
+    let rest = key.len() + value.len() + 3;
+    let len = (rest + 1..rest + 10).find(|len| rest + len.to_string().len() == *len);
+    let mut record = format!("{} {key}=", len.unwrap()).into_bytes();
+    record.extend_from_slice(value);
+    record.push(b'\n');
+    record
+}
+
+fn pax_header(records: &[u8]) -> Vec<u8> {
+    raw(b"PaxHeaders/x", EntryType::XHeader, b"", records)
+}
+
+#[test]
+fn long_names_are_read_and_checked() {
+    let long = format!("root/{}", "n".repeat(200));
+    let gnu = raw(
+        b"././@LongLink",
+        EntryType::GNULongName,
+        b"",
+        format!("{long}\0").as_bytes(),
+    );
+    for extension in [gnu, pax_header(&pax("path", long.as_bytes()))] {
+        let bundle = read(&tar(&[extension, file("root/short", b"x")])).unwrap();
+        assert_eq!(bundle.read(&long[5..], 9), Ok(b"x".to_vec()));
+        assert_eq!(bundle.read("short", 9), Err(Unread::NotFound));
+    }
+    let too_long = format!("root/{}", "n".repeat(1020));
+    let too_deep = format!("root{}", "/d".repeat(64));
+    let cases = [
+        (pax_header(&pax("path", b"root/../x")), "\"..\""),
+        (pax_header(&pax("path", b"/x")), "absolute"),
+        (pax_header(&pax("path", b"root/\xff")), "UTF-8"),
+        (pax_header(&pax("path", b"root/a\0b")), "NUL"),
+        (pax_header(&pax("path", too_long.as_bytes())), "longer"),
+        (pax_header(&pax("path", too_deep.as_bytes())), "deeper"),
+        (pax_header(&pax("size", b"600")), "two sizes"),
+        (pax_header(&pax("GNU.sparse.major", b"1")), "sparse"),
+        (pax_header(b"99 path=x\n"), "malformed"),
+        (pax_header(b"path=x\n"), "malformed"),
+        (pax_header(b"5 x=y"), "malformed"),
+        (
+            pax_header(&[pax("path", b"a"), pax("path", b"b")].concat()),
+            "two headers",
+        ),
+        (pax_header(&vec![b'x'; 1 << 20]), "a pax header is larger"),
+        (
+            raw(b"L", EntryType::GNULongName, b"", &vec![b'x'; 1 << 20]),
+            "a long name is larger",
+        ),
+        (
+            raw(b"g", EntryType::XGlobalHeader, b"", &pax("path", b"root/x")),
+            "global pax header",
+        ),
+    ];
+    for (extension, reason) in cases {
+        let message = refusal(&tar(&[extension, file("root/short", b"x")]));
+        assert!(message.contains(reason), "{reason}: {message}");
+    }
+    let alone = tar(&[file("root/a", b""), pax_header(&pax("path", b"root/x"))]);
+    assert!(refusal(&alone).contains("none follows"));
+}
+
+#[test]
+fn every_cut_is_noticed() {
+    for whole in [sample(), gzip(&sample()), zstd(&sample())] {
+        assert!(read(&whole).is_ok());
+        for twentieth in 0..20 {
+            let cut = &whole[..whole.len() * twentieth / 20];
+            assert!(read(cut).is_err(), "{twentieth}/20");
+        }
+        assert!(read(&whole[..whole.len() - 1]).is_err());
+    }
+}
+
+#[test]
+fn what_follows_the_end_is_noticed() {
+    for whole in [sample(), gzip(&sample()), zstd(&sample())] {
+        let garbage = [whole.as_slice(), b"garbage"].concat();
+        assert!(read(&garbage).is_err());
+    }
+    let second = [sample(), file("root/second", b"x")].concat();
+    assert!(refusal(&second).contains("after the end"));
+    // tar fills up to its record size.
+    assert!(read(&[sample(), vec![0; 8192]].concat()).is_ok());
+}
+
+#[test]
+fn damage_is_noticed() {
+    let mut header = sample();
+    header[600 + 512] ^= 1;
+    assert!(read(&header).is_err());
+    for mut whole in [gzip(&sample()), zstd(&sample())] {
+        // The sum over the content stands in the last eight bytes (gzip) or four (zstd).
+        let at = whole.len() - if whole[0] == 0x1f { 8 } else { 4 };
+        whole[at] ^= 1;
+        assert!(read(&whole).is_err());
+    }
+    assert!(refusal(b"PK\x03\x04 some other archive").contains("it ends within a block"));
+    assert!(refusal(&[b'x'; 2048]).contains("neither a tar archive"));
+    assert!(refusal(b"").contains("empty"));
+}
+
+#[test]
+fn other_archives_are_no_bundles() {
+    let message = refusal(&tar(&[file("src/main.rs", b""), file("Cargo.toml", b"")]));
+    assert!(
+        message.contains("not a bundle") && message.contains("src/main.rs"),
+        "{message}"
+    );
+    assert!(refusal(&[0; 1024]).contains("not a bundle"));
+}
+
+#[test]
+fn a_manifest_that_is_not_understood_is_refused() {
+    for (manifest, reason) in [
+        (&b"{"[..], "EOF"),
+        (b"[]", "invalid"),
+        (br#"{"tool_version":"1"}"#, "schema"),
+        (br#"{"schema":"trimtab.bundle/2"}"#, "newer"),
+        (br#"{"schema":"trimtab.bundle/1","lists":7}"#, "map"),
+    ] {
+        let message = refusal(&tar(&[file("manifest.json", manifest)]));
+        assert!(
+            message.contains("manifest.json") && message.contains(reason),
+            "{reason}: {message}"
+        );
+    }
+    // As deep as a parser that calls itself would fall.
+    for field in ["lists", "future"] {
+        let nested = format!(
+            "{{\"schema\":\"trimtab.bundle/1\",\"{field}\":{}",
+            "[".repeat(1_000_000)
+        );
+        refusal(&tar(&[file("manifest.json", nested.as_bytes())]));
+    }
+}
+
+/// Repeats a piece and counts what was asked for.
+struct Endless<'c> {
+    piece: Vec<u8>,
+    at: usize,
+    given: &'c std::cell::Cell<u64>,
+}
+
+impl Read for Endless<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let len = buffer.len().min(self.piece.len() - self.at);
+        buffer[..len].copy_from_slice(&self.piece[self.at..self.at + len]);
+        self.at = (self.at + len) % self.piece.len();
+        self.given.set(self.given.get() + len as u64);
+        Ok(len)
+    }
+}
+
+#[test]
+fn ten_gigabytes_of_zeros_stop_early() {
+    // 10,000 times a compressed megabyte of zeros: 10 GB from 10 MB (gzip) or less (zstd).
+    let zeros = vec![0; 1 << 20];
+    let big = Header::new_gnu();
+    for (name, piece) in [("gzip", gzip(&zeros)), ("zstd", zstd(&zeros))] {
+        let bomb = piece.repeat(10_000);
+        let error = read(&bomb).unwrap_err();
+        assert!(
+            matches!(&error, BundleError::TooLarge { limit, .. } if limit.contains("268435456")),
+            "{name}: {error}"
+        );
+        // As the body of an entry that claims to be as long.
+        let mut header = big.clone();
+        header.set_path("root/zeros").unwrap();
+        header.set_size(10 << 30);
+        header.set_mode(0o644);
+        header.set_mtime(0);
+        header.set_cksum();
+        let compress = if name == "gzip" { gzip } else { zstd };
+        let bomb = [compress(header.as_bytes()), piece.repeat(100)].concat();
+        assert!(refusal(&bomb).contains("larger than 16777216 bytes"));
+    }
+}
+
+#[test]
+fn no_more_is_read_than_the_limits_say() {
+    let limits = Limits {
+        total_bytes_max: 4 << 20,
+        compressed_bytes_max: 1 << 20,
+        ..Limits::default()
+    };
+    // What buffers may have taken in advance.
+    let slack = 300 << 10;
+    let given = std::cell::Cell::new(0);
+    let endless = |piece: Vec<u8>| Endless {
+        piece,
+        at: 0,
+        given: &given,
+    };
+    let error = Bundle::read_from(endless(vec![0]), &limits).unwrap_err();
+    assert!(matches!(error, BundleError::TooLarge { .. }), "{error}");
+    assert!(given.get() <= limits.compressed_bytes_max + slack);
+
+    given.set(0);
+    let error = Bundle::read_from(endless(gzip(&vec![0; 1 << 20])), &limits).unwrap_err();
+    assert!(matches!(error, BundleError::TooLarge { .. }), "{error}");
+    // Four members of about a kilobyte each are four megabytes.
+    assert!(given.get() <= slack, "{}", given.get());
+
+    // Entries that nobody wants count as well.
+    let junk = raw(b"junk", EntryType::Regular, b"", &vec![7; 64 << 10]);
+    let error = read_bytes(&zstd(&junk.repeat(100)), &limits).unwrap_err();
+    assert!(
+        matches!(&error, BundleError::TooLarge { limit, .. } if limit == "4194304 bytes"),
+        "{error}"
+    );
+}
+
+/// Headers of empty files, made while they are read.
+struct Many {
+    next: u32,
+    block: Vec<u8>,
+    name: fn(u32) -> String,
+}
+
+impl Read for Many {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.block.is_empty() {
+            self.block = file(&(self.name)(self.next), b"");
+            self.next += 1;
+        }
+        let len = buffer.len().min(self.block.len());
+        buffer[..len].copy_from_slice(&self.block[..len]);
+        self.block.drain(..len);
+        Ok(len)
+    }
+}
+
+#[test]
+fn a_million_files_are_refused() {
+    for name in [
+        |number| format!("root/{number}"),
+        |number| format!("junk/{number}"),
+        // Few entries, many directories.
+        |number| format!("root/{number}/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p"),
+    ] {
+        let many = Many {
+            next: 0,
+            block: Vec::new(),
+            name,
+        };
+        let error = Bundle::read_from(many, &Limits::default()).unwrap_err();
+        assert!(
+            matches!(&error, BundleError::TooLarge { limit, .. } if limit.contains("100000 ")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn directories_are_bundles_or_trees_by_their_form() {
+    let temporary = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &[u8]| {
+        let path = temporary.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    // A host whose root user has a home.
+    write("host/root/.profile", b"");
+    write("host/etc/fstab", b"host");
+    write("host/cmd/dmsetup_table", b"table");
+    let host = open(&temporary.path().join("host")).unwrap();
+    assert_eq!(host.read("etc/fstab", 9), Ok(b"host".to_vec()));
+    assert_eq!(host.command(&Command::DmTable), Ok(b"table".to_vec()));
+
+    write("tree/root/etc/fstab", b"tree");
+    write("tree/cmd/dmsetup_table", b"table");
+    let tree = open(&temporary.path().join("tree")).unwrap();
+    assert_eq!(tree.read("etc/fstab", 9), Ok(b"tree".to_vec()));
+    assert_eq!(tree.read("../cmd/dmsetup_table", 9), Err(Unread::NotFound));
+    assert_eq!(tree.command(&Command::DmTable), Ok(b"table".to_vec()));
+
+    write("bundle/manifest.json", MANIFEST);
+    write("bundle/root/etc/fstab", b"bundle");
+    let bundle = open(&temporary.path().join("bundle")).unwrap();
+    assert_eq!(bundle.read("etc/fstab", 9), Ok(b"bundle".to_vec()));
+    assert_eq!(bundle.read("etc/crontab", 9), Err(Unread::NotRecorded));
+    assert_eq!(bundle.read("etc/crypttab", 9), Err(Unread::Denied));
+    assert_eq!(bundle.list("etc"), Err(Unread::NotRecorded));
+
+    write("linked/manifest.json", MANIFEST);
+    symlink("/etc", temporary.path().join("linked/root")).unwrap();
+    let error = open(&temporary.path().join("linked")).err().unwrap();
+    assert!(error.to_string().contains("not a directory"), "{error}");
+
+    write("archive", &gzip(&sample()));
+    let archive = open(&temporary.path().join("archive")).unwrap();
+    assert_eq!(archive.read("etc/fstab", 9), Ok(b"/dev/sda".to_vec()));
+    let error = open(&temporary.path().join("nothing")).err().unwrap();
+    assert!(error.to_string().contains("nothing"), "{error}");
+    let error = open("/dev/null".as_ref()).err().unwrap();
+    assert!(error.to_string().contains("neither"), "{error}");
+}
+
+/// Everything that the sample answers.
+fn answers(bundle: &Bundle) -> impl PartialEq + std::fmt::Debug + use<> {
+    (
+        bundle.manifest().cloned(),
+        bundle.read("etc/fstab", 99),
+        bundle.list("sys/block"),
+        bundle.command(&Command::DmTable),
+        bundle.http("nodes"),
+    )
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_never_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..2048),
+        magic in prop::sample::select(vec![&b""[..], b"\x1f\x8b\x08\x00", b"\x28\xb5\x2f\xfd"]),
+    ) {
+        let bytes = [magic, &bytes].concat();
+        prop_assert!(read(&bytes).is_err());
+    }
+
+    #[test]
+    fn a_changed_archive_never_panics(
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+        form in 0..3,
+    ) {
+        let mut bytes = match form {
+            0 => sample(),
+            1 => gzip(&sample()),
+            _ => zstd(&sample()),
+        };
+        let whole = answers(&read(&bytes).unwrap());
+        for (index, value) in changes {
+            let at = index.index(bytes.len());
+            bytes[at] = value;
+        }
+        // Compressed forms carry a sum: what is accepted is what was written.
+        if let Ok(bundle) = read(&bytes)
+            && form != 0
+        {
+            prop_assert_eq!(answers(&bundle), whole);
+        }
+    }
+
+    #[test]
+    fn a_changed_header_with_a_right_sum_never_panics(
+        changes in proptest::collection::vec((0_usize..512, any::<u8>()), 1..6),
+        entry in 0_usize..5,
+    ) {
+        let mut bytes = sample();
+        // manifest.json is two blocks long with its header, and one more; the others are short.
+        let starts: Vec<usize> = (0..bytes.len() - 1024)
+            .step_by(512)
+            .filter(|&at| &bytes[at + 257..at + 262] == b"ustar")
+            .collect();
+        prop_assert_eq!(starts.len(), 5);
+        let at = starts[entry];
+        for (offset, value) in changes {
+            bytes[at + offset] = value;
+        }
+        let mut header = Header::from_byte_slice(&bytes[at..at + 512]).clone();
+        header.set_cksum();
+        bytes[at..at + 512].copy_from_slice(header.as_bytes());
+        if let Ok(bundle) = read(&bytes) {
+            let _ = answers(&bundle);
+        }
+    }
+}
