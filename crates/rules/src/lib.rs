@@ -6,6 +6,7 @@ mod context;
 mod discard_path;
 mod discard_remedy;
 mod disk_jobs;
+mod drive_load;
 mod fstab_edit;
 #[cfg(test)]
 mod hostile_clusters;
@@ -38,11 +39,11 @@ mod wording;
 pub use catalogue::{all, find};
 pub use cluster::{ClusterContext, NodeHost};
 pub use context::{Context, Outcome};
+pub use drive_load::{DriveLoad, LoadFact, NoMount, TrimTimes, loaded_mount};
 pub use rule::{Check, Rule};
 pub use trim_verdict::{
     RefusalKind, TrimRefusal, TrimRequest, TrimVerdict, lost_discards, trim_verdict,
 };
-pub use trimming::{TrimSchedule, Trimming, trimming};
 
 use facts::{Cluster, Host, Skipped};
 

@@ -85,16 +85,16 @@ impl Plan {
         let days = &scene.days;
         let capacity_bytes = days
             .capacity
-            .or(basis.file.capacity)
-            .or(found.and_then(|found| found.capacity_bytes))
+            .or(basis.file.capacity_bytes)
+            .or(found.and_then(|found| found.load.capacity_bytes))
             .ok_or_else(|| missing("--capacity SIZE", "how large a drive is", found))?;
         let bytes_per_day = days
             .writes_per_day
-            .or(found.and_then(|found| found.writes_per_day))
+            .or(found.and_then(|found| found.load.writes_per_day_bytes))
             .ok_or_else(|| missing("--writes-per-day SIZE", "what is written a day", found))?;
         let drives = days
             .drives
-            .or(found.and_then(|found| found.drives))
+            .or(found.and_then(|found| found.load.drives))
             .unwrap_or(1);
         let when = axes
             .trim
@@ -113,7 +113,7 @@ impl Plan {
         let timing = basis.timing(capacity_bytes)?;
         let chunk_bytes = days
             .chunk
-            .or(found.and_then(|found| found.chunk_bytes))
+            .or(found.and_then(|found| found.load.chunk_bytes))
             .unwrap_or(CHUNK_BYTES);
         require_chunk(chunk_bytes, drives, basis.page_bytes)?;
         let drive = DriveSpec {
@@ -137,7 +137,7 @@ impl Plan {
             history: days.history.unwrap_or_default(),
             fill: axes
                 .fill
-                .or(found.and_then(|found| found.fill))
+                .or(found.and_then(|found| found.load.fill))
                 .unwrap_or(FILL),
             parts: parts(&mix, basis.page_bytes),
             bytes_per_day,
@@ -166,7 +166,7 @@ impl Plan {
         Ok(Self {
             scenario,
             when,
-            outranked: outranked(scene, axes, basis.file.capacity.is_some()),
+            outranked: outranked(scene, axes, basis.file.capacity_bytes.is_some()),
             workload: mix.to_string(),
             preset: basis.preset,
             drive_name: basis.file.name,

@@ -115,7 +115,7 @@ fn tell(
         measured: days
             .host_written
             .zip(days.media_written)
-            .or(found.and_then(|found| found.measured)),
+            .or(found.and_then(|found| found.load.media)),
     })
 }
 
