@@ -13,6 +13,7 @@
 //! | [`theory`] | write amplification in closed form, by paper |
 //! | [`time`] | channels, dies, program, read and erase; latencies and throughput |
 //! | [`drive`] | a translation layer with its time; RAID-0 of them |
+//! | [`drive_file`] | a drive described in TOML |
 //! | [`filesystem`] | files above a drive: deleted is not trimmed |
 //! | [`workload`] | who writes what, and when |
 //! | [`trace`] | recorded requests, streamed |
@@ -22,6 +23,7 @@
 pub mod block_mapped;
 pub mod calibrate;
 pub mod drive;
+pub mod drive_file;
 pub mod filesystem;
 pub mod ftl;
 pub mod geometry;

@@ -41,6 +41,11 @@ pub const WRITE_CACHE_BYTES_MAX: u64 = 64 << 30;
 /// The most channels of a drive.
 pub const MAX_CHANNELS: u32 = 256;
 
+/// Dies of a terabyte in the presets.
+const DIES_OF_TB: f64 = 32.0;
+/// Dies of a channel where there are many.
+const DIES_OF_CHANNEL: u32 = 16;
+
 /// What a drive's parts take. All public: a preset is a start, every number may be replaced;
 /// [`Clock::new`] checks them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -261,6 +266,25 @@ impl Timing {
             .iter()
             .find(|(known, _, _)| *known == name)
             .map(|(_, timing, _)| *timing)
+    }
+
+    /// The same with as many dies as a drive of this size has, more or less: a power of two. Presets stand
+    /// for a terabyte.
+    #[must_use]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )] // clamped
+    pub fn sized(self, capacity_bytes: u64) -> Self {
+        let wanted = (capacity_bytes as f64 / 1e12 * DIES_OF_TB).max(1.0);
+        let dies = (wanted.log2().round().exp2() as u32).clamp(2, MAX_DIES);
+        let channels = (dies / DIES_OF_CHANNEL).clamp(self.channels.min(dies), MAX_CHANNELS);
+        Self {
+            dies,
+            channels,
+            ..self
+        }
     }
 
     /// The same with so much RAM before the flash.

@@ -618,3 +618,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn larger_drives_have_more_dies() {
+    for (bytes, dies, channels) in [
+        (1_000_000_000_000, 32, 8),
+        (3_840_000_000_000, 128, 8),
+        (15_360_000_000_000, 512, 32),
+        (240_000_000_000, 8, 8),
+        (1_000_000, 2, 2),
+        (u64::MAX, 1024, 64),
+    ] {
+        let timing = Timing::TLC.sized(bytes);
+        assert_eq!((timing.dies, timing.channels), (dies, channels), "{bytes}");
+        timing.check().unwrap();
+    }
+}

@@ -1,29 +1,26 @@
 //! The drive that was asked for: flags, then the file, then the configuration, then what is usual.
 
 use super::args::{DriveArgs, Moved};
-use super::drive_file::{self, Described};
+use super::drive_file;
 use super::numbers::{digits, percent};
 use super::values;
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
+use flash::drive_file::DriveFile;
 use flash::ftl::Collection;
-use flash::time::{MAX_CHANNELS, MAX_DIES, Timing};
+use flash::time::Timing;
 use std::path::Path;
 
 /// Spare area of drives for clients.
 pub const OVER_PROVISIONING: f64 = 0.07;
 /// Pages of a block where nothing says, and a drive is no more than its pages.
 pub const PAGES_PER_BLOCK: u32 = 256;
-/// Dies of a terabyte in the presets.
-const DIES_OF_TB: f64 = 32.0;
-/// Dies of a channel where there are many.
-const DIES_OF_CHANNEL: u32 = 16;
 
 /// What is known of a drive before its size is.
 #[derive(Debug)]
 pub struct Basis {
     /// The file's, or empty.
-    pub file: Described,
+    pub file: DriveFile,
     /// Spare area.
     pub over_provisioning: f64,
     /// Victims.
@@ -52,7 +49,7 @@ impl Basis {
     ) -> Result<Self, CommandError> {
         let file = match flags.drive.as_deref().or(config.drive.as_deref()) {
             Some(path) => drive_file::read(path)?,
-            None => Described::default(),
+            None => DriveFile::default(),
         };
         let configured = |key: &'static str| {
             move |message: String| {
@@ -80,22 +77,27 @@ impl Basis {
             .map(values::preset)
             .transpose()
             .map_err(configured("preset"))?;
-        let page_bytes = flags.page_bytes.or(file.page_bytes).unwrap_or(page_bytes);
+        let page_bytes = flags
+            .page_bytes
+            .or(file.page_bytes.map(u64::from))
+            .unwrap_or(page_bytes);
         // Both were checked as they were read.
         let page_bytes = u32::try_from(page_bytes).unwrap_or(u32::MAX);
-        let moved = flags.moved.or(file.moved);
         Ok(Self {
             over_provisioning: over_provisioning
                 .or(file.over_provisioning)
                 .or(config_op)
                 .unwrap_or(OVER_PROVISIONING),
             collection: policy
-                .or(file.policy)
+                .or(file.collection)
                 .or(config_policy)
                 .unwrap_or(Collection::Greedy),
             pages_per_block: flags.pages_per_block.or(file.pages_per_block),
             page_bytes,
-            moved_apart: moved.map(|moved| moved == Moved::Apart),
+            moved_apart: flags
+                .moved
+                .map(|moved| moved == Moved::Apart)
+                .or(file.moved_apart),
             preset: flags
                 .preset
                 .clone()
@@ -113,25 +115,9 @@ impl Basis {
     /// A number of the file that no drive has.
     pub fn timing(&self, capacity_bytes: u64) -> Result<Timing, CommandError> {
         let preset = Timing::preset(&self.preset).unwrap_or(Timing::TLC);
-        self.file.timing(sized(preset, capacity_bytes))
-    }
-}
-
-/// A preset with as many dies as a drive of this size has, more or less: a power of two.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss
-)] // clamped
-fn sized(preset: Timing, capacity_bytes: u64) -> Timing {
-    let wanted = (capacity_bytes as f64 / 1e12 * DIES_OF_TB).max(1.0);
-    let power = wanted.log2().round().exp2() as u32;
-    let dies = power.clamp(2, MAX_DIES);
-    let channels = (dies / DIES_OF_CHANNEL).clamp(preset.channels.min(dies), MAX_CHANNELS);
-    Timing {
-        dies,
-        channels,
-        ..preset
+        self.file
+            .timing(preset.sized(capacity_bytes))
+            .map_err(|error| CommandError::new(Kind::Input, error.to_string()))
     }
 }
 
@@ -196,21 +182,5 @@ mod tests {
             spare_words(0.0001, 0.00015),
             "0.015 % spare (0.01 % asked: whole blocks)"
         );
-    }
-
-    #[test]
-    fn larger_drives_have_more_dies() {
-        for (bytes, dies, channels) in [
-            (1_000_000_000_000, 32, 8),
-            (3_840_000_000_000, 128, 8),
-            (15_360_000_000_000, 512, 32),
-            (240_000_000_000, 8, 8),
-            (1_000_000, 2, 2),
-            (u64::MAX, 1024, 64),
-        ] {
-            let timing = sized(Timing::TLC, bytes);
-            assert_eq!((timing.dies, timing.channels), (dies, channels), "{bytes}");
-            timing.check().unwrap();
-        }
     }
 }
