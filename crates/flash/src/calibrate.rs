@@ -32,6 +32,7 @@ mod estimate;
 mod input;
 mod looks;
 mod model;
+mod points;
 mod range;
 mod simplex;
 #[cfg(test)]
@@ -42,8 +43,10 @@ pub use input::{
     BEGIN_ERROR, CAPACITY_WRITTEN, HostWrites, Known, MODEL_ERROR, MOVED_PAGE_COST,
     OVER_PROVISIONING, POINTS_MIN, Policy, Quantity, Series, Stamps,
 };
+pub use points::{POINTS_MAX, Points, PointsError};
 use thiserror::Error;
 
+use crate::ftl::Collection;
 use crate::theory::{self, Start};
 use model::{Model, Point};
 
@@ -124,6 +127,13 @@ pub struct Calibration {
     pub verdict: Verdict,
 }
 
+impl Verdict {
+    /// Whether the spare area is known.
+    pub fn is_answer(self) -> bool {
+        matches!(self, Self::Determined | Self::Partly)
+    }
+}
+
 impl Calibration {
     /// Effective spare area in bytes, at the best values.
     pub fn spare_bytes(&self) -> f64 {
@@ -199,6 +209,15 @@ fn verdict(found: &Calibration, model: &Model) -> Verdict {
 }
 
 impl Policy {
+    /// The policy of a fit; `None` for a collection that has no curve.
+    pub fn of(collection: Collection, pages_per_block: u32) -> Option<Self> {
+        match collection {
+            Collection::Fifo => Some(Self::Fifo),
+            Collection::Greedy => Some(Self::Greedy { pages_per_block }),
+            Collection::DChoices(_) => None,
+        }
+    }
+
     fn equilibrium(self, over_provisioning: f64) -> f64 {
         match self {
             Self::Fifo => theory::fifo(over_provisioning),

@@ -134,6 +134,13 @@ impl Geometry {
         (self.physical_pages() as f64 - self.logical_pages as f64) / self.logical_pages as f64
     }
 
+    /// Bytes that the tables of a drive of this shape take, more or less: four by logical page, four and a
+    /// bit by physical page, some by block.
+    pub fn table_bytes(&self) -> u64 {
+        let physical = self.physical_pages();
+        self.logical_pages * 4 + physical * 4 + physical / 8 + u64::from(self.data_blocks) * 16
+    }
+
     /// Bytes that the host can address.
     pub fn logical_bytes(&self) -> u64 {
         self.logical_pages * u64::from(self.page_bytes)

@@ -21,6 +21,7 @@
 //! column names at the top of a CSV are what they are, in every format. Anything else that is not of the format is
 //! an error with its line and column; [`BadLines`] says whether it ends the trace.
 
+mod compressed;
 mod detect;
 mod devices;
 mod error;
@@ -32,7 +33,9 @@ mod print;
 mod reader;
 mod replay;
 mod summary;
+mod target;
 
+pub use compressed::decompressor;
 pub use detect::detect;
 pub use devices::DEVICES_MAX;
 pub use error::{Problem, TraceError};
@@ -41,6 +44,7 @@ pub use print::{Printer, Unprintable};
 pub use reader::{BadLines, ERRORS_KEPT, LINE_BYTES_MAX, Options, Reader, Stats, records};
 pub use replay::{Devices, Pace, Replay, ReplaySettings, Replayed, Tally, replay};
 pub use summary::{DeviceSummary, Summary};
+pub use target::{Drives, Target, TargetError, TargetSpec, interval_ns};
 
 use std::fmt;
 use std::str::FromStr;

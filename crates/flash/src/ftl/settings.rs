@@ -1,6 +1,9 @@
 //! Settings of a translation layer.
 
 use crate::geometry::Geometry;
+use std::fmt;
+use std::str::FromStr;
+use units::ValueError;
 
 /// The policy that chooses the victim of garbage collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +15,40 @@ pub enum Collection {
     Fifo,
     /// The best of so many blocks drawn at random, with replacement.
     DChoices(u32),
+}
+
+/// `greedy`, `fifo`, `d-choices:10`.
+impl fmt::Display for Collection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Greedy => f.write_str("greedy"),
+            Self::Fifo => f.write_str("fifo"),
+            Self::DChoices(choices) => write!(f, "d-choices:{choices}"),
+        }
+    }
+}
+
+/// Reads what [`Display`](fmt::Display) writes.
+impl FromStr for Collection {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match text.trim().split_once(':') {
+            None if text.trim() == "greedy" => Ok(Self::Greedy),
+            None if text.trim() == "fifo" => Ok(Self::Fifo),
+            Some(("d-choices", number)) => match number.parse() {
+                Ok(choices @ 1..=1_000_000) => Ok(Self::DChoices(choices)),
+                _ => Err(ValueError::new(
+                    "d-choices:D with 1 to 1000000 choices",
+                    text,
+                )),
+            },
+            _ => Err(ValueError::new(
+                "greedy, fifo or d-choices:D (d-choices:10)",
+                text,
+            )),
+        }
+    }
 }
 
 /// Settings of a translation layer.

@@ -4,4 +4,5 @@
 pub(crate) mod check;
 pub(crate) mod cluster;
 pub(crate) mod groups;
+pub mod ssd;
 pub(crate) mod stack;

@@ -271,7 +271,7 @@ fn pages_show_the_numbers_of_the_documents() {
                 "aria-label=\"[(A)| B | B | . | . ]\"".to_owned(),
                 "aria-label=\"[-A-| B | B | . | . ]\"".to_owned(),
             ],
-            "calibration" => vec!["class=\"c0 dots\"".to_owned(), "<circle".to_owned()],
+            "calibration" => vec!["class=\"dots\"".to_owned(), "spare area".to_owned()],
             _ => continue,
         };
         assert!(numbers.len() >= 2, "{words:?}");

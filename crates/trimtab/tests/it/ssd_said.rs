@@ -149,9 +149,9 @@ fn a_last_read_is_no_peak() {
     let one = "128166372003061629,usr,0,Read,0,4096,1331\n";
     let one = file(directory.path(), "one.csv", one);
     let text = flat(&stdout(&ssd(&["replay", one.to_str().unwrap()])));
-    assert!(text.starts_with("1 request on a 67.1 MB drive"), "{text}");
+    assert!(text.starts_with("1 request on a 64 MiB drive"), "{text}");
     assert!(
-        text.contains("nothing was written") && text.contains("1 read (4.1 kB)"),
+        text.contains("nothing was written") && text.contains("1 read (4 KiB)"),
         "{text}"
     );
 }

@@ -172,7 +172,7 @@ fn a_trace_is_replayed() {
     );
     let text = stdout(&ssd(&["replay", trace]));
     fits(&text);
-    assert!(text.contains("5,000 requests on a 67.1 MB drive"), "{text}");
+    assert!(text.contains("5,000 requests on a 64 MiB drive"), "{text}");
     assert!(stdout(&ssd(&["replay", trace, "--format", "csv"])).starts_with("start_s,"));
 }
 
@@ -428,7 +428,7 @@ fn a_simulated_decay_is_calibrated() {
     fits(&text);
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        flat.contains("explains the series; all that was fitted has a range"),
+        flat.contains("explains the series; every fitted value has a 95 % range"),
         "{text}"
     );
     assert!(

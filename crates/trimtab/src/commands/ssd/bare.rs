@@ -179,7 +179,7 @@ impl Setting {
         } else {
             0
         };
-        memory::table_bytes(&self.geometry) + trims
+        self.geometry.table_bytes() + trims
     }
 
     fn workload(&self) -> Result<Box<dyn PageWorkload>, CommandError> {

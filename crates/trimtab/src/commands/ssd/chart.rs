@@ -32,6 +32,7 @@ impl Curve {
     }
 
     /// Points that were measured.
+    #[cfg(test)]
     pub fn dots(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
         Self {
             dots: true,

@@ -1,7 +1,7 @@
 //! What `trimtab ssd ... --format json` prints, schema `trimtab.ssd/1`.
 
 use super::example::{FivePages, Schedules, TenRuns};
-use super::{bare_answer, calibrate, replay_answer, scenario_answer, sweep_answer};
+use super::{bare_answer, scenario_answer, sweep_answer};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -16,9 +16,9 @@ pub enum Answer {
     /// `sweep`.
     Sweep(Box<sweep_answer::Answer>),
     /// `replay`.
-    Replay(Box<replay_answer::Answer>),
+    Replay(Box<report::ssd::ReplayAnswer>),
     /// `calibrate`.
-    Calibration(Box<calibrate::Answer>),
+    Calibration(Box<report::ssd::CalibrationAnswer>),
     /// `example five-pages`.
     FivePages(Box<FivePages>),
     /// `example ten-runs`.

@@ -5,7 +5,6 @@ use super::blockmap::Film;
 use super::chart::Chart;
 use super::grid::Grid;
 use super::pages::Steps;
-use super::ranges::Ranges;
 use super::svg;
 use report::{PAGE_END, escape_html as escaped, page_start, page_table};
 use std::fmt::Write as _;
@@ -38,8 +37,6 @@ pub enum Part {
     Bars(Bars),
     /// Numbers by two settings, shaded.
     Grid(Grid),
-    /// Numbers with their ranges.
-    Ranges(Ranges),
     /// Names and cells.
     Table(Vec<String>, Vec<Vec<String>>),
     /// A drive's pages, step by step.
@@ -71,7 +68,6 @@ pub fn page(content: &Content) -> String {
             Part::Chart(chart) => out += &svg::chart(chart),
             Part::Bars(bars) => out += &bars.svg(),
             Part::Grid(grid) => out += &grid.svg(),
-            Part::Ranges(ranges) => out += &ranges.svg(),
             Part::Table(head, rows) => out += &page_table(head, rows),
             Part::Steps(steps) => out += &steps.html(),
             Part::Film(film) if is_played(part) => show(&mut out, film),
@@ -145,7 +141,6 @@ mod tests {
     use crate::commands::ssd::chart::Curve;
     use crate::commands::ssd::grid::{Cell, GridPanel};
     use crate::commands::ssd::pages::Step;
-    use crate::commands::ssd::ranges::Range;
     use flash::block_mapped::Cell as PageCell;
 
     /// One of everything, with the words wherever words can be.
@@ -202,17 +197,6 @@ mod tests {
                             words: text.clone(),
                             below: text.clone(),
                         })]],
-                    }],
-                }),
-                Part::Ranges(Ranges {
-                    title: text.clone(),
-                    ranges: vec![Range {
-                        name: text.clone(),
-                        words: text.clone(),
-                        value: 1.0,
-                        low: Some(0.5),
-                        high: None,
-                        given: false,
                     }],
                 }),
                 Part::Table(vec![text.clone()], vec![vec![text.clone(), text.clone()]]),

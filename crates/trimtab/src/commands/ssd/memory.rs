@@ -1,14 +1,6 @@
 //! A drive whose tables do not fit is refused before it takes the machine down.
 
 use crate::error::{CommandError, Kind};
-use flash::geometry::Geometry;
-
-/// Bytes that the tables of a drive take, more or less: four by logical page, four and a bit by
-/// physical page, some by block.
-pub fn table_bytes(geometry: &Geometry) -> u64 {
-    let physical = geometry.physical_pages();
-    geometry.logical_pages * 4 + physical * 4 + physical / 8 + u64::from(geometry.data_blocks) * 16
-}
 
 /// Refuses what does not fit into the memory that is left.
 ///
@@ -21,8 +13,8 @@ pub fn require(bytes: u64) -> Result<(), CommandError> {
             Kind::Environment,
             format!(
                 "the tables take {}, and {} of memory are left",
-                report::human_bytes(bytes),
-                report::human_bytes(available)
+                units::bytes(bytes),
+                units::bytes(available)
             ),
         )
         .hint("fewer or larger pages need less: --logical-pages, --page-bytes, --simulated-pages")),

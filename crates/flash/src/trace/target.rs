@@ -1,0 +1,302 @@
+//! The drive, or the RAID-0 of drives, that a trace is replayed on.
+
+use super::{Devices, Summary};
+use crate::drive::{Device, DiscardSplit, Drive, DriveError, Raid0, Raid0Error};
+use crate::ftl::{Collection, PowerOn, Settings};
+use crate::geometry::{Geometry, GeometryError};
+use crate::time::{Recorder, Timing};
+use thiserror::Error;
+
+/// A trace that needs less than this gets this much.
+const CAPACITY_MIN: u64 = 64 << 20;
+/// The drive below a recorded volume is at least this large.
+const DRIVE_BYTES_MIN: u64 = 1_000_000_000_000;
+/// Points of the series where nothing says how long they are.
+const POINTS: u64 = 90;
+/// An interval is this long at least, in nanoseconds.
+const INTERVAL_NS_MIN: u64 = 1_000_000;
+/// The interval of a trace that nobody read to its end before.
+const INTERVAL_NS_UNKNOWN: u64 = 60_000_000_000;
+
+/// Which drives a trace is replayed on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TargetSpec {
+    /// Bytes that the host can address of one drive; `None` for what the trace needs.
+    pub capacity_bytes: Option<u64>,
+    /// Drives of a RAID-0; 1 for a single drive.
+    pub drives: u32,
+    /// Chunk of the RAID-0, a whole number of pages.
+    pub chunk_bytes: u64,
+    /// Spare area.
+    pub over_provisioning: f64,
+    /// Bytes of a page.
+    pub page_bytes: u32,
+    /// Pages of a block.
+    pub pages_per_block: u32,
+    /// Victims.
+    pub collection: Collection,
+    /// Moved pages have blocks of their own.
+    pub separate_moved: bool,
+    /// The drives before the first request.
+    pub power_on: PowerOn,
+    /// Seed of everything that is drawn; each drive has one of its own.
+    pub seed: u64,
+}
+
+/// Drives of a definite size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Target {
+    /// What was asked for.
+    pub spec: TargetSpec,
+    /// Bytes that the host can address of one drive.
+    pub capacity_bytes: u64,
+    /// A drive's shape.
+    pub geometry: Geometry,
+}
+
+/// Why there are no such drives.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum TargetError {
+    /// A drive's shape or its times.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    /// The array.
+    #[error(transparent)]
+    Raid0(#[from] Raid0Error),
+}
+
+/// One drive or several.
+#[derive(Debug)]
+pub enum Drives {
+    /// A drive.
+    One(Box<Drive>),
+    /// A RAID-0.
+    Many(Box<Raid0<Drive>>),
+}
+
+impl Drives {
+    /// What requests are sent to.
+    pub fn device(&mut self) -> &mut dyn Device {
+        match self {
+            Self::One(drive) => drive.as_mut(),
+            Self::Many(array) => array.as_mut(),
+        }
+    }
+}
+
+impl Target {
+    /// Drives that a trace which reaches to `span_bytes` fits on, unless their size was given.
+    ///
+    /// # Errors
+    /// Numbers of which there is no drive.
+    pub fn new(spec: TargetSpec, span_bytes: u64) -> Result<Self, GeometryError> {
+        let page = u64::from(spec.page_bytes).max(1);
+        let capacity_bytes = spec.capacity_bytes.unwrap_or_else(|| {
+            // Whole chunks on each drive, and no less than what a model is good for.
+            let each = span_bytes
+                .div_ceil(spec.drives.max(1).into())
+                .max(CAPACITY_MIN);
+            let chunk = spec.chunk_bytes.max(page);
+            each.div_ceil(chunk).saturating_mul(chunk)
+        });
+        let geometry = Geometry::new(
+            capacity_bytes / page,
+            spec.over_provisioning,
+            spec.pages_per_block,
+            spec.page_bytes,
+        )?;
+        Ok(Self {
+            spec,
+            capacity_bytes,
+            geometry,
+        })
+    }
+
+    /// Bytes of the drive whose parts do the work: a recorded volume is a part of a drive, and has no fewer
+    /// dies than that.
+    pub fn drive_bytes(&self) -> u64 {
+        self.capacity_bytes.max(DRIVE_BYTES_MIN)
+    }
+
+    /// Bytes that the tables of all drives take, more or less.
+    pub fn table_bytes(&self) -> u64 {
+        self.geometry
+            .table_bytes()
+            .saturating_mul(self.spec.drives.into())
+    }
+
+    /// Builds the drives; what the host sees of them is recorded in intervals.
+    ///
+    /// # Errors
+    /// Times or chunks of which there are no such drives.
+    pub fn build(&self, timing: &Timing, interval_ns: u64) -> Result<Drives, TargetError> {
+        let spec = &self.spec;
+        let drive = |index: u32, interval_ns: Option<u64>| {
+            let settings = Settings {
+                collection: spec.collection,
+                separate_moved: spec.separate_moved,
+                seed: spec.seed.wrapping_add(index.into()),
+                ..Settings::new(self.geometry)
+            };
+            Drive::new(settings, spec.power_on, timing, Recorder::new(interval_ns))
+        };
+        if spec.drives == 1 {
+            return Ok(Drives::One(Box::new(drive(0, Some(interval_ns))?)));
+        }
+        // The array's own recorder counts what the host sees.
+        let members = (0..spec.drives)
+            .map(|index| drive(index, None))
+            .collect::<Result<Vec<_>, _>>()?;
+        let chunk_pages = spec.chunk_bytes / u64::from(self.geometry.page_bytes);
+        let array = Raid0::new(
+            members,
+            u32::try_from(chunk_pages).unwrap_or(u32::MAX),
+            DiscardSplit::Member,
+            Recorder::new(Some(interval_ns)),
+        )?;
+        Ok(Drives::Many(Box::new(array)))
+    }
+}
+
+/// Nanoseconds of an interval of the series: a ninetieth of the traces where their duration is known.
+pub fn interval_ns(duration_ns: Option<u64>) -> u64 {
+    match duration_ns {
+        // The end inclusive: the last request arrives in the last of them.
+        Some(duration_ns) => (duration_ns / POINTS + 1).max(INTERVAL_NS_MIN),
+        None => INTERVAL_NS_UNKNOWN,
+    }
+}
+
+impl Devices {
+    /// The devices of these names: none for the first, `all` alone for all.
+    pub fn of(names: &[String]) -> Self {
+        match names {
+            [] => Self::First,
+            [all] if all == "all" => Self::All,
+            names => Self::Named(names.to_vec()),
+        }
+    }
+
+    /// Whether the device is wanted that appears as the `index`-th, from 0.
+    fn includes(&self, index: usize, name: &str) -> bool {
+        match self {
+            Self::First => index == 0,
+            Self::All => true,
+            Self::Named(names) => names.iter().any(|wanted| wanted == name),
+        }
+    }
+
+    /// The names that none of the traces has; nothing where no trace has any device.
+    pub fn missing(&self, traces: &[Summary]) -> Vec<String> {
+        let Self::Named(wanted) = self else {
+            return Vec::new();
+        };
+        let known: Vec<&str> = traces
+            .iter()
+            .flat_map(|trace| trace.devices.iter().map(|device| device.name.as_str()))
+            .collect();
+        if known.is_empty() {
+            return Vec::new();
+        }
+        let missing = wanted.iter().filter(|name| !known.contains(&name.as_str()));
+        missing.cloned().collect()
+    }
+}
+
+impl Summary {
+    /// The furthest end of a request on the wanted devices.
+    pub fn end_bytes_of(&self, wanted: &Devices) -> u64 {
+        let devices = self.devices.iter().enumerate();
+        devices
+            .filter(|(index, device)| wanted.includes(*index, &device.name))
+            .map(|(_, device)| device.end_bytes)
+            .max()
+            .unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{Options, Reader};
+
+    const MIB: u64 = 1 << 20;
+
+    fn spec(drives: u32) -> TargetSpec {
+        TargetSpec {
+            capacity_bytes: None,
+            drives,
+            chunk_bytes: 512 << 10,
+            over_provisioning: 0.07,
+            page_bytes: 4096,
+            pages_per_block: 256,
+            collection: Collection::Greedy,
+            separate_moved: true,
+            power_on: PowerOn::Filled,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn a_drive_is_as_large_as_the_trace_needs() {
+        let capacity = |drives, span| Target::new(spec(drives), span).unwrap().capacity_bytes;
+        assert_eq!(capacity(1, 0), 64 * MIB);
+        assert_eq!(capacity(1, 100 * MIB), 100 * MIB);
+        // Whole chunks on each drive.
+        assert_eq!(capacity(3, 300 * MIB + 1), 100 * MIB + MIB / 2);
+        let given = TargetSpec {
+            capacity_bytes: Some(80 * MIB),
+            ..spec(1)
+        };
+        assert_eq!(
+            Target::new(given, 300 * MIB).unwrap().capacity_bytes,
+            80 * MIB
+        );
+        // No model counts as many pages.
+        assert!(Target::new(spec(1), u64::MAX).is_err());
+    }
+
+    #[test]
+    fn an_array_is_as_large_as_its_drives() {
+        for drives in [1, 2] {
+            let target = Target::new(spec(drives), 0).unwrap();
+            let mut built = target.build(&Timing::TLC, interval_ns(None)).unwrap();
+            let pages = 64 * MIB / 4096 * u64::from(drives);
+            assert_eq!(u64::from(built.device().pages()), pages);
+        }
+        let odd = TargetSpec {
+            chunk_bytes: 100,
+            ..spec(2)
+        };
+        assert!(Target::new(odd, 0).unwrap().build(&Timing::TLC, 1).is_err());
+    }
+
+    #[test]
+    fn an_interval_is_a_ninetieth_of_the_trace() {
+        assert_eq!(interval_ns(Some(90_000_000_000)), 1_000_000_001);
+        assert_eq!(interval_ns(Some(0)), 1_000_000);
+        assert_eq!(interval_ns(None), 60_000_000_000);
+    }
+
+    #[test]
+    fn wanted_devices_are_found_by_name() {
+        let text = "1,usr,1,Write,0,4096,1\n2,usr,0,Write,4096,4096,1\n";
+        let reader = Reader::detect(text.as_bytes(), Options::default()).unwrap();
+        let traces = [Summary::of(reader).unwrap()];
+        let names = |list: &[&str]| {
+            let names: Vec<String> = list.iter().map(|&name| name.to_owned()).collect();
+            Devices::of(&names)
+        };
+        for (wanted, end_bytes, missing) in [
+            (names(&[]), 4096, 0),
+            (names(&["all"]), 8192, 0),
+            (names(&["usr_0"]), 8192, 0),
+            (names(&["usr_1"]), 4096, 0),
+            (names(&["usr_1", "web"]), 4096, 1),
+        ] {
+            assert_eq!(traces[0].end_bytes_of(&wanted), end_bytes, "{wanted:?}");
+            assert_eq!(wanted.missing(&traces).len(), missing, "{wanted:?}");
+        }
+        assert!(names(&["web"]).missing(&[]).is_empty());
+    }
+}
