@@ -9,6 +9,7 @@
 //! - [`Answers::facts`] makes the facts. Live and saved answers go the same way.
 //! - [`Answers::to_json`] and [`Answers::from_json`] save them and read them back;
 //!   [`Answers::anonymise`] replaces the names in them.
+//! - [`require_green`] asks for its health alone.
 //! - [`threads::from_file`] reads a saved thread dump or answer of hot threads.
 //!
 //! An answer that does not come leaves a gap and a reason ([`Unanswered`]). All fails only where
@@ -22,6 +23,7 @@ mod answer;
 mod answers;
 mod ask;
 mod assemble;
+mod green;
 pub mod threads;
 
 pub use answer::indices::{IndexTally, Indices};
@@ -31,3 +33,4 @@ pub use answer::routing::{ClosedRouting, Routing};
 pub use answer::settings::{Settings, SettingsByKey};
 pub use answers::{Answers, Part, SCHEMA, Unanswered};
 pub use ask::{AskError, ask, options};
+pub use green::{GreenError, require_green};

@@ -1,6 +1,6 @@
 //! Renders what `trimtab check` found: text for a terminal, a JSON document, Markdown for a ticket,
 //! SARIF 2.1.0 and Nagios' plugin output. And what `trimtab explain` answers: text with charts, a JSON
-//! document, and a page; see [`explain`].
+//! document, and a page; see [`explain`]. And what `trimtab trim` answers; see [`trim`](crate::trim).
 //!
 //! Everything here is a pure function of a [`CheckReport`] or an [`ExplainReport`]: no file, clock, environment or terminal
 //! is looked at. Width, colour and the choice of tree characters are handed in.
@@ -19,6 +19,7 @@ mod nagios;
 mod render;
 mod sarif;
 mod sheet;
+pub mod trim;
 mod views;
 mod words;
 
@@ -31,7 +32,7 @@ pub use envelope::{Answer, Envelope, schema_of};
 pub use explain::{ExplainReport, ExplainResult};
 pub use html_frame::{PAGE_END, escape_html, page_start, page_table, scale_steps};
 pub use nagios::{NagiosStatus, nagios, nagios_status};
-pub use render::{TextOptions, html, markdown, stack_tree, text};
+pub use render::{TextOptions, html, markdown, text};
 pub use sarif::sarif;
 pub use views::ssd;
 pub use words::{

@@ -58,19 +58,3 @@ pub fn markdown(report: &CheckReport<'_>) -> String {
 pub fn html(report: &CheckReport<'_>) -> String {
     page::html(&page(report, IN_FULL))
 }
-
-/// A stack as lines of at most `width` columns, without marks: what `trimtab trim --dry-run` draws of a
-/// mount.
-pub fn stack_tree(stack: &facts::Stack<'_>, width: usize, unicode: bool) -> Vec<String> {
-    let mut tree = crate::views::stack::tree(stack, |_| (Vec::new(), None));
-    tree.title.clear();
-    let terminal = Terminal {
-        width,
-        color: false,
-        unicode,
-    };
-    page::terminal_blocks(&[tree.into()], &terminal)
-        .lines()
-        .map(str::to_owned)
-        .collect()
-}

@@ -1,9 +1,9 @@
 //! trimtab.toml: a table per command; a flag or an environment variable outranks it.
 
+use crate::answer;
 use crate::commands::check::args::{Format, SeverityArg};
 use crate::commands::explain::args::{BetterArg, ExplainFormat};
 use crate::commands::ssd::args::SsdFormat;
-use crate::commands::trim::args::TrimFormat;
 use crate::error::{CommandError, Kind};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -101,7 +101,7 @@ pub struct TrimConfig {
     /// As `--state`.
     pub state: Option<PathBuf>,
     /// As `--format`.
-    pub format: Option<TrimFormat>,
+    pub format: Option<answer::Format>,
 }
 
 /// `[ssd]`: values are written as on the command line.

@@ -52,6 +52,14 @@ impl Draw {
         self.columns.is_some()
     }
 
+    /// Lines are only ever added, also on a terminal: what is shown there is kept with the answer.
+    pub fn plain(quiet: bool) -> Self {
+        Self {
+            columns: None,
+            ..Self::new(quiet)
+        }
+    }
+
     /// A message, above the line.
     pub fn say(&mut self, text: &str) {
         if self.quiet {

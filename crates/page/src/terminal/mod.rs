@@ -40,7 +40,10 @@ pub fn terminal_blocks(list: &[Block], options: &Terminal) -> String {
 
 fn blocks(sheet: &mut Sheet, list: &[Block]) {
     let mut before: Option<&Block> = None;
-    for block in list {
+    for (index, block) in list.iter().enumerate() {
+        if !before.is_some_and(is_labelled) {
+            sheet.label_at = label_columns(&list[index..]);
+        }
         // Paragraphs and facts that follow each other belong together.
         let close = before.is_some_and(|before| belong_together(before, block));
         if !close && !sheet.out.is_empty() && !sheet.is_below_heading {
@@ -112,17 +115,30 @@ fn list(sheet: &mut Sheet, list: &List) {
 /// Columns of the longest label that texts are put behind; a longer one stands on a line of its own.
 const LABEL_COLUMNS_MAX: usize = 16;
 
-fn facts(sheet: &mut Sheet, rows: &[(String, String)]) {
-    let widest = rows
-        .iter()
-        .map(|(label, _)| display_width(&escape(label)))
+/// Facts and trees have labels on their left; those that stand together start in one column.
+fn is_labelled(block: &Block) -> bool {
+    matches!(block, Block::Facts(_) | Block::Tree(_))
+}
+
+/// The column behind the labels of the facts and trees that `list` begins with.
+fn label_columns(list: &[Block]) -> usize {
+    let together = list.iter().take_while(|block| is_labelled(block));
+    let widest = together
+        .flat_map(|block| match block {
+            Block::Facts(rows) => rows.iter().map(|(label, _)| label.as_str()).collect(),
+            Block::Tree(tree) => vec![tree.title.as_str()],
+            _ => Vec::new(),
+        })
+        .map(|label| display_width(&escape(label)))
         .filter(|&columns| columns <= LABEL_COLUMNS_MAX)
         .max()
         .unwrap_or(0);
-    // Two facts below each other should not start a column apart.
-    let at = (widest + 2).max(sheet::MIDDLE);
+    (widest + 2).max(sheet::MIDDLE)
+}
+
+fn facts(sheet: &mut Sheet, rows: &[(String, String)]) {
     for (label, text) in rows {
-        sheet.labelled(0, at, label, text, Tone::Dim);
+        sheet.labelled(0, sheet.label_at, label, text, Tone::Dim);
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Sheet {
     pub depth: usize,
     /// The last line is a heading.
     pub is_below_heading: bool,
+    /// The column behind the labels of the facts and trees that are shown.
+    pub label_at: usize,
 }
 
 impl Sheet {
@@ -31,6 +33,7 @@ impl Sheet {
             width: options.width.max(WIDTH_MIN),
             depth: 0,
             is_below_heading: false,
+            label_at: MIDDLE,
         }
     }
 

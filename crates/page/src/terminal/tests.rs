@@ -51,6 +51,29 @@ fn facts_stand_behind_labels_of_one_width() {
 }
 
 #[test]
+fn facts_and_trees_that_stand_together_start_in_one_column() {
+    let fact = |label: &str| Block::Facts(vec![(label.to_owned(), "x".to_owned())]);
+    let tree = Tree {
+        title: "stack".to_owned(),
+        nodes: vec![Node {
+            text: "sda".to_owned(),
+            ..Node::default()
+        }],
+    };
+    let list = [
+        fact("mounts"),
+        tree.into(),
+        fact("discarded"),
+        Block::text("y"),
+        fact("note"),
+    ];
+    assert_eq!(
+        terminal_blocks(&list, &narrow()),
+        "mounts     x\nstack      sda\ndiscarded  x\n\ny\n\nnote     x\n"
+    );
+}
+
+#[test]
 fn columns_are_aligned() {
     let mut table = Table::new(&["<name", "write amplification"]);
     table.row(["a", "1.25"]);

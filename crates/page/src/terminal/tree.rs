@@ -17,7 +17,7 @@ pub(super) fn tree(sheet: &mut Sheet, tree: &Tree) {
     let indent = if label.is_empty() {
         0
     } else {
-        (display_width(&label) + 2).max(super::sheet::MIDDLE)
+        (display_width(&label) + 2).max(sheet.label_at)
     };
     let width = sheet.width - indent.min(sheet.width / 2);
     let glyphs = Glyphs::new(sheet.options.unicode, width);

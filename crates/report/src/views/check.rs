@@ -1,11 +1,12 @@
 //! What `trimtab check` found: the verdict, the filesystems with their stacks and findings, what was
 //! skipped, and the verdict once more where a long output ends.
 
+use super::finding::{evidence, fix, level, prose};
 use super::groups::{Group, Groups, store_words};
 use super::{cluster, stack};
-use crate::check::{CheckReport, Suppressed, is_command, severity_word};
+use crate::check::{CheckReport, Suppressed, severity_word};
 use facts::{Finding, Remedy, Severity, Skipped};
-use page::{Block, Evidence, Fix, Level, List, Page, Section, Table, Tone};
+use page::{Block, Fix, Level, List, Page, Section, Table, Tone};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
@@ -58,14 +59,6 @@ pub fn page(report: &CheckReport<'_>, detail: Detail) -> Page {
 
 fn worst(report: &CheckReport<'_>) -> Option<Severity> {
     report.findings.iter().map(|finding| finding.severity).max()
-}
-
-fn level(severity: Severity) -> Level {
-    match severity {
-        Severity::Error => Level::Error,
-        Severity::Warning => Level::Warning,
-        Severity::Info => Level::Note,
-    }
 }
 
 fn origin(report: &CheckReport<'_>, detail: Detail) -> String {
@@ -221,13 +214,7 @@ impl<'a> View<'_, 'a> {
         let evidence = if is_brief {
             Vec::new()
         } else {
-            let evidence = finding.evidence.iter();
-            evidence
-                .map(|evidence| Evidence {
-                    source: evidence.source.clone(),
-                    value: evidence.value.clone(),
-                })
-                .collect()
+            evidence(finding)
         };
         self.shortened |= is_brief;
         self.told.push(Told {
@@ -369,28 +356,4 @@ impl<'a> View<'_, 'a> {
         }
         self.page.push(Block::Facts(rows));
     }
-}
-
-fn fix(remedy: &Remedy) -> Fix {
-    let undo = remedy.undo.clone();
-    let (undo_command, undo) = match undo {
-        Some(undo) if is_command(&undo) => (Some(undo), None),
-        undo => (None, undo.map(|undo| prose(&undo))),
-    };
-    Fix {
-        text: prose(&remedy.text),
-        command: remedy.command.clone(),
-        risk: remedy.risk.as_deref().map(prose),
-        undo,
-        undo_command,
-    }
-}
-
-/// Sentences on one line, however they were broken.
-fn prose(text: &str) -> String {
-    text.lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
 }

@@ -3,6 +3,8 @@
 
 pub(crate) mod check;
 pub(crate) mod cluster;
+pub(crate) mod finding;
 pub(crate) mod groups;
 pub mod ssd;
 pub(crate) mod stack;
+pub(crate) mod trim;

@@ -1,7 +1,7 @@
 //! How servers are asked: credentials, trust and patience.
 
 use crate::arguments::AccessArgs;
-use crate::config::{CheckConfig, ExplainConfig};
+use crate::config::{CheckConfig, ExplainConfig, TrimConfig};
 use crate::error::{CommandError, Kind};
 use crate::values;
 use http::{Credentials, CredentialsError, Endpoint};
@@ -33,6 +33,17 @@ impl<'a> From<&'a ExplainConfig> for Configured<'a> {
         Self {
             table: "explain",
             timeout: config.timeout.as_deref(),
+            credentials_file: config.credentials_file.as_deref(),
+            ca_file: config.ca_file.as_deref(),
+        }
+    }
+}
+
+impl<'a> From<&'a TrimConfig> for Configured<'a> {
+    fn from(config: &'a TrimConfig) -> Self {
+        Self {
+            table: "trim",
+            timeout: None,
             credentials_file: config.credentials_file.as_deref(),
             ca_file: config.ca_file.as_deref(),
         }
@@ -110,4 +121,18 @@ pub fn parse_endpoint(text: &str, option: &str) -> Result<Endpoint, CommandError
         CommandError::new(Kind::Usage, format!("{option}: {error}"))
             .hint("for example http://localhost:9200/")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_that_is_none_is_a_usage_error() {
+        for url in ["es1:9200", "http://u:hunter2@es1", "http://es1/?q=1#x"] {
+            let error = parse_endpoint(url, "--require-green").unwrap_err();
+            assert_eq!(error.kind, Kind::Usage);
+            assert!(!error.to_string().contains("hunter2"));
+        }
+    }
 }

@@ -140,12 +140,67 @@ fn a_read_only_mount_is_refused_and_so_is_the_call() {
     // A dry run says the same, and goes on to the other mount.
     let output = other.run(&["--dry-run", &other.path(), &disk.path()]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stdout(&output).contains("refused     it is mounted read-only"));
+    let text = words(&stdout(&output));
     assert!(
-        stdout(&output).contains("geometry    ext4"),
+        text.starts_with("1 of 2 filesystems would be trimmed; 1 cannot be."),
+        "{text}"
+    );
+    assert!(text.contains("refused it is mounted read-only"), "{text}");
+    assert!(text.contains("geometry ext4"), "{text}");
+}
+
+#[test]
+fn an_answer_is_kept_as_a_page() {
+    needs_root!();
+    let disk = Disk::new("xfs", 320, "rw");
+    let path = |name: &str| disk.directory.path().join(name).display().to_string();
+    let read = |name: &str| fs::read_to_string(path(name)).unwrap();
+    let output = disk.run(&["--dry-run", "-o", &path("plan.md"), &disk.path()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "");
+    let plan = read("plan.md");
+    assert!(
+        plan.starts_with("# trimtab trim: dry run\n") && plan.contains("- **geometry:** XFS"),
+        "{plan}"
+    );
+    let output = disk.run(&["-o", &path("pass.html"), &disk.path()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "");
+    assert!(
+        stderr(&output).contains("measuring for"),
+        "{}",
+        stderr(&output)
+    );
+    let page = read("pass.html");
+    assert!(page.starts_with("<!doctype html>"), "{page}");
+    for word in ["/mount: complete", "<dt>discarded</dt>", "all of it"] {
+        assert!(page.contains(word), "{word}: {page}");
+    }
+    let output = disk.run(&["--status", "--format", "markdown"]);
+    assert!(
+        stdout(&output).contains("no pass is running, and none can be resumed"),
         "{}",
         stdout(&output)
     );
+    let output = disk.run(&["--status", "--format", "json", "-o", &path("x.md")]);
+    assert!(refused(&output).contains("disagree"));
+    // A stream goes to a file as well.
+    let output = disk.run(&["--dry-run", "-o", &path("plan.json"), &disk.path()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let line: Value = serde_json::from_str(&read("plan.json")).unwrap();
+    assert_eq!(line["type"], "plan");
+}
+
+#[test]
+fn the_stream_fits_its_schema() {
+    needs_root!();
+    let schema = stdout(&crate::support::run(&["trim", "--schema"]));
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let disk = Disk::new("ext4", 64, "rw");
+    for line in disk.lines(0, &[&disk.path()]) {
+        assert!(validator.is_valid(&line), "{line}");
+    }
 }
 
 #[test]
@@ -166,11 +221,8 @@ fn a_running_store_needs_a_word() {
     assert_eq!(disk.discards(), before);
     let output = disk.run(&["--config", &config, &path, "--dry-run"]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(
-        stdout(&output).contains("needs       data path runs on"),
-        "{}",
-        stdout(&output)
-    );
+    let text = words(&stdout(&output));
+    assert!(text.contains("needs data path runs on"), "{text}");
     let output = disk.run(&["--config", &config, &path, "--now"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(disk.discards() > before);
@@ -184,10 +236,10 @@ fn all_prints_its_plan_and_does_nothing_without_yes() {
     let output = disk.run(&["--all", "--now"]);
     let text = refused(&output);
     assert!(text.contains("--all needs --yes"), "{text}");
+    let text = stdout(&output);
     assert!(
-        stdout(&output).contains(&format!("{}: xfs on", disk.path())),
-        "{}",
-        stdout(&output)
+        text.contains(&disk.path()) && text.contains("xfs on"),
+        "{text}"
     );
     assert_eq!(disk.discards(), before);
     assert!(!disk.state().exists());
@@ -203,17 +255,22 @@ fn a_dry_run_tells_all_and_changes_nothing() {
     let output = disk.run(&["--dry-run", &bound, &disk.path()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = plain(&stdout(&output), &disk);
+    assert!(
+        text.starts_with("A trim of DIR/bind0 would take less than a minute. Nothing was changed."),
+        "{text}"
+    );
+    let told = words(&text);
     for word in [
-        "DIR/bind0: ext4 on /dev/loopN, ",
-        "mounts      also on DIR/mount; trimmed once",
-        "stack       loopN",
-        "geometry    ext4: 4 block groups of 128 MiB",
+        "ext4 on /dev/loopN, ",
+        "mounts also on DIR/mount; trimmed once",
+        "stack loopN",
+        "geometry ext4: 4 block groups of 128 MiB",
         "free extents, the largest",
         "at loopN",
-        "time        less than a minute at",
+        "time less than a minute at",
         "last trim ",
     ] {
-        assert!(text.contains(word), "{word}: {text}");
+        assert!(told.contains(word), "{word}: {text}");
     }
     assert!(
         text.lines()
@@ -331,13 +388,13 @@ fn the_summary_is_for_people() {
     let output = disk.run(&[&disk.path()]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = plain(&stdout(&output), &disk);
-    assert!(text.starts_with("DIR/mount: complete\n"), "{text}");
+    assert!(text.starts_with("DIR/mount: complete\n\n"), "{text}");
     for word in [
-        "discarded   ",
+        "\ndiscarded  ",
         " at loopN of ",
         "all of it",
         "steps",
-        "latency     ",
+        "\nlatency    ",
         "quiet: mean",
     ] {
         assert!(text.contains(word), "{word}: {text}");

@@ -1,7 +1,8 @@
 //! The arguments of `trimtab trim`.
 
+use crate::answer::AnswerArgs;
 use crate::values;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 use trim::window::Window;
@@ -34,7 +35,7 @@ pub const LONG_ABOUT: &str = "Free, at the drives, what a mounted filesystem no 
 #[allow(clippy::struct_excessive_bools, clippy::doc_markdown)]
 pub struct Trim {
     /// Mount points of the filesystems to trim
-    #[arg(value_name = "MOUNT", required_unless_present_any = ["all", "status", "restore_limits"])]
+    #[arg(value_name = "MOUNT", required_unless_present_any = ["all", "status", "restore_limits", "schema"])]
     pub mounts: Vec<PathBuf>,
 
     /// Every writable local filesystem that takes discards; needs --yes
@@ -127,18 +128,6 @@ pub struct Trim {
     #[arg(long, conflicts_with_all = ["mounts", "all", "dry_run", "now", "status", "cancel"])]
     pub restore_limits: bool,
 
-    /// Form of the output: text, or one JSON object a line [default: text]
-    #[arg(long, value_enum)]
-    pub format: Option<TrimFormat>,
-}
-
-/// Forms of `trim`'s output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TrimFormat {
-    /// For people
-    #[default]
-    Text,
-    /// For programs: one object a line
-    Json,
+    #[command(flatten)]
+    pub answer: AnswerArgs,
 }

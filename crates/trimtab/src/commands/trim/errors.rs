@@ -1,8 +1,7 @@
 //! Errors of the crate `trim`, with the way out.
 
-use super::words::command_text;
 use crate::error::{CommandError, Kind};
-use report::escape;
+use report::trim::command_text;
 use rules::shell::quote;
 use std::io;
 use trim::filesystem::MountPathError;
@@ -12,6 +11,7 @@ use trim::resume::ResumeCommand;
 use trim::session::SessionError;
 use trim::state::StateError;
 use trim::status::StatusError;
+use units::escape;
 
 const NEEDS_ROOT: &str = "run it as root, with sudo";
 

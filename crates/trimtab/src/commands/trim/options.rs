@@ -1,6 +1,6 @@
 //! What was asked for: flags, then environment, then `[trim]` of the configuration.
 
-use super::args::{Trim, TrimFormat};
+use super::args::Trim;
 use super::store_probe::is_url;
 use crate::commands::access::parse_endpoint;
 use crate::config::TrimConfig;
@@ -16,6 +16,23 @@ use units::ValueError;
 
 /// Where checkpoints and the audit log are kept unless told otherwise.
 const STATE_DIR: &str = "/var/lib/trimtab";
+
+/// What the surroundings of the call say. It is handed in, so that the same words always mean the same.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// The host's time zone; an error in words where it is unknown.
+    pub zone: Result<TimeZone, String>,
+}
+
+impl Environment {
+    /// That of this process.
+    pub fn read() -> Self {
+        Self {
+            zone: TimeZone::try_system().map_err(|error| error.to_string()),
+        }
+    }
+}
+
 /// What the call asks for, and what this binary does for it.
 #[derive(Debug)]
 pub struct Options {
@@ -25,22 +42,24 @@ pub struct Options {
     pub probes: Vec<String>,
     /// `--require-green`, as given.
     pub require_green: Option<String>,
-    pub credentials_file: Option<PathBuf>,
-    pub ca_file: Option<PathBuf>,
 }
 
 impl Options {
-    /// Puts flags and configuration together.
+    /// Puts flags, environment and configuration together, the first outranks the others. Nothing is read
+    /// or asked. (clap has put variables that stand for a flag into the flags.)
     ///
     /// # Errors
     /// Where the configuration's values, the zone or a URL cannot be understood.
-    pub fn resolve(arguments: &Trim, config: &TrimConfig) -> Result<Self, CommandError> {
-        let rate = or(arguments.rate, "rate", config.rate.as_deref(), values::rate)?;
+    pub fn resolve(
+        arguments: &Trim,
+        environment: &Environment,
+        config: &TrimConfig,
+    ) -> Result<Self, CommandError> {
         let duration =
             |flag, name, text: &Option<String>| or(flag, name, text.as_deref(), values::duration);
         let settings = Settings {
             max_latency: duration(arguments.max_latency, "max_latency", &config.max_latency)?,
-            rate_bytes_per_s: rate,
+            rate_bytes_per_s: or(arguments.rate, "rate", config.rate.as_deref(), values::rate)?,
             ..Settings::default()
         };
         let probes = if arguments.probe.is_empty() {
@@ -60,7 +79,7 @@ impl Options {
             parse_endpoint(url, "--require-green")?;
         }
         let request = Request {
-            windows: windows(arguments, config)?,
+            windows: windows(arguments, environment, config)?,
             now: arguments.now,
             settings,
             accept_stall: duration(arguments.accept_stall, "accept_stall", &config.accept_stall)?,
@@ -81,11 +100,6 @@ impl Options {
             request,
             probes,
             require_green,
-            credentials_file: arguments
-                .credentials_file
-                .clone()
-                .or_else(|| config.credentials_file.clone()),
-            ca_file: arguments.ca_file.clone().or_else(|| config.ca_file.clone()),
         })
     }
 }
@@ -142,12 +156,7 @@ fn name_of(asked: &str) -> String {
     let program = words.first().map_or("", String::as_str);
     let name = Path::new(program).file_name().unwrap_or_default();
     let dots = if words.len() > 1 { " ..." } else { "" };
-    format!("{}{dots}", report::escape(&name.to_string_lossy()))
-}
-
-/// The form of the output.
-pub fn format(arguments: &Trim, config: &TrimConfig) -> TrimFormat {
-    arguments.format.or(config.format).unwrap_or_default()
+    format!("{}{dots}", units::escape(&name.to_string_lossy()))
 }
 
 /// The state directory.
@@ -159,7 +168,11 @@ pub fn state_dir(arguments: &Trim, config: &TrimConfig) -> PathBuf {
         .unwrap_or_else(|| PathBuf::from(STATE_DIR))
 }
 
-fn windows(arguments: &Trim, config: &TrimConfig) -> Result<Windows, CommandError> {
+fn windows(
+    arguments: &Trim,
+    environment: &Environment,
+    config: &TrimConfig,
+) -> Result<Windows, CommandError> {
     let list = if !arguments.window.is_empty() {
         arguments.window.clone()
     } else if arguments.now {
@@ -174,7 +187,7 @@ fn windows(arguments: &Trim, config: &TrimConfig) -> Result<Windows, CommandErro
     let zone = match arguments.tz.as_ref().or(config.tz.as_ref()) {
         Some(name) => values::zone(name)
             .map_err(|error| CommandError::new(Kind::Usage, format!("--tz: {error}")))?,
-        None => TimeZone::try_system().map_err(|error| {
+        None => environment.zone.clone().map_err(|error| {
             CommandError::new(
                 Kind::Environment,
                 format!("the host's time zone is unknown: {error}"),
@@ -202,9 +215,11 @@ fn or<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::AnswerArgs;
     use crate::cli::{Cli, Command};
-    use crate::commands::trim::words::command_text;
     use clap::Parser;
+    use report::trim::command_text;
+    use std::time::Duration;
 
     #[test]
     fn what_is_asked_is_named_without_secrets() {
@@ -240,18 +255,18 @@ mod tests {
                     --tz Europe/Berlin --deadline 1h30m --max-latency 5ms --accept-stall 2s \
                     --rate 500MiB/s --max-request 16MiB --force --credentials-file /c --ca-file /a \
                     --probe http://localhost:9200/ --probe /bin/ask \
-                    --require-green https://es1:9200 --restart --format json /data /other";
+                    --require-green https://es1:9200 --restart --format json -o /x.json /data /other";
         let said = resume(line, "/my data");
         let words = shlex::split(said.trim_matches('`')).unwrap();
         let (first, second) = (arguments(&shlex::split(line).unwrap()), arguments(&words));
         assert_eq!(second.mounts, [Path::new("/my data")]);
-        assert!(!second.restart && second.format.is_none(), "{said}");
+        assert!(!second.restart && second.answer.format.is_none(), "{said}");
         // All else is the same.
         let told = |arguments: Trim| {
             let rest = Trim {
                 mounts: Vec::new(),
                 restart: false,
-                format: None,
+                answer: AnswerArgs::default(),
                 ..arguments
             };
             format!("{rest:?}")
@@ -259,5 +274,58 @@ mod tests {
         assert_eq!(told(second), told(first), "{said}");
         let now = resume("trimtab trim --now --all --yes", "/data");
         assert_eq!(now, "`trimtab trim --now /data`");
+    }
+
+    fn resolved(line: &str, config: &TrimConfig) -> Result<Options, CommandError> {
+        let environment = Environment {
+            zone: Err("no /etc/localtime".to_owned()),
+        };
+        let arguments = arguments(&shlex::split(line).unwrap());
+        Options::resolve(&arguments, &environment, config)
+    }
+
+    #[test]
+    fn a_flag_outranks_the_configuration() {
+        let config = TrimConfig {
+            max_latency: Some("5ms".to_owned()),
+            deadline: Some("2h".to_owned()),
+            max_request: Some("16MiB".to_owned()),
+            window: vec!["01:00-05:00".to_owned()],
+            tz: Some("europe/berlin".to_owned()),
+            probe: vec!["ask it".to_owned()],
+            state: Some("/configured".into()),
+            ..TrimConfig::default()
+        };
+        let configured = resolved("trimtab trim /data", &config).unwrap();
+        let request = &configured.request;
+        assert_eq!(request.settings.max_latency, Some(Duration::from_millis(5)));
+        assert_eq!(request.max_request_bytes, Some(16 << 20));
+        assert!(!request.windows.is_empty());
+        assert_eq!(request.state_dir, Path::new("/configured"));
+        assert_eq!(configured.probes, ["ask it"]);
+        assert_eq!(request.probes, ["ask ..."]);
+        let flags = "trimtab trim --max-latency 7ms --max-request 1MiB --probe other --state /s \
+                     --now /data";
+        let asked = resolved(flags, &config).unwrap();
+        let request = &asked.request;
+        assert_eq!(request.settings.max_latency, Some(Duration::from_millis(7)));
+        assert_eq!(request.deadline, Some(Duration::from_hours(2)));
+        assert_eq!(request.max_request_bytes, Some(1 << 20));
+        // --now outranks the configured windows.
+        assert!(request.windows.is_empty() && request.now);
+        assert_eq!(request.state_dir, Path::new("/s"));
+        assert_eq!(asked.probes, ["other"]);
+    }
+
+    #[test]
+    fn the_zone_of_the_host_is_asked_for_windows_without_one_alone() {
+        let none = TrimConfig::default();
+        assert!(resolved("trimtab trim --now /data", &none).is_ok());
+        let window = "trimtab trim --window 01:00-05:00 /data";
+        let error = resolved(window, &none).unwrap_err();
+        assert_eq!(error.kind, Kind::Environment);
+        assert!(error.message.contains("no /etc/localtime"), "{error}");
+        let named = "trimtab trim --window 01:00-05:00 --tz UTC /data";
+        assert!(resolved(named, &none).is_ok());
     }
 }

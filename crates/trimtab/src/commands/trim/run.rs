@@ -1,31 +1,30 @@
 //! `trimtab trim`: arguments to passes, their events to a terminal or a stream, their end to an exit
 //! code.
 
-use super::args::{Trim, TrimFormat};
-use super::describe::{self, Plan};
+use super::args::Trim;
 use super::errors::{self, PassError};
-use super::options::{self, Options};
+use super::options::{self, Environment, Options};
+use super::output::Output;
 use super::store_probe::{self, StoreProbeOptions};
-use super::tell::Output;
-use super::words::{Page, missing_consent};
-use super::{lines, status, summary};
+use crate::answer::Delivery;
+use crate::arguments::{AccessArgs, SourceArgs};
 use crate::commands::{access, source};
-use crate::config::Config;
+use crate::config::{Config, TrimConfig};
 use crate::error::{CommandError, Kind};
 use crate::helper::{FITRIM_HELPER, GUARDIAN_HELPER};
 use crate::output;
 use facts::{Finding, Host};
 use jiff::Timestamp;
-use report::escape;
+use report::trim::lines::{self, Kind as LineKind};
+use report::trim::{PassEnd, Plan, missing_consent};
 use rules::{TrimRefusal, TrimRequest, TrimVerdict};
-use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 use trim::clock::SystemClock;
 use trim::events::EventSink;
 use trim::filesystem::{self, Filesystem};
-use trim::forecast::{self, Depth, Forecast, shared_drives};
+use trim::forecast::{self, Depth, Forecast};
 use trim::pace::Settings;
 use trim::pass::Ended;
 use trim::probe::Probe;
@@ -35,6 +34,7 @@ use trim::session::{self, HelperNames, Session, Surroundings};
 use trim::state::State;
 use trim::stop::Stop;
 use trim::{privilege, signals};
+use units::escape;
 
 const HELPERS: HelperNames = HelperNames {
     trimmer: FITRIM_HELPER,
@@ -53,60 +53,49 @@ pub fn run(
 ) -> Result<ExitCode, CommandError> {
     // Before the host is read: a deadline is that of the whole call.
     let clock = SystemClock::start();
-    let format = options::format(arguments, &config.trim);
-    let resume = options::resume_command(arguments, config_path);
-    if arguments.status || arguments.cancel {
-        let state = request::state_at(options::state_dir(arguments, &config.trim));
-        return if arguments.status {
-            show_status(&state, arguments, config, &resume, format)
-        } else {
-            cancel(&state, &read(config)?, arguments)
-        };
-    }
-    if arguments.restore_limits {
-        let state_dir = options::state_dir(arguments, &config.trim);
-        let mut output = Output::new(format, quiet, Settings::default());
-        restore_limits(&state_dir, &resume, &mut output)?;
-        output.finish()?;
+    if arguments.answer.output.schema {
+        output::print(&lines::schema())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let options = Options::resolve(arguments, &config.trim)?;
-    let mut output = Output::new(format, quiet, options.request.settings.clone());
+    let resume = options::resume_command(arguments, config_path);
+    let new_output = |settings| Output::new(&arguments.answer, config.trim.format, quiet, settings);
+    if arguments.cancel {
+        let state = request::state_at(options::state_dir(arguments, &config.trim));
+        return cancel(&state, &read(config)?, arguments, &config.trim);
+    }
+    if arguments.status || arguments.restore_limits {
+        let mut output = new_output(Settings::default())?;
+        let done = if arguments.status {
+            show_status(arguments, config, &resume, &mut output)
+        } else {
+            let state_dir = options::state_dir(arguments, &config.trim);
+            restore_limits(&state_dir, &resume, &mut output)
+        };
+        output.finish()?;
+        return done.map(|()| ExitCode::SUCCESS);
+    }
+    let options = Options::resolve(arguments, &Environment::read(), &config.trim)?;
+    let mut output = new_output(options.request.settings.clone())?;
     let host = read(config)?;
-    let wanted = if arguments.all {
-        filesystem::all(&host)
-    } else {
-        filesystem::named(&host, &arguments.mounts)
-            .map_err(|error| errors::mount_path_error(&error))?
-    };
-    let judged: Vec<Judged<'_>> = wanted
-        .into_iter()
-        .map(|filesystem| Judged {
-            verdict: judge(&host, &filesystem, arguments.force),
-            filesystem,
-        })
-        .collect();
     let call = Call {
         host: &host,
         options: &options,
         resume: &resume,
+        wiring: Wiring {
+            options: &options,
+            arguments,
+            config: &config.trim,
+        },
         clock,
     };
-    let code = if arguments.dry_run {
-        call.show_plans(&judged, Depth::Survey, &mut output)?;
-        // Of a mount that was named it is the answer; of those that --all came upon it is not.
-        let refused = judged.iter().any(|one| !one.verdict.may_trim());
-        ExitCode::from(if refused && !arguments.all { 2 } else { 0 })
-    } else {
-        call.trim(&judged, arguments, &mut output)?
-    };
+    let code = call.run(arguments, &mut output);
     output.finish()?;
-    Ok(code)
+    code
 }
 
 fn read(config: &Config) -> Result<Host, CommandError> {
     let opened = source::live();
-    let arguments = crate::arguments::SourceArgs {
+    let arguments = SourceArgs {
         root: None,
         data_path: Vec::new(),
     };
@@ -129,50 +118,51 @@ fn judge(host: &Host, filesystem: &Filesystem<'_>, force: bool) -> TrimVerdict {
 }
 
 fn show_status(
-    state: &State,
     arguments: &Trim,
     config: &Config,
     resume: &ResumeCommand,
-    format: TrimFormat,
-) -> Result<ExitCode, CommandError> {
+    output: &mut Output<'_>,
+) -> Result<(), CommandError> {
+    let state = request::state_at(options::state_dir(arguments, &config.trim));
     let meant = if arguments.mounts.is_empty() {
         None
     } else {
-        let keys = trim::status::keys(state, &read(config)?, &arguments.mounts);
+        let keys = trim::status::keys(&state, &read(config)?, &arguments.mounts);
         Some(keys.map_err(|error| errors::status_error(&error))?)
     };
-    let found = trim::status::status(state, meant.as_deref())
+    let found = trim::status::status(&state, meant.as_deref())
         .map_err(|error| errors::unreadable(&error))?;
-    match format {
-        TrimFormat::Text => {
-            let mut page = new_page();
-            for pass in &found.passes {
-                page.blank();
-                status::pass(&mut page, pass, resume, Timestamp::now());
-            }
-            if found.passes.is_empty() && found.unreadable.is_empty() {
-                page.head("no pass is running, and none can be resumed");
-            }
-            output::print(&page.finish())?;
-        }
-        TrimFormat::Json => {
-            let mut lines = lines::Lines::default();
-            for pass in &found.passes {
-                lines.emit("pass", lines::pass_status(pass))?;
-            }
-        }
+    for pass in &found.passes {
+        output.emit(LineKind::Pass, lines::pass_status(pass));
     }
+    let is_complete = found.unreadable.is_empty();
+    let now = Timestamp::now();
+    output.show(report::trim::status(
+        &found.passes,
+        is_complete,
+        resume,
+        now,
+    ))?;
     // One that cannot be read does not hide the others.
     match found.unreadable.first() {
         Some(error) => Err(errors::unreadable(error)),
-        None => Ok(ExitCode::SUCCESS),
+        None => Ok(()),
     }
 }
 
-fn cancel(state: &State, host: &Host, arguments: &Trim) -> Result<ExitCode, CommandError> {
+fn cancel(
+    state: &State,
+    host: &Host,
+    arguments: &Trim,
+    config: &TrimConfig,
+) -> Result<ExitCode, CommandError> {
+    let delivery = Delivery::of(&arguments.answer, config.format)?;
     let cancelled = trim::status::cancel(state, host, &arguments.mounts)
         .map_err(|error| errors::status_error(&error))?;
-    output::print(&status::cancelled(&cancelled))?;
+    let page = report::trim::cancelled(&cancelled);
+    let text = page::terminal(&page, &arguments.answer.output.terminal());
+    // The stream has no line for it.
+    delivery.give(|_| page, || text)?;
     let missed = cancelled
         .iter()
         .any(|request| request.outcome == trim::status::CancelOutcome::NothingThere);
@@ -182,7 +172,7 @@ fn cancel(state: &State, host: &Host, arguments: &Trim) -> Result<ExitCode, Comm
 fn restore_limits(
     state_dir: &Path,
     resume: &ResumeCommand,
-    output: &mut Output,
+    output: &mut Output<'_>,
 ) -> Result<(), CommandError> {
     let restored = session::restore_leftovers(state_dir, output)
         .map_err(|error| errors::session_error(&error, resume))?;
@@ -192,10 +182,6 @@ fn restore_limits(
     Ok(())
 }
 
-fn new_page() -> Page {
-    Page::new(usize::from(output::terminal_columns()))
-}
-
 /// A filesystem, and whether it may be trimmed.
 struct Judged<'a> {
     filesystem: Filesystem<'a>,
@@ -203,16 +189,21 @@ struct Judged<'a> {
 }
 
 /// What this binary does for a session.
+#[derive(Clone, Copy)]
 struct Wiring<'a> {
     options: &'a Options,
+    arguments: &'a Trim,
+    config: &'a TrimConfig,
 }
 
 impl Wiring<'_> {
     fn http_options(&self) -> Result<http::Options, CommandError> {
-        access::http_options(
-            self.options.credentials_file.as_deref(),
-            self.options.ca_file.as_deref(),
-        )
+        let flags = AccessArgs {
+            timeout: None,
+            credentials_file: self.arguments.credentials_file.clone(),
+            ca_file: self.arguments.ca_file.clone(),
+        };
+        access::options(&flags, self.config.into(), |options| options)
     }
 }
 
@@ -223,10 +214,8 @@ impl Surroundings for Wiring<'_> {
         let Some(url) = &self.options.require_green else {
             return Ok(None);
         };
-        let client = http::Client::new(self.http_options()?).map_err(|error| {
-            CommandError::new(Kind::Environment, error.to_string()).hint(error.hint())
-        })?;
-        Ok(Some(store_probe::require_green(url, &client)?))
+        let name = store_probe::require_green(url, self.http_options()?)?;
+        Ok(Some(name))
     }
 
     fn store_probes(&self, clock: SystemClock) -> Result<Vec<Box<dyn Probe>>, PassError> {
@@ -258,10 +247,38 @@ struct Call<'a> {
     host: &'a Host,
     options: &'a Options,
     resume: &'a ResumeCommand,
+    wiring: Wiring<'a>,
     clock: SystemClock,
 }
 
 impl<'a> Call<'a> {
+    fn run(&self, arguments: &Trim, output: &mut Output<'_>) -> Result<ExitCode, CommandError> {
+        let wanted = if arguments.all {
+            filesystem::all(self.host)
+        } else {
+            filesystem::named(self.host, &arguments.mounts)
+                .map_err(|error| errors::mount_path_error(&error))?
+        };
+        let judged: Vec<Judged<'_>> = wanted
+            .into_iter()
+            .map(|filesystem| Judged {
+                verdict: judge(self.host, &filesystem, arguments.force),
+                filesystem,
+            })
+            .collect();
+        if arguments.dry_run {
+            self.show_plans(&judged, Depth::Survey, output)?;
+            // Of a mount that was named it is the answer; of those that --all came upon it is not.
+            let refused = judged.iter().any(|one| !one.verdict.may_trim());
+            return Ok(ExitCode::from(if refused && !arguments.all {
+                2
+            } else {
+                0
+            }));
+        }
+        self.trim(&judged, arguments, output)
+    }
+
     fn request(&self) -> &'a Request {
         &self.options.request
     }
@@ -271,39 +288,23 @@ impl<'a> Call<'a> {
         forecast::forecast(self.host, &one.filesystem, may_trim, self.request(), depth)
     }
 
-    /// Tells what would be done: text to standard output, or a line each.
+    /// Tells what would be done.
     fn show_plans(
         &self,
         judged: &[Judged<'a>],
         depth: Depth,
-        output: &mut Output,
+        output: &mut Output<'_>,
     ) -> Result<(), CommandError> {
-        let mut page = new_page();
-        let unicode = output::use_unicode();
-        let now = Timestamp::now();
-        let mut forecasts = Vec::new();
-        for one in judged {
-            let forecast = self.forecast(one, depth);
-            let plan = self.plan(one, &forecast);
-            output.emit("plan", lines::plan(&plan));
-            page.blank();
-            describe::plan(&mut page, &plan, unicode, now);
-            forecasts.push(forecast);
+        let forecasts: Vec<Forecast<'a>> =
+            judged.iter().map(|one| self.forecast(one, depth)).collect();
+        let each = judged.iter().zip(&forecasts);
+        let plans: Vec<Plan<'_>> = each
+            .map(|(one, forecast)| self.plan(one, forecast))
+            .collect();
+        for plan in &plans {
+            output.emit(LineKind::Plan, lines::plan(plan));
         }
-        if judged.is_empty() {
-            page.head("no writable local filesystem on a block device was found: nothing to trim");
-        }
-        let wanted = judged.iter().zip(&forecasts);
-        let wanted = wanted.filter(|(one, _)| one.verdict.may_trim());
-        let wanted = wanted.map(|(one, forecast)| (one.filesystem.mount_point(), forecast));
-        for (drive, mounts) in shared_drives(wanted) {
-            let mounts = escape(&report::listed(&mounts)).into_owned();
-            page.blank();
-            page.head(&format!(
-                "{mounts} share {drive}: they are trimmed one after another"
-            ));
-        }
-        output.print(&page.finish())
+        output.show(report::trim::dry_run(&plans, Timestamp::now()))
     }
 
     fn plan<'p>(&'p self, one: &'p Judged<'a>, forecast: &'p Forecast<'a>) -> Plan<'p> {
@@ -319,7 +320,7 @@ impl<'a> Call<'a> {
         &self,
         judged: &[Judged<'a>],
         arguments: &Trim,
-        output: &mut Output,
+        output: &mut Output<'_>,
     ) -> Result<ExitCode, CommandError> {
         if !arguments.all {
             refuse(judged, output)?;
@@ -359,9 +360,7 @@ impl<'a> Call<'a> {
             clock: self.clock,
             helpers: HELPERS,
             tool_version: env!("CARGO_PKG_VERSION"),
-            surroundings: &Wiring {
-                options: self.options,
-            },
+            surroundings: &self.wiring,
         };
         if let Some(left) = session.time_left() {
             signals::end_after(&stop, left).map_err(|error| environment("--deadline", error))?;
@@ -417,28 +416,32 @@ impl<'a> Call<'a> {
         &self,
         session: &Session<'_, Wiring<'_>>,
         wanted: &[&Judged<'a>],
-        output: &mut Output,
+        output: &mut Output<'_>,
     ) -> Result<ExitCode, CommandError> {
         let mut code = 0;
         for (index, one) in wanted.iter().enumerate() {
             let point = one.filesystem.mount_point();
             if session.time_left() == Some(Duration::ZERO) {
                 output.note(point, "not begun: the deadline has passed");
+                output.show_end(not_begun(point, "the deadline has passed"))?;
                 code = code.max(1);
                 continue;
             }
             let forecast = self.forecast(one, Depth::Facts);
-            output.emit("plan", lines::plan(&self.plan(one, &forecast)));
+            output.emit(LineKind::Plan, lines::plan(&self.plan(one, &forecast)));
             let ended = session.trim(&one.filesystem, &forecast, &one.verdict.notes, output);
-            if let Some(told) = output.take_ended() {
-                let mut page = new_page();
-                summary::write(&mut page, &told, &self.resume.resume(point));
-                output.print(&page.finish())?;
+            if let Some(summary) = output.take_ended() {
+                output.show_end(PassEnd::Ended {
+                    summary: Box::new(summary),
+                    resume: self.resume.resume(point),
+                })?;
             }
             match ended {
                 Ok(Ended::Signal(number)) => {
                     for one in &wanted[index + 1..] {
-                        output.note(one.filesystem.mount_point(), "not begun");
+                        let point = one.filesystem.mount_point();
+                        output.note(point, "not begun");
+                        output.show_end(not_begun(point, "the call was ended by a signal"))?;
                     }
                     let number = u8::try_from(number).unwrap_or(0);
                     return Ok(ExitCode::from(128u8.saturating_add(number)));
@@ -453,19 +456,17 @@ impl<'a> Call<'a> {
                 Ok(Ended::Stopped { .. } | Ended::Swallowed(_)) => code = code.max(1),
                 Err(error) => {
                     let error = error.explain(self.resume);
-                    output.emit(
-                        "ended",
-                        json!({
-                            "mount_point": point,
-                            "outcome": "refused",
-                            "reason": error.message,
-                            "hints": error.hints,
-                        }),
-                    );
+                    let fields = lines::not_begun(point, &error.message, &error.hints);
+                    output.emit(LineKind::Ended, fields);
+                    output.show_end(PassEnd::NotBegun {
+                        mount_point: point.to_owned(),
+                        reason: error.message.clone(),
+                        hints: error.hints.clone(),
+                    })?;
                     if wanted.len() == 1 {
                         return Err(error);
                     }
-                    output.print("")?;
+                    output.clear();
                     output::complain(&error);
                     code = 2;
                 }
@@ -475,9 +476,17 @@ impl<'a> Call<'a> {
     }
 }
 
+fn not_begun(mount_point: &str, reason: &str) -> PassEnd {
+    PassEnd::NotBegun {
+        mount_point: mount_point.to_owned(),
+        reason: reason.to_owned(),
+        hints: Vec::new(),
+    }
+}
+
 /// Refuses all where one of the named mounts must not or cannot be trimmed: half of what was asked
 /// for would look like all of it.
-fn refuse(judged: &[Judged<'_>], output: &mut Output) -> Result<(), CommandError> {
+fn refuse(judged: &[Judged<'_>], output: &mut Output<'_>) -> Result<(), CommandError> {
     let refused: Vec<(&str, &TrimRefusal)> = judged
         .iter()
         .filter_map(|one| Some((one.filesystem.mount_point(), one.verdict.refusal.as_ref()?)))
@@ -485,20 +494,15 @@ fn refuse(judged: &[Judged<'_>], output: &mut Output) -> Result<(), CommandError
     if refused.is_empty() {
         return Ok(());
     }
-    let mut page = new_page();
     let mut reasons = Vec::new();
     let mut hints = Vec::new();
-    for (point, refusal) in refused {
-        output.emit("ended", lines::refused(point, refusal));
-        let name = escape(point);
-        reasons.push(format!("{name}: {}", refusal.reason));
+    for (point, refusal) in &refused {
+        output.emit(LineKind::Ended, lines::refused(point, refusal));
+        reasons.push(format!("{}: {}", escape(point), refusal.reason));
         hints.extend(refusal.hints.iter().cloned());
-        if let Some(finding) = &refusal.finding {
-            page.head(&name);
-            page.finding(finding);
-        }
     }
-    output.print(&page.finish())?;
+    let in_full = output.is_document();
+    output.show(report::trim::refused(&refused, in_full))?;
     if judged.len() > 1 {
         hints.push("no other mount of this call was trimmed either".to_owned());
     }

@@ -1,21 +1,18 @@
 //! `--probe URL|COMMAND` and `--require-green URL`: what is asked of stores and clusters. A command is
 //! run once at a time: nobody knows whether two of it would get on.
 
-mod green;
-
 #[cfg(test)]
 mod tests;
 
-pub use green::require_green;
-
 use crate::commands::access::parse_endpoint;
 use crate::error::{CommandError, Kind};
+use cluster::GreenError;
 use http::{Client, Endpoint, HttpError};
-use report::escape;
 use std::time::Duration;
 use trim::clock::Clock;
 use trim::probe::store::command::{CommandError as ProgramError, CommandProbe};
 use trim::probe::store::{Ask, Question, StoreProbe};
+use units::escape;
 
 /// Requests to a URL that may wait at the same time.
 const WAITING_MAX: usize = 4;
@@ -44,6 +41,24 @@ impl StoreProbeOptions {
 
 fn http_error(error: &HttpError) -> CommandError {
     CommandError::new(Kind::Environment, error.to_string()).hint(error.hint())
+}
+
+/// Asks the cluster of `--require-green` once and returns its name, quoted.
+///
+/// # Errors
+/// A refusal where it is not green, a usage or environment error where it cannot be asked.
+pub fn require_green(url: &str, options: http::Options) -> Result<String, CommandError> {
+    let endpoint = parse_endpoint(url, "--require-green")?;
+    let client = Client::new(options).map_err(|error| http_error(&error))?;
+    warn_of_clear_secrets(&client, &endpoint);
+    cluster::require_green(&client, &endpoint).map_err(|error| match &error {
+        GreenError::NotGreen { .. } => CommandError::new(Kind::Refused, error.to_string())
+            .hint("wait until it is green, or start without --require-green"),
+        GreenError::Http(source) => {
+            CommandError::new(Kind::Environment, format!("--require-green: {error}"))
+                .hint(source.hint())
+        }
+    })
 }
 
 fn warn_of_clear_secrets(client: &Client, endpoint: &Endpoint) {

@@ -1,14 +1,15 @@
-//! `--format json`: one object a line, with `schema`, `seq`, `type` and `at`. Times are RFC 3339 in
-//! UTC, sizes bytes, durations seconds (`_s`), what is unknown is null.
+//! `trimtab trim --format json`: one object a line, with `schema`, `seq`, `type` and `at`. Times are RFC
+//! 3339 in UTC, sizes bytes, durations seconds (`_s`), what is unknown is null.
 
-use super::describe::Plan;
-use super::words;
-use crate::error::CommandError;
-use crate::output;
+use super::plan::{Plan, missing_consent};
 use jiff::Timestamp;
 use rules::TrimRefusal;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 use trim::audit::by_device;
+use trim::events::SessionEvent;
 use trim::forecast::Basis;
 use trim::geometry::Survey;
 use trim::layers::LayerCounters;
@@ -20,32 +21,82 @@ use trim::summary::PassSummary;
 /// Name and version of the stream.
 pub const SCHEMA: &str = "trimtab.trim/1";
 
-/// Writes the stream to standard output.
-#[derive(Debug, Default)]
-pub struct Lines {
+/// One line of the stream.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Line {
+    /// Name and version of the schema. Fields and types may be added under the same version.
+    schema: &'static str,
+    /// Number of the line in its stream, from 0.
     seq: u64,
+    /// What the line tells.
+    #[serde(rename = "type")]
+    kind: Kind,
+    /// When it was written, RFC 3339 in UTC.
+    at: Timestamp,
+    /// What belongs to its type: sizes in bytes (`_bytes`), durations in seconds (`_s`); what is unknown is
+    /// null.
+    #[serde(flatten)]
+    fields: Map<String, Value>,
 }
 
-impl Lines {
-    /// Writes one object.
-    ///
-    /// # Errors
-    /// Where standard output cannot be written.
-    pub fn emit(&mut self, kind: &str, fields: Value) -> Result<(), CommandError> {
-        let mut line = json!({
-            "schema": SCHEMA,
-            "seq": self.seq,
-            "type": kind,
-            "at": Timestamp::now(),
-        });
-        if let (Value::Object(line), Value::Object(fields)) = (&mut line, fields) {
-            line.extend(fields);
-        }
-        self.seq += 1;
-        output::print(&format!("{}\n", report::escape_json(&line.to_string())))
+/// What a line tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// What is planned for a mount.
+    Plan,
+    /// A sentence about a mount, or about the whole call.
+    Note,
+    /// The quiet level is being measured.
+    Measuring,
+    /// A pass begins, or is resumed.
+    Begins,
+    /// A step was made.
+    Step,
+    /// Nothing is done for a while.
+    Waiting,
+    /// Something is worth knowing and does not stop the pass.
+    Warning,
+    /// A pass is over, or was refused.
+    Ended,
+    /// How far a pass is (`--status`).
+    Pass,
+}
+
+impl Line {
+    /// A line without a line break, without control characters in its text.
+    pub fn json(seq: u64, at: Timestamp, kind: Kind, fields: Value) -> String {
+        let line = Self {
+            schema: SCHEMA,
+            seq,
+            kind,
+            at,
+            fields: match fields {
+                Value::Object(fields) => fields,
+                _ => Map::new(),
+            },
+        };
+        units::escape::escape_json(&json!(line).to_string())
     }
 }
 
+/// The JSON Schema (2020-12) of a line, indented, with a line break at its end.
+///
+/// # Panics
+/// Never: a schema is a JSON value already.
+pub fn schema() -> String {
+    let generator = SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator();
+    let mut schema = generator.into_root_schema_for::<Line>();
+    schema.insert("title".to_owned(), "trimtab trim, one line".into());
+    if let Some(name) = schema.pointer_mut("/properties/schema")
+        && let Some(name) = name.as_object_mut()
+    {
+        name.insert("const".to_owned(), SCHEMA.into());
+    }
+    serde_json::to_string_pretty(schema.as_value()).expect("written to memory") + "\n"
+}
 /// What is planned for a mount.
 pub fn plan(plan: &Plan<'_>) -> Value {
     let (filesystem, forecast, request) = (plan.filesystem, plan.forecast, plan.request);
@@ -86,7 +137,7 @@ pub fn plan(plan: &Plan<'_>) -> Value {
         "unsplittable": survey.map(unsplittable),
         "layers": layers,
         "stores": filesystem.stores.iter().map(|store| store.engine.label()).collect::<Vec<_>>(),
-        "consent_missing": words::missing_consent(filesystem, request),
+        "consent_missing": missing_consent(filesystem, request),
         "refusal": plan.verdict.refusal.as_ref().map(|refusal| json!({
             "reason": refusal.reason,
             "rule": refusal.finding.as_ref().map(|finding| &finding.rule),
@@ -106,6 +157,16 @@ pub fn plan(plan: &Plan<'_>) -> Value {
             "visited_bytes": checkpoint.visited_bytes,
             "free_bytes": checkpoint.free_bytes,
         })),
+    })
+}
+
+/// The end of a pass that did not begin, of a mount.
+pub fn not_begun(mount_point: &str, reason: &str, hints: &[String]) -> Value {
+    json!({
+        "mount_point": mount_point,
+        "outcome": "refused",
+        "reason": reason,
+        "hints": hints,
     })
 }
 
@@ -156,17 +217,45 @@ fn unsplittable(survey: &Survey) -> Vec<Value> {
         .collect()
 }
 
-/// An event's type and fields; steps are to be rate-limited by the caller.
-pub fn event(mount_point: &str, counters: &LayerCounters, event: &Event) -> (&'static str, Value) {
+/// An event's type and fields. Steps and waits are to
+/// be rate-limited by the caller.
+pub fn event(event: &SessionEvent<'_>) -> (Kind, Value) {
+    match event {
+        SessionEvent::Note { mount_point, text } => (
+            Kind::Note,
+            json!({"mount_point": mount_point, "text": text}),
+        ),
+        SessionEvent::Waiting {
+            mount_point,
+            reason,
+            pause,
+        } => {
+            let pause_s = pause.as_secs_f64();
+            let fields = json!({
+                "mount_point": mount_point, "reason": reason, "pause_s": pause_s,
+            });
+            (Kind::Waiting, fields)
+        }
+        SessionEvent::Pass {
+            mount_point,
+            counters,
+            event,
+            ..
+        } => pass_event(mount_point, counters, event),
+        SessionEvent::Ended(summary) => (Kind::Ended, ended(summary)),
+    }
+}
+
+fn pass_event(mount_point: &str, counters: &LayerCounters, event: &Event) -> (Kind, Value) {
     let (kind, mut fields) = match event {
-        Event::Measuring { takes } => ("measuring", json!({"takes_s": takes.as_secs_f64()})),
+        Event::Measuring { takes } => (Kind::Measuring, json!({"takes_s": takes.as_secs_f64()})),
         Event::Begins {
             survey,
             quiet,
             budgets,
             resumed_bytes,
         } => (
-            "begins",
+            Kind::Begins,
             json!({
                 "geometry": survey.description,
                 "size_bytes": survey.size_bytes,
@@ -185,7 +274,7 @@ pub fn event(mount_point: &str, counters: &LayerCounters, event: &Event) -> (&'s
             bytes,
             predicted,
         } => (
-            "warning",
+            Kind::Warning,
             json!({
                 "text": format!("{what} cannot be split"),
                 "bytes": bytes,
@@ -203,7 +292,7 @@ pub fn event(mount_point: &str, counters: &LayerCounters, event: &Event) -> (&'s
             fields["step_free_bytes"] = step.free_bytes.into();
             fields["step_free_extents"] = step.free_extents.into();
             fields["locked_s"] = locked.as_secs_f64().into();
-            ("step", fields)
+            (Kind::Step, fields)
         }
         Event::Waiting {
             pause,
@@ -213,9 +302,9 @@ pub fn event(mount_point: &str, counters: &LayerCounters, event: &Event) -> (&'s
             let mut fields = progressed(progress, counters);
             fields["pause_s"] = pause.as_secs_f64().into();
             fields["reason"] = reason.as_str().into();
-            ("waiting", fields)
+            (Kind::Waiting, fields)
         }
-        Event::Warning(text) => ("warning", json!({"text": text})),
+        Event::Warning(text) => (Kind::Warning, json!({"text": text})),
     };
     fields["mount_point"] = mount_point.into();
     (kind, fields)
@@ -286,4 +375,38 @@ pub fn ended(summary: &PassSummary) -> Value {
         "longest_step_s": outcome.longest_step.as_secs_f64(),
         "findings": summary.findings,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_its_frame_first_and_no_control_characters() {
+        let at = "2026-03-02T01:00:00Z".parse().unwrap();
+        let line = Line::json(7, at, Kind::Note, json!({"text": "a\u{1b}[31m\u{202e}"}));
+        assert!(!line.contains('\u{202e}') && !line.contains('\n'), "{line}");
+        let line: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(
+            line,
+            json!({
+                "schema": "trimtab.trim/1",
+                "seq": 7,
+                "type": "note",
+                "at": "2026-03-02T01:00:00Z",
+                "text": "a\u{1b}[31m\u{202e}",
+            })
+        );
+    }
+
+    #[test]
+    fn lines_fit_their_schema() {
+        let schema: Value = serde_json::from_str(&schema()).unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let line = Line::json(0, Timestamp::UNIX_EPOCH, Kind::Plan, json!({"notes": []}));
+        let mut line: Value = serde_json::from_str(&line).unwrap();
+        assert!(validator.is_valid(&line), "{line}");
+        line["type"] = "other".into();
+        assert!(!validator.is_valid(&line));
+    }
 }

@@ -1,11 +1,10 @@
 //! What a pass tells while it runs, in words for the progress line.
 
-use super::words::{long, percent, rate, short};
 use crate::progress::{COLUMNS_MAX, Draw};
-use report::human_bytes;
 use std::time::Duration;
 use trim::pace::{Controller, QuietLevel, Settings};
 use trim::pass::{Event, Progressed};
+use units::{bytes, duration};
 
 /// Waits from here on are worth a line of their own where there is no terminal.
 const LONG_WAIT: Duration = Duration::from_secs(30);
@@ -42,7 +41,7 @@ impl ProgressLine {
         match event {
             Event::Measuring { takes } => draw.say(&format!(
                 "{mount}: measuring for {} how quick the drives are without a trim",
-                long(*takes)
+                duration(*takes)
             )),
             Event::Begins {
                 survey,
@@ -50,15 +49,15 @@ impl ProgressLine {
                 budgets,
                 resumed_bytes,
             } => {
-                let goes_on = if *resumed_bytes > 0 {
-                    format!(", {} visited before", human_bytes(*resumed_bytes))
+                let resumed = if *resumed_bytes > 0 {
+                    format!(", {} visited before", bytes(*resumed_bytes))
                 } else {
                     String::new()
                 };
                 draw.say(&format!(
-                    "{mount}: {}; {} free{goes_on}",
+                    "{mount}: {}; {} free{resumed}",
                     survey.description,
-                    human_bytes(survey.free_bytes)
+                    bytes(survey.free_bytes)
                 ));
                 for budget in budgets {
                     draw.say(&format!("{mount}: {budget}"));
@@ -67,14 +66,14 @@ impl ProgressLine {
             }
             Event::Unsplittable {
                 what,
-                bytes,
+                bytes: size,
                 predicted,
             } => {
                 draw.say(&format!(
                     "{mount}: one step that cannot be split: {what}, {}, which may hold up an \
                      allocation for {}",
-                    human_bytes(*bytes),
-                    short(*predicted)
+                    bytes(*size),
+                    duration(*predicted)
                 ));
             }
             Event::Stepped { progress, .. } => {
@@ -91,7 +90,7 @@ impl ProgressLine {
                 if draw.is_live() {
                     draw.show(&format!("{} | {reason}", self.head(progress)));
                 } else if *pause >= LONG_WAIT && self.waits.as_ref() != Some(&wait) {
-                    draw.say(&format!("{wait} ({})", long(*pause)));
+                    draw.say(&format!("{wait} ({})", duration(*pause)));
                     self.waits = Some(wait);
                 } else {
                     draw.show(&wait);
@@ -109,28 +108,28 @@ impl ProgressLine {
     /// Mount point and percent.
     fn head(&self, progress: &Progressed) -> String {
         format!(
-            "{} {:>3} %",
+            "{}  {} %",
             shortened(&self.mount),
-            percent(progress.visited_bytes, progress.free_bytes)
+            units::share::percent_done(progress.visited_bytes, progress.free_bytes)
         )
     }
 
-    /// `/data  43 %  1.3 GiB discarded  212 MiB/s  reads 0.42/0.80 ms  3 min left`; parts that do not
+    /// `/data  43 %  1.3 GiB discarded  212 MiB/s  3 min left  reads 420 us/800 us`; parts that do not
     /// fit are left out.
     fn line(&self, progress: &Progressed) -> String {
         let freed = progress.discarded.sum(&self.leaves);
         let mut line = self.head(progress);
         let done = match freed {
-            Some(freed) => format!("{} discarded", human_bytes(freed)),
-            None => format!("{} visited", human_bytes(progress.visited_bytes)),
+            Some(freed) => format!("{} discarded", bytes(freed)),
+            None => format!("{} visited", bytes(progress.visited_bytes)),
         };
+        let left = progress.left.map(|left| format!("{} left", duration(left)));
         let latency = progress
             .latency
             .first()
             .map(|(_, level)| against(level.mean, self.budget));
-        let left = progress.left.map(|left| format!("{} left", long(left)));
-        let speed = rate(progress.rate_bytes_per_s);
-        let parts = [Some(done), Some(speed), latency, left];
+        let speed = units::bytes_per_s(progress.rate_bytes_per_s);
+        let parts = [Some(done), Some(speed), left, latency];
         for part in parts.into_iter().flatten() {
             if line.chars().count() + 2 + part.chars().count() < COLUMNS_MAX {
                 line.push_str("  ");
@@ -141,21 +140,11 @@ impl ProgressLine {
     }
 }
 
-/// A mean latency against its budget: `reads 0.42/0.80 ms`.
+/// A mean latency against its budget: `reads 420 us/800 us`.
 fn against(mean: Duration, budget: Option<Duration>) -> String {
     match budget {
-        None => format!("reads {}", short(mean)),
-        Some(budget) => {
-            let ms = |latency: Duration| {
-                let ms = latency.as_secs_f64() * 1e3;
-                if ms < 10.0 {
-                    format!("{ms:.2}")
-                } else {
-                    format!("{ms:.0}")
-                }
-            };
-            format!("reads {}/{} ms", ms(mean), ms(budget))
-        }
+        None => format!("reads {}", duration(mean)),
+        Some(budget) => format!("reads {}/{}", duration(mean), duration(budget)),
     }
 }
 
@@ -208,7 +197,7 @@ mod tests {
     fn a_line_says_how_far_it_is() {
         assert_eq!(
             line_of("/data").line(&progress()),
-            "/data  50 %  1 GiB discarded  212 MiB/s  reads 0.42/0.80 ms  3 min 10 s left"
+            "/data  50 %  1 GiB discarded  212 MiB/s  3 min 10 s left  reads 420 us/800 us"
         );
     }
 

@@ -1,9 +1,6 @@
-//! `--require-green URL`: only while Elasticsearch or OpenSearch has every copy of every shard.
+//! Whether a cluster is green: Elasticsearch or OpenSearch with every copy of every shard.
 
-use super::{http_error, warn_of_clear_secrets};
-use crate::commands::access::parse_endpoint;
-use crate::error::{CommandError, Kind};
-use http::Client;
+use http::{Client, Endpoint, HttpError};
 use serde::Deserialize;
 
 /// `level=cluster` keeps the answer small; the time is the master's, for clusters without one.
@@ -30,42 +27,47 @@ enum Status {
     Red,
 }
 
+/// Why a cluster is not taken for green.
+#[derive(Debug, thiserror::Error)]
+pub enum GreenError {
+    /// It says that it is not, or its master does not answer.
+    #[error("cluster {name} {why}")]
+    NotGreen {
+        /// Its name, quoted.
+        name: String,
+        /// `is yellow: 3 unassigned shards`.
+        why: String,
+    },
+    /// It could not be asked, or its answer is none.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+}
+
 /// Asks the cluster once and returns its name, quoted.
 ///
 /// # Errors
-/// A refusal in words where it is not green (`cluster "x" is yellow: 3 unassigned shards`) or its
-/// master does not answer; a usage or environment error where it cannot be asked.
-pub fn require_green(url: &str, client: &Client) -> Result<String, CommandError> {
-    let endpoint = parse_endpoint(url, "--require-green")?;
-    warn_of_clear_secrets(client, &endpoint);
-    let response = client
-        .get(&endpoint, HEALTH)
-        .map_err(|error| in_words(http_error(&error)))?;
+/// Where it is not green, its master does not answer, or it cannot be asked.
+pub fn require_green(client: &Client, endpoint: &Endpoint) -> Result<String, GreenError> {
+    let response = client.get(endpoint, HEALTH)?;
     // 408 is how the API says that its own time was over; it comes with the usual body.
     let health: Health = if response.status == 408 {
-        response.json()
+        response.json()?
     } else {
-        response.success().and_then(|response| response.json())
-    }
-    .map_err(|error| in_words(http_error(&error)))?;
+        response.success()?.json()?
+    };
     judge(&health)
 }
 
-fn in_words(mut error: CommandError) -> CommandError {
-    error.message = format!("--require-green: {}", error.message);
-    error
-}
-
-fn judge(health: &Health) -> Result<String, CommandError> {
+fn judge(health: &Health) -> Result<String, GreenError> {
     let mut name: String = health.cluster_name.chars().take(NAME_CHARS_MAX).collect();
     if name.len() < health.cluster_name.len() {
         name.push_str("...");
     }
     // Escapes quotes and control characters.
     let name = format!("{name:?}");
-    let refused = |text: String| {
-        CommandError::new(Kind::Refused, format!("cluster {name} {text}"))
-            .hint("wait until it is green, or start without --require-green")
+    let refused = |why: String| GreenError::NotGreen {
+        name: name.clone(),
+        why,
     };
     if health.timed_out {
         return Err(refused("has no master that answers in time".to_owned()));
@@ -74,27 +76,25 @@ fn judge(health: &Health) -> Result<String, CommandError> {
         return Err(refused("reports no nodes".to_owned()));
     }
     let shards = [
-        (health.unassigned_shards, "unassigned"),
-        (health.initializing_shards, "initializing"),
+        (health.unassigned_shards, "unassigned shard"),
+        (health.initializing_shards, "initializing shard"),
     ];
     let counts: Vec<String> = shards
         .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, state)| match count {
-            1 => format!("1 {state} shard"),
-            count => format!("{count} {state} shards"),
-        })
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| units::count(*number, what))
         .collect();
+    let counts = counts.join(", ");
     let status = match health.status {
         Status::Green if health.unassigned_shards == 0 => return Ok(name),
-        Status::Green => "green, and yet has",
+        Status::Green => return Err(refused(format!("is green, and yet has {counts}"))),
         Status::Yellow => "yellow",
         Status::Red => "red",
     };
-    Err(refused(match (health.status, counts.is_empty()) {
-        (Status::Green, _) => format!("is {status} {}", counts.join(", ")),
-        (_, true) => format!("is {status}"),
-        (_, false) => format!("is {status}: {}", counts.join(", ")),
+    Err(refused(if counts.is_empty() {
+        format!("is {status}")
+    } else {
+        format!("is {status}: {counts}")
     }))
 }
 
@@ -117,14 +117,15 @@ mod tests {
         )
     }
 
-    fn ask(status: u16, body: &str) -> Result<String, CommandError> {
+    fn ask(status: u16, body: &str) -> Result<String, GreenError> {
         let bytes = body.as_bytes().to_vec();
         let server = Server::start(move |head| {
             assert!(head.starts_with("GET /_cluster/health?level=cluster"));
             Answer::Body(status, bytes.clone())
         });
         let client = Client::new(Options::default()).unwrap();
-        require_green(&server.url("/"), &client)
+        let endpoint = Endpoint::parse(&server.url("/")).unwrap();
+        require_green(&client, &endpoint)
     }
 
     #[test]
@@ -160,11 +161,11 @@ mod tests {
             ),
         ] {
             let error = ask(200, &body).unwrap_err();
-            assert_eq!((error.kind, error.message.as_str()), (Kind::Refused, words));
-            assert!(!error.hints.is_empty());
+            assert!(matches!(error, GreenError::NotGreen { .. }), "{error}");
+            assert_eq!(error.to_string(), words);
         }
         let error = ask(408, &body("red", 0, 0, true)).unwrap_err();
-        assert_eq!(error.kind, Kind::Refused);
+        assert!(matches!(error, GreenError::NotGreen { .. }), "{error}");
     }
 
     #[test]
@@ -193,11 +194,8 @@ mod tests {
             (200, "[".repeat(1 << 20)),
         ] {
             let error = ask(status, &text).unwrap_err();
-            assert_eq!(error.kind, Kind::Environment, "{error}");
-            assert!(
-                error.message.len() < 500 && !error.hints.is_empty(),
-                "{error}"
-            );
+            assert!(matches!(error, GreenError::Http(_)), "{error}");
+            assert!(error.to_string().len() < 500, "{error}");
         }
     }
 
@@ -207,16 +205,6 @@ mod tests {
         let text = body("red", 0, 0, false).replace("logs", &name);
         let error = ask(200, &text).unwrap_err().to_string();
         assert!(!error.contains('\u{1b}') && error.len() < 300, "{error}");
-    }
-
-    #[test]
-    fn a_url_that_is_none_is_a_usage_error() {
-        let client = Client::new(Options::default()).unwrap();
-        for url in ["es1:9200", "http://u:hunter2@es1", "http://es1/?q=1#x"] {
-            let error = require_green(url, &client).unwrap_err();
-            assert_eq!(error.kind, Kind::Usage);
-            assert!(!error.to_string().contains("hunter2"));
-        }
     }
 
     proptest! {

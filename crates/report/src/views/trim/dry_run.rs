@@ -1,0 +1,446 @@
+//! What a trim would do: what `--dry-run` shows, and `--all` before it asks for consent. And what it
+//! refuses.
+
+use crate::trim::Plan;
+use crate::trim::{missing_consent, store_names};
+use crate::views::{finding, stack};
+use facts::host::Mount;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use page::{Block, Level, Page, Section, Tone, Tree};
+use rules::TrimRefusal;
+use std::time::Duration;
+use trim::forecast::{Basis, Estimate, Forecast, LimitChange, Stall, shared_drives};
+use trim::geometry::Survey;
+use trim::pass::ASSUMED_BYTES_PER_S;
+use units::{bytes, count, list};
+
+/// A trim that is longer ago than this, or unknown, makes a long pass likely.
+const OVERDUE: Duration = Duration::from_hours(14 * 24);
+
+/// The page of a dry run.
+pub fn dry_run(plans: &[Plan<'_>], now: Timestamp) -> Page {
+    let (lead, tone) = lead(plans);
+    let mut page = Page {
+        title: "trimtab trim: dry run".to_owned(),
+        lead,
+        tone,
+        ..Page::default()
+    };
+    for plan in plans {
+        page.push(section(plan, now));
+    }
+    let wanted = plans.iter().filter(|plan| plan.verdict.may_trim());
+    let wanted = wanted.map(|plan| (plan.filesystem.mount_point(), plan.forecast));
+    for (drive, mounts) in shared_drives(wanted) {
+        page.push(Block::text(format!(
+            "{} share {drive}: they are trimmed one after another.",
+            list(&mounts)
+        )));
+    }
+    page
+}
+
+/// Filesystems that must not or cannot be trimmed. In short only the findings that say why: an error that
+/// has reasons and hints follows on the terminal.
+pub fn refused(refused: &[(&str, &TrimRefusal)], in_full: bool) -> Page {
+    let mut page = Page {
+        title: "trimtab trim: refused".to_owned(),
+        tone: REFUSED,
+        ..Page::default()
+    };
+    if in_full {
+        page.lead = match refused {
+            [(mount_point, _)] => refused_lead(mount_point),
+            _ => format!("{} cannot be trimmed.", count(refused.len(), "filesystem")),
+        };
+    }
+    for (mount_point, refusal) in refused {
+        if !in_full && refusal.finding.is_none() {
+            continue;
+        }
+        let mut section = Section::new(*mount_point);
+        if in_full {
+            refusal_in_full(&mut section, refusal);
+        } else if let Some(found) = &refusal.finding {
+            section.push(finding::in_full(found));
+        }
+        page.push(section);
+    }
+    page
+}
+
+const REFUSED: Tone = Tone::Level(Level::Error);
+
+fn refused_lead(mount_point: &str) -> String {
+    format!("{mount_point} cannot be trimmed.")
+}
+
+fn lead(plans: &[Plan<'_>]) -> (String, Tone) {
+    let possible = plans.iter().filter(|plan| plan.verdict.may_trim()).count();
+    let refusals = plans.len() - possible;
+    let lead = match plans {
+        [] => {
+            "No writable local filesystem on a block device was found: nothing to trim.".to_owned()
+        }
+        [plan] => {
+            let point = plan.filesystem.mount_point();
+            if refusals > 0 {
+                return (refused_lead(point), REFUSED);
+            }
+            match &plan.forecast.estimate {
+                Some(estimate) => format!(
+                    "A trim of {point} would take {}. Nothing was changed.",
+                    takes(estimate)
+                ),
+                None => format!("{point} can be trimmed. Nothing was changed."),
+            }
+        }
+        _ if possible == 0 => {
+            return (
+                "None of these filesystems can be trimmed.".to_owned(),
+                REFUSED,
+            );
+        }
+        _ if refusals == 0 => format!(
+            "{} would be trimmed, one after another. Nothing was changed.",
+            count(possible, "filesystem")
+        ),
+        all => format!(
+            "{possible} of {} would be trimmed; {refusals} cannot be. Nothing was changed.",
+            count(all.len(), "filesystem")
+        ),
+    };
+    (lead, Tone::Strong)
+}
+
+/// The plan for one filesystem.
+fn section(plan: &Plan<'_>, now: Timestamp) -> Section {
+    let (filesystem, forecast) = (plan.filesystem, plan.forecast);
+    let mut section = Section::new(filesystem.mount_point());
+    section.aside = about(filesystem.mount, forecast);
+    if let Some(refusal) = &plan.verdict.refusal {
+        refusal_in_full(&mut section, refusal);
+    }
+    if !filesystem.other_mount_points.is_empty() {
+        let others = list(&filesystem.other_mount_points);
+        section.push(Block::Facts(vec![row(
+            "mounts",
+            format!("also on {others}; trimmed once"),
+        )]));
+    }
+    if !forecast.stacks.is_empty() {
+        let trees = forecast.stacks.iter();
+        let nodes = trees.flat_map(|each| stack::tree(each, |_| (Vec::new(), None)).nodes);
+        section.push(Tree {
+            title: "stack".to_owned(),
+            nodes: nodes.collect(),
+        });
+    }
+    if plan.verdict.may_trim() {
+        let mut rows = Vec::new();
+        geometry(&mut rows, forecast);
+        if let Some(expected) = expected(forecast) {
+            rows.push(row("discards", expected));
+        }
+        time(&mut rows, forecast, now);
+        changes(&mut rows, plan);
+        section.push(Block::Facts(rows));
+    }
+    section
+}
+
+type Rows = Vec<(String, String)>;
+
+fn row(label: &str, text: impl Into<String>) -> (String, String) {
+    (label.to_owned(), text.into())
+}
+
+fn refusal_in_full(section: &mut Section, refusal: &TrimRefusal) {
+    section.push(Block::Facts(vec![row("refused", &refusal.reason)]));
+    if let Some(found) = &refusal.finding {
+        section.push(finding::in_full(found));
+    }
+    if !refusal.hints.is_empty() {
+        let hints = refusal.hints.iter().map(|hint| row("hint", hint));
+        section.push(Block::Facts(hints.collect()));
+    }
+}
+
+/// `ext4 on /dev/sda1, 1 GiB, 973.4 MiB free`.
+fn about(mount: &Mount, forecast: &Forecast<'_>) -> String {
+    let sized = |size: Option<u64>, suffix: &str| {
+        size.map_or(String::new(), |size| format!(", {}{suffix}", bytes(size)))
+    };
+    format!(
+        "{} on {}{}{}",
+        mount.fs_type,
+        mount.source,
+        sized(forecast.size_bytes, ""),
+        sized(forecast.free_bytes, " free")
+    )
+}
+
+fn geometry(rows: &mut Rows, forecast: &Forecast<'_>) {
+    let Some(survey) = &forecast.survey else {
+        if let Some(reason) = &forecast.unknown {
+            rows.push(row("geometry", format!("not known: {reason}")));
+        }
+        return;
+    };
+    rows.push(row("geometry", &survey.description));
+    rows.push(row("steps", steps(survey)));
+    for stall in &forecast.stalls {
+        rows.push(row("one step", describe_stall(stall)));
+    }
+}
+
+fn steps(survey: &Survey) -> String {
+    let extents = survey.free_extents.map_or(String::new(), |extents| {
+        format!(" over {}", count(extents, "free extent"))
+    });
+    let largest = survey
+        .largest_extent_bytes
+        .filter(|size| *size > 0)
+        .map_or(String::new(), |size| {
+            format!(", the largest {}", bytes(size))
+        });
+    format!(
+        "about {}{extents}{largest}; fewer and larger ones while reads stay quick",
+        count(survey.steps, "step")
+    )
+}
+
+/// What cannot be split, and what that may cost.
+fn describe_stall(part: &Stall) -> String {
+    let size = bytes(part.bytes);
+    let Some(stall) = part.stall else {
+        return format!(
+            "{}. Up to {size} in one call; the kernel locks one free extent at a time.",
+            part.what
+        );
+    };
+    let advice = if part.is_beyond_allowed() {
+        format!(
+            " The limit is {}; --accept-stall {}s raises it that far.",
+            units::duration(part.allowed),
+            stall.as_secs() + 1
+        )
+    } else {
+        String::new()
+    };
+    format!(
+        "{}, {size}, in one call. An allocation may wait for {} (at an assumed {}/s).{advice}",
+        part.what,
+        units::duration(stall),
+        bytes(ASSUMED_BYTES_PER_S)
+    )
+}
+
+/// What each layer will see, layers of the same figure together.
+fn expected(forecast: &Forecast<'_>) -> Option<String> {
+    let mut groups: Vec<(Option<u64>, Vec<&str>)> = Vec::new();
+    for layer in &forecast.expected {
+        let name = layer.device.as_str();
+        match groups
+            .iter_mut()
+            .find(|(known, _)| *known == layer.bytes_max)
+        {
+            Some((_, names)) => names.push(name),
+            None => groups.push((layer.bytes_max, vec![name])),
+        }
+    }
+    let clauses: Vec<String> = groups
+        .into_iter()
+        .map(|(size, names)| {
+            let each = if names.len() > 1 { " each" } else { "" };
+            match (size, forecast.free_bytes) {
+                (Some(size), _) => format!("up to {}{each} at {}", bytes(size), list(&names)),
+                (None, Some(free)) => {
+                    format!("their parts of {} at {}", bytes(free), list(&names))
+                }
+                (None, None) => format!("not known at {}", list(&names)),
+            }
+        })
+        .collect();
+    (!clauses.is_empty()).then(|| clauses.join("; "))
+}
+
+fn time(rows: &mut Rows, forecast: &Forecast<'_>, now: Timestamp) {
+    if let Some(checkpoint) = &forecast.checkpoint {
+        rows.push(row(
+            "resumes",
+            format!(
+                "from the pass of {}, {} of {} visited; --restart starts over",
+                units::date::minute_in_zone(checkpoint.started_at, &TimeZone::UTC),
+                bytes(checkpoint.visited_bytes),
+                bytes(checkpoint.free_bytes)
+            ),
+        ));
+    }
+    if let Some(estimate) = &forecast.estimate {
+        rows.push(row("time", estimated(estimate)));
+    }
+    let last = match &forecast.last_trim {
+        None => "no earlier trim is known: the first one visits all free space and may take long"
+            .to_owned(),
+        Some((at, by)) => {
+            let ago = Duration::try_from(now.duration_since(*at)).unwrap_or_default();
+            let overdue = if ago > OVERDUE {
+                "; it is overdue and may take long"
+            } else {
+                ""
+            };
+            format!(
+                "{} ago by {by}, as far as is known{overdue}",
+                units::duration(ago)
+            )
+        }
+    };
+    rows.push(row("last trim", last));
+}
+
+/// `about 3 h 20 min`.
+fn takes(estimate: &Estimate) -> String {
+    if estimate.takes < Duration::from_mins(1) {
+        "less than a minute".to_owned()
+    } else {
+        format!("about {}", units::duration(estimate.takes))
+    }
+}
+
+fn estimated(estimate: &Estimate) -> String {
+    let basis = match estimate.basis {
+        Basis::Assumed => "assumed",
+        Basis::LastPass => "as in the last pass",
+        Basis::RateLimit => "as --rate allows",
+    };
+    format!(
+        "{} at {}/s ({basis}); more where reads get slower and the pass has to pause",
+        takes(estimate),
+        bytes(estimate.bytes_per_s)
+    )
+}
+
+/// What is changed, what is needed, what is worth knowing.
+fn changes(rows: &mut Rows, plan: &Plan<'_>) {
+    let (filesystem, request) = (plan.filesystem, plan.request);
+    if let Some(max_request_bytes) = request.max_request_bytes
+        && !plan.forecast.limit_changes.is_empty()
+    {
+        let changes = &plan.forecast.limit_changes;
+        rows.push(row("changes", describe_changes(changes, max_request_bytes)));
+    }
+    if !request.windows.is_empty() {
+        rows.push(row("window", request.windows.words()));
+    }
+    if let Some(cluster) = &request.green_cluster {
+        rows.push(row(
+            "begins",
+            format!("only while the cluster at {cluster} is green"),
+        ));
+    }
+    if !request.probes.is_empty() {
+        let probes = list(&request.probes);
+        rows.push(row(
+            "probe",
+            format!("{probes}, beside reads of the drives"),
+        ));
+    }
+    if !filesystem.stores.is_empty() {
+        rows.push(row(
+            "store",
+            format!("{} runs on it", store_names(filesystem)),
+        ));
+    }
+    if let Some(missing) = missing_consent(filesystem, request) {
+        rows.push(row("needs", missing));
+    }
+    for note in &plan.verdict.notes {
+        rows.push(row("note", note));
+    }
+}
+
+/// What `--max-request` writes; drives by what is written for them.
+fn describe_changes(changes: &[LimitChange], asked_bytes: u64) -> String {
+    let mut by_value: Vec<(u64, Vec<String>)> = Vec::new();
+    for change in changes {
+        let text = match change.now_bytes {
+            Some(now) => format!("{} (now {})", change.device, bytes(now)),
+            None => change.device.clone(),
+        };
+        match by_value
+            .iter_mut()
+            .find(|(known, _)| *known == change.new_bytes)
+        {
+            Some((_, drives)) => drives.push(text),
+            None => by_value.push((change.new_bytes, vec![text])),
+        }
+    }
+    let clauses: Vec<String> = by_value
+        .iter()
+        .map(|(new_bytes, drives)| {
+            let drives = list(drives);
+            format!("of {drives} becomes {}", rounded(asked_bytes, *new_bytes))
+        })
+        .collect();
+    format!(
+        "discard_max_bytes {} until the pass ends, and is put back afterwards, whatever happens",
+        list(&clauses)
+    )
+}
+
+/// What is written, and what it was rounded from.
+fn rounded(asked_bytes: u64, written_bytes: u64) -> String {
+    if asked_bytes == written_bytes {
+        return bytes(written_bytes);
+    }
+    let asked = count(asked_bytes, "byte");
+    format!(
+        "{}, to which the granularity rounds {asked},",
+        bytes(written_bytes)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_says_what_it_may_cost_and_how_to_allow_it() {
+        let unallocated = Stall {
+            what: "unallocated space".to_owned(),
+            bytes: 8 << 30,
+            stall: Some(Duration::from_secs(4)),
+            allowed: Duration::from_millis(250),
+        };
+        let text = describe_stall(&unallocated);
+        assert!(text.contains("for 4 s (at an assumed 2 GiB/s)"), "{text}");
+        assert!(text.ends_with("The limit is 250 ms; --accept-stall 5s raises it that far."));
+        let allowed = Stall {
+            allowed: Duration::from_secs(5),
+            ..unallocated.clone()
+        };
+        let text = describe_stall(&allowed);
+        assert!(!text.contains("--accept-stall"), "{text}");
+        // What the pass makes without asking needs no advice.
+        let groups = Stall {
+            what: "8 block groups exceed the step size: ext4 can only trim whole groups".to_owned(),
+            bytes: 128 << 20,
+            stall: None,
+            ..unallocated
+        };
+        assert_eq!(
+            describe_stall(&groups),
+            "8 block groups exceed the step size: ext4 can only trim whole groups. Up to 128 MiB in \
+             one call; the kernel locks one free extent at a time."
+        );
+    }
+
+    #[test]
+    fn nothing_to_trim_is_an_answer() {
+        let page = dry_run(&[], Timestamp::UNIX_EPOCH);
+        assert!(page.lead.ends_with("nothing to trim."), "{}", page.lead);
+        assert!(page.blocks.is_empty());
+    }
+}

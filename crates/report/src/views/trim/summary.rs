@@ -1,0 +1,302 @@
+//! How passes ended: what was freed at each layer, how long it took, what reads saw of it, and how a pass
+//! that was stopped is resumed.
+
+use crate::trim::PassEnd;
+use crate::trim::command_text;
+use crate::views::finding;
+use page::{Block, Level, Page, Section, Tone};
+use trim::account::Swallowed;
+use trim::pace::QuietLevel;
+use trim::pass::Ended;
+use trim::resume::CommandLine;
+use trim::summary::PassSummary;
+use units::{bytes, count, list};
+
+/// The page of the ends of all passes of a call, in their order.
+pub fn summary(ends: &[PassEnd]) -> Page {
+    let mut page = Page {
+        title: "trimtab trim: summary".to_owned(),
+        ..Page::default()
+    };
+    if let [end] = ends {
+        page.lead = format!("{}: {}", end.mount_point(), outcome(end));
+        page.tone = tone(end);
+        page.blocks = blocks(end);
+        return page;
+    }
+    let complete = ends.iter().filter(|end| is_complete(end)).count();
+    page.lead = format!(
+        "{complete} of {} trimmed completely.",
+        count(ends.len(), "filesystem")
+    );
+    page.tone = if complete == ends.len() {
+        Tone::Strong
+    } else {
+        Tone::Level(Level::Warning)
+    };
+    for end in ends {
+        let mut section = Section::new(end.mount_point());
+        section.aside = outcome(end);
+        section.blocks = blocks(end);
+        page.push(section);
+    }
+    page
+}
+
+fn is_complete(end: &PassEnd) -> bool {
+    matches!(end, PassEnd::Ended { summary, .. } if summary.outcome.ended == Ended::Complete)
+}
+
+fn tone(end: &PassEnd) -> Tone {
+    match end {
+        PassEnd::Ended { summary, .. } => match summary.outcome.ended {
+            Ended::Complete => Tone::Strong,
+            Ended::Stopped { .. } | Ended::Signal(_) | Ended::Cancelled => {
+                Tone::Level(Level::Warning)
+            }
+            Ended::Swallowed(_) | Ended::Failed { .. } => Tone::Level(Level::Error),
+        },
+        PassEnd::NotBegun { .. } => Tone::Level(Level::Error),
+    }
+}
+
+/// How it ended, behind the mount point.
+fn outcome(end: &PassEnd) -> String {
+    let ended = match end {
+        PassEnd::Ended { summary, .. } => &summary.outcome.ended,
+        PassEnd::NotBegun { reason, .. } => return format!("not begun: {reason}"),
+    };
+    match ended {
+        Ended::Complete => "complete".to_owned(),
+        Ended::Stopped { reason } => format!("stopped: {reason}"),
+        Ended::Signal(_) => format!("ended by {}", ended.reason().unwrap_or_default()),
+        Ended::Cancelled => "cancelled; its checkpoint is forgotten".to_owned(),
+        Ended::Swallowed(swallowed) => describe_swallowed(swallowed),
+        Ended::Failed { reason, .. } => format!("failed: {reason}"),
+    }
+}
+
+type Rows = Vec<(String, String)>;
+
+fn row(label: &str, text: impl Into<String>) -> (String, String) {
+    (label.to_owned(), text.into())
+}
+
+fn blocks(end: &PassEnd) -> Vec<Block> {
+    match end {
+        PassEnd::Ended { summary, resume } => of_pass(summary, resume),
+        PassEnd::NotBegun { hints, .. } if hints.is_empty() => Vec::new(),
+        PassEnd::NotBegun { hints, .. } => {
+            vec![Block::Facts(
+                hints.iter().map(|hint| row("hint", hint)).collect(),
+            )]
+        }
+    }
+}
+
+fn of_pass(summary: &PassSummary, resume: &CommandLine) -> Vec<Block> {
+    let ended = &summary.outcome.ended;
+    let mut blocks = Vec::new();
+    let mut rows = if summary.has_figures() {
+        figures(summary)
+    } else {
+        Vec::new()
+    };
+    if matches!(ended, Ended::Swallowed(_)) && summary.findings.is_empty() {
+        rows.push(row(
+            "why",
+            "no rule knows this stack: look at the settings of the layer that takes discards and \
+             passes none on; `trimtab check -v` draws it",
+        ));
+    }
+    if ended.is_resumable() {
+        rows.push(row("to resume", command_text(resume)));
+    }
+    if !rows.is_empty() {
+        blocks.push(Block::Facts(rows));
+    }
+    blocks.extend(
+        summary
+            .findings
+            .iter()
+            .map(|found| finding::in_full(found).into()),
+    );
+    blocks
+}
+
+fn figures(summary: &PassSummary) -> Rows {
+    let (outcome, earlier) = (&summary.outcome, &summary.earlier);
+    let progress = &outcome.progress;
+    let mut rows = Rows::new();
+    // What a drive does with what it takes no counter tells: it is not called freed.
+    let label = if outcome.measurable {
+        "discarded"
+    } else {
+        "freed"
+    };
+    let mut freed = discarded(summary);
+    if summary.was_trimmed_before() {
+        freed.push_str(
+            ". ext4 skips block groups in which nothing was freed since they were last trimmed",
+        );
+    }
+    rows.push(row(label, freed));
+    let before = if earlier.visited_bytes > 0 {
+        format!(
+            ", {} of it in earlier sessions",
+            bytes(earlier.visited_bytes)
+        )
+    } else {
+        String::new()
+    };
+    rows.push(row("visited", format!("{}{before}", visited(summary))));
+    let session = if summary.is_resumed {
+        "in this session "
+    } else {
+        ""
+    };
+    rows.push(row(
+        "took",
+        format!(
+            "{session}{}, {} of it measuring before; {}, {} visited",
+            units::duration(progress.active),
+            units::duration(summary.session_measuring()),
+            count(summary.session_steps(), "step"),
+            units::bytes_per_s(summary.visited_bytes_per_s())
+        ),
+    ));
+    if summary.is_resumed {
+        rows.push(row(
+            "in all",
+            format!(
+                "{}, {}; what was discarded and visited is that of all sessions",
+                units::duration(summary.active_in_all()),
+                count(progress.steps, "step")
+            ),
+        ));
+    }
+    for (label, quiet) in &outcome.quiet {
+        let during = progress
+            .latency
+            .iter()
+            .find(|(known, _)| known == label)
+            .map(|(_, level)| level);
+        rows.push(row("latency", latency(label, quiet, during)));
+    }
+    if !outcome.longest_step.is_zero() {
+        let locked = if outcome.locks_whole_steps {
+            "an allocation that needed exactly that space waited as long"
+        } else {
+            "one free extent after the other was locked meanwhile"
+        };
+        rows.push(row(
+            "one step",
+            format!(
+                "took {} at most; {locked}",
+                units::duration(outcome.longest_step)
+            ),
+        ));
+    }
+    rows
+}
+
+/// A pass that is complete has been everywhere, whatever the figures: what is free changes meanwhile,
+/// and Btrfs' unallocated space is visited in each session.
+fn visited(summary: &PassSummary) -> String {
+    let progress = &summary.outcome.progress;
+    let (visited, free) = (progress.visited_bytes, bytes(progress.free_bytes));
+    let is_complete = summary.outcome.ended == Ended::Complete;
+    match (is_complete, visited >= progress.free_bytes) {
+        (true, true) => format!("{free} of free space, all of it"),
+        (true, false) => format!(
+            "{}: all that was still free, of {free} at the beginning",
+            bytes(visited)
+        ),
+        (false, false) => format!("{} of {free} of free space", bytes(visited)),
+        (false, true) => format!(
+            "{} in a free space of {free}, some of it twice and not yet all of it",
+            bytes(visited)
+        ),
+    }
+}
+
+/// What layers saw, those that saw the same together.
+fn discarded(summary: &PassSummary) -> String {
+    let outcome = &summary.outcome;
+    if !outcome.measurable {
+        return if summary.kernel_counts {
+            let verb = if summary.top_devices.len() > 1 {
+                "count"
+            } else {
+                "counts"
+            };
+            format!(
+                "not measurable: {} {verb} nothing (queue/iostats is 0, or NVMe multipath before \
+                 Linux 6.2)",
+                list(&summary.top_devices)
+            )
+        } else {
+            "not measurable on this kernel: it counts no discards (4.18 and later do)".to_owned()
+        };
+    }
+    let mut groups: Vec<(Option<u64>, Vec<&str>)> = Vec::new();
+    for layer in &summary.layers {
+        let name = layer.device.as_str();
+        match groups
+            .iter_mut()
+            .find(|(known, _)| *known == layer.discarded_bytes)
+        {
+            Some((_, names)) => names.push(name),
+            None => groups.push((layer.discarded_bytes, vec![name])),
+        }
+    }
+    let mut of = format!(" of {} free", bytes(outcome.progress.free_bytes));
+    let clauses: Vec<String> = groups
+        .iter()
+        .map(|(size, names)| match size {
+            None => format!("not counted at {}", list(names)),
+            Some(size) => {
+                let each = if names.len() > 1 { " each" } else { "" };
+                let of = std::mem::take(&mut of);
+                format!("{}{each} at {}{of}", bytes(*size), list(names))
+            }
+        })
+        .collect();
+    clauses.join("; ")
+}
+
+fn latency(label: &str, quiet: &QuietLevel, during: Option<&QuietLevel>) -> String {
+    let words = |level: &QuietLevel| {
+        format!(
+            "mean {}, p99 {}",
+            units::duration(level.mean),
+            units::duration(level.p99)
+        )
+    };
+    match during {
+        Some(during) => format!("{label}: {}; quiet: {}", words(during), words(quiet)),
+        None => format!(
+            "{label}: quiet: {}; too few readings during the pass",
+            words(quiet)
+        ),
+    }
+}
+
+/// At which layer discards end.
+fn describe_swallowed(swallowed: &Swallowed) -> String {
+    let taken = bytes(swallowed.taken_bytes);
+    match &swallowed.device {
+        Some(device) => format!(
+            "stopped: discards end at {device}: it took {taken}, the drives below saw {}. Going \
+             on would free nothing",
+            bytes(swallowed.passed_bytes)
+        ),
+        None => format!(
+            "stopped: the filesystem says that it trimmed {taken}, and no device saw a discard. \
+             Going on would free nothing"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests;
