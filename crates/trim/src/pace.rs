@@ -59,7 +59,7 @@ mod tests;
 
 use self::histogram::Histogram;
 use self::latency::{Latency, Window, level_of};
-use self::quiet::{ms, seconds};
+use self::quiet::seconds;
 use self::size::{Done, Sizes};
 use self::veto::Veto;
 use crate::counters::Sample;
@@ -67,6 +67,7 @@ use crate::probe::Reading;
 use crate::range::StepBudget;
 use std::collections::VecDeque;
 use std::time::Duration;
+use units::duration;
 
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
@@ -250,12 +251,10 @@ impl Controller {
         let mut sentences: Vec<String> = self.probes.iter().map(Latency::sentence).collect();
         sentences.push(format!(
             "space being discarded is locked for at most {} at a time",
-            ms(self.settings.stall)
+            duration(self.settings.stall)
         ));
         if let Some(rate) = self.settings.rate_bytes_per_s {
-            #[allow(clippy::cast_precision_loss)] // for people
-            let mib = rate as f64 / f64::from(1 << 20);
-            sentences.push(format!("at most {mib:.1} MiB/s are discarded"));
+            sentences.push(format!("at most {}/s are discarded", units::bytes(rate)));
         }
         sentences.extend(self.veto.limits());
         sentences
@@ -472,7 +471,7 @@ impl Controller {
                     format!(
                         "pauses keep {} within {}",
                         probe.label,
-                        ms(probe.mean_budget)
+                        duration(probe.mean_budget)
                     )
                 },
             )
@@ -497,17 +496,14 @@ impl Controller {
         if long >= self.settings.patience && by_itself {
             return Action::GiveUp {
                 reason: format!(
-                    "busy by itself for {:.0} s although nothing was trimmed: {reason}",
-                    long.as_secs_f64()
+                    "busy by itself for {} although nothing was trimmed: {reason}",
+                    duration(long)
                 ),
             };
         }
         let reason = match self.last {
             None => format!("{reason}; nothing was trimmed yet"),
-            Some(_) if by_itself => format!(
-                "{reason}; nothing was trimmed for {:.0} s",
-                idle.as_secs_f64()
-            ),
+            Some(_) if by_itself => format!("{reason}; nothing was trimmed for {}", duration(idle)),
             Some(_) => reason,
         };
         Action::Wait {

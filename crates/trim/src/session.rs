@@ -22,6 +22,7 @@ use crate::target::Target;
 use crate::waiting::{self, Pending, Waited};
 use facts::{Finding, Host};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io;
@@ -583,7 +584,7 @@ fn describe_resumed(checkpoint: &Checkpoint) -> String {
     };
     format!(
         "resumes the pass of {} ({why}): {} of {} visited; --restart starts over",
-        checkpoint.started_at.strftime("%Y-%m-%d %H:%M UTC"),
+        units::date::minute_in_zone(checkpoint.started_at, &TimeZone::UTC),
         units::bytes(checkpoint.visited_bytes),
         units::bytes(checkpoint.free_bytes)
     )

@@ -122,9 +122,7 @@ impl Windows {
 
     /// A moment as the zone's clocks show it: `2026-11-21 01:00 Europe/Berlin`.
     pub fn local(&self, at: Timestamp) -> String {
-        at.to_zoned(self.zone.clone())
-            .strftime("%Y-%m-%d %H:%M %Z")
-            .to_string()
+        units::date::minute_in_zone(at, &self.zone)
     }
 
     /// Whether work may be done at this moment.

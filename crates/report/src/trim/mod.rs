@@ -4,6 +4,6 @@
 pub mod lines;
 mod plan;
 
-pub use crate::views::trim::{cancelled, dry_run, refused, status, summary};
+pub use crate::views::trim::{cancelled, dry_run, origin, refused, status, summary};
 pub(crate) use plan::store_names;
 pub use plan::{PassEnd, Plan, command_text, missing_consent};

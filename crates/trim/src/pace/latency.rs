@@ -1,10 +1,11 @@
 //! What one probe tells: the level without a step, and the harm that steps do.
 
 use super::histogram::Histogram;
-use super::quiet::{LEVELS, QuietLevel, ms, seconds};
+use super::quiet::{LEVELS, QuietLevel, seconds};
 use crate::probe::Reading;
 use std::collections::VecDeque;
 use std::time::Duration;
+use units::duration;
 
 /// Of readings, those over the limit that one in a hundred may not exceed.
 const OVER_ALLOWED: f64 = 0.01;
@@ -154,10 +155,10 @@ impl Latency {
         format!(
             "{}: mean at most {} (quiet {}), 99 of 100 below {} (quiet {})",
             self.label,
-            ms(self.mean_budget),
-            ms(self.quiet.mean),
-            ms(self.p99_budget),
-            ms(self.quiet.p99)
+            duration(self.mean_budget),
+            duration(self.quiet.mean),
+            duration(self.p99_budget),
+            duration(self.quiet.p99)
         )
     }
 
@@ -279,8 +280,8 @@ impl Latency {
             return Some(format!(
                 "{}: no answer for {} (limit {})",
                 self.label,
-                ms(longest),
-                ms(self.p99_budget)
+                duration(longest),
+                duration(self.p99_budget)
             ));
         }
         if self.failures > 0 {
@@ -290,7 +291,7 @@ impl Latency {
             return Some(format!(
                 "{}: over {} during the last step",
                 self.label,
-                ms(self.p99_budget)
+                duration(self.p99_budget)
             ));
         }
         #[allow(clippy::cast_precision_loss)] // ten at most
@@ -302,8 +303,8 @@ impl Latency {
                 return Some(format!(
                     "{}: {}, budget {}",
                     self.label,
-                    ms(seconds(mean_s)),
-                    ms(self.mean_budget)
+                    duration(seconds(mean_s)),
+                    duration(self.mean_budget)
                 ));
             }
         }
@@ -326,16 +327,16 @@ impl Latency {
             return Some(format!(
                 "{}: {}, budget {}",
                 self.label,
-                ms(seconds(self.idle_mean_s)),
-                ms(self.mean_budget)
+                duration(seconds(self.idle_mean_s)),
+                duration(self.mean_budget)
             ));
         }
         (self.idle_over > OVER_ALLOWED).then(|| {
             format!(
-                "{}: {:.1} % over {}",
+                "{}: {} over {}",
                 self.label,
-                100.0 * self.idle_over,
-                ms(self.p99_budget)
+                units::percent(self.idle_over),
+                duration(self.p99_budget)
             )
         })
     }
@@ -347,18 +348,18 @@ impl Latency {
         // A pass begins with nothing saved up: it may owe one slow reading.
         if self.ledger_over > 0.9 * OVER_ALLOWED * readings + 1.0 {
             return Some(format!(
-                "{}: {:.1} % over {} of late, allowed is 1 %",
+                "{}: {} over {} of late, allowed is 1 %",
                 self.label,
-                100.0 * self.ledger_over / readings,
-                ms(self.p99_budget)
+                units::percent(self.ledger_over / readings),
+                duration(self.p99_budget)
             ));
         }
         if self.ledger_s > 0.95 * mean_budget_s * readings + 10.0 * mean_budget_s {
             return Some(format!(
                 "{}: {} on average of late, budget {}",
                 self.label,
-                ms(seconds(self.ledger_s / readings)),
-                ms(self.mean_budget)
+                duration(seconds(self.ledger_s / readings)),
+                duration(self.mean_budget)
             ));
         }
         None

@@ -26,15 +26,3 @@ pub(super) fn seconds(value: f64) -> Duration {
         value.clamp(0.0, 31_557_600.0)
     })
 }
-
-/// Milliseconds for people: three digits.
-pub(super) fn ms(duration: Duration) -> String {
-    let value = duration.as_secs_f64() * 1e3;
-    if value < 10.0 {
-        format!("{value:.2} ms")
-    } else if value < 100.0 {
-        format!("{value:.1} ms")
-    } else {
-        format!("{value:.0} ms")
-    }
-}

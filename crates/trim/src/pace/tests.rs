@@ -234,10 +234,10 @@ fn budgets_are_told() {
     assert_eq!(
         controller.budgets(),
         [
-            "nvme0n1: mean at most 4.00 ms (quiet 2.00 ms), 99 of 100 below 30.0 ms (quiet 10.0 ms)",
-            "x: mean at most 1.08 ms (quiet 0.08 ms), 99 of 100 below 2.40 ms (quiet 0.40 ms)",
-            "space being discarded is locked for at most 50.0 ms at a time",
-            "at most 500.0 MiB/s are discarded",
+            "nvme0n1: mean at most 4 ms (quiet 2 ms), 99 of 100 below 30 ms (quiet 10 ms)",
+            "x: mean at most 1.08 ms (quiet 80 us), 99 of 100 below 2.4 ms (quiet 400 us)",
+            "space being discarded is locked for at most 50 ms at a time",
+            "at most 500 MiB/s are discarded",
         ]
     );
     assert_eq!(controller.budget(2), Duration::ZERO);
@@ -289,7 +289,7 @@ fn a_read_that_hangs_stops_everything_while_it_hangs() {
     };
     assert_eq!(
         reason,
-        "sda: no answer for 40.0 ms (limit 7.50 ms); nothing was trimmed yet"
+        "sda: no answer for 40 ms (limit 7.5 ms); nothing was trimmed yet"
     );
     assert_eq!(controller.seen(0).unwrap().readings, 1);
     controller.read(0, &[]);

@@ -36,6 +36,10 @@ fn await_ms(before: &DeviceCounters, after: &DeviceCounters) -> Option<f64> {
     (reads >= READS_MIN).then(|| ms_between(before.read_ms, after.read_ms) as f64 / reads as f64)
 }
 
+fn of_ms(latency_ms: f64) -> String {
+    units::seconds(latency_ms / 1e3)
+}
+
 fn pressure_share(since: (Duration, u64), at: Duration, total_us: u64) -> f64 {
     #[allow(clippy::cast_precision_loss)] // a share
     let waited_s = total_us.saturating_sub(since.1) as f64 / 1e6;
@@ -94,8 +98,10 @@ impl Veto {
             match seen_ms.filter(|&seen_ms| seen_ms > limit_ms) {
                 Some(seen_ms) => {
                     let words = format!(
-                        "reads of {name} take {seen_ms:.1} ms (quiet {quiet_ms:.1} ms, limit \
-                         {limit_ms:.1} ms)"
+                        "reads of {name} take {} (quiet {}, limit {})",
+                        of_ms(seen_ms),
+                        of_ms(quiet_ms),
+                        of_ms(limit_ms)
                     );
                     self.awaits.insert(name.clone(), words);
                 }
@@ -121,9 +127,9 @@ impl Veto {
         let share = pressure_share(since, sample.at, total_us) - self.own_s / long_s;
         self.pressure = (share > limit).then(|| {
             format!(
-                "tasks wait for I/O {:.0} % of the time (limit {:.0} %)",
-                share * 100.0,
-                limit * 100.0
+                "tasks wait for I/O {} of the time (limit {})",
+                units::percent(share),
+                units::percent(limit)
             )
         });
         self.pressure_since = Some((sample.at, total_us));
@@ -146,8 +152,9 @@ impl Veto {
             .iter()
             .map(|(name, (quiet_ms, limit_ms))| {
                 format!(
-                    "a pause while reads of {name} take more than {limit_ms:.1} ms (quiet \
-                     {quiet_ms:.1} ms)"
+                    "a pause while reads of {name} take more than {} (quiet {})",
+                    of_ms(*limit_ms),
+                    of_ms(*quiet_ms)
                 )
             })
             .collect();
@@ -157,8 +164,8 @@ impl Veto {
                 .filter(|limit| *limit < 1.0)
                 .map(|limit| {
                     format!(
-                        "a pause while others wait for I/O more than {:.0} % of the time",
-                        limit * 100.0
+                        "a pause while others wait for I/O more than {} of the time",
+                        units::percent(limit)
                     )
                 }),
         );

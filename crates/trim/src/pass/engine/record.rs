@@ -92,9 +92,10 @@ impl Engine<'_> {
                 .saturating_add(progress.active)
                 .as_secs_f64(),
             phase,
-            remark: progress.latency.first().map(|(label, level)| {
-                format!("{label}: mean {:.1} ms", level.mean.as_secs_f64() * 1e3)
-            }),
+            remark: progress
+                .latency
+                .first()
+                .map(|(label, level)| format!("{label}: mean {}", units::duration(level.mean))),
             left_s: progress.left.map(|left| left.as_secs_f64()),
             boot_id: boot_id(),
         };

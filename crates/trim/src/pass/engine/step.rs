@@ -54,10 +54,10 @@ impl Engine<'_> {
         Err(Ended::Stopped {
             reason: format!(
                 "the next {} of free space cannot be trimmed in pieces ({why}): it may be \
-                 locked for {:.1} s ({basis}), allowed are {:.2} s; resume with --accept-stall {:.0}s",
+                 locked for {} ({basis}), and the limit is {}; resume with --accept-stall {}s",
                 units::bytes(bytes),
-                predicted.as_secs_f64(),
-                allowed.as_secs_f64(),
+                units::duration(predicted),
+                units::duration(allowed),
                 predicted.as_secs_f64().ceil(),
             ),
         })
@@ -98,8 +98,8 @@ impl Engine<'_> {
         self.longest_step = self.longest_step.max(locked);
         if settled.timed_out && self.parts.stop.requested().is_none() {
             self.progress.event(&Event::Warning(format!(
-                "the drives had not finished {:.0} s after a step; going on more slowly",
-                self.options.settle_timeout.as_secs_f64()
+                "the drives had not finished {} after a step; going on more slowly",
+                units::duration(self.options.settle_timeout)
             )));
         }
         self.parts.walk.observed(settled.discarded_bytes);

@@ -40,9 +40,9 @@ impl Engine<'_> {
                 // The first is the drives' own: what it cannot tell, nobody can.
                 return Err(Ended::Stopped {
                     reason: format!(
-                        "{label}: too few were answered within {:.0} s to say what is usual: the \
+                        "{label}: too few were answered within {} to say what is usual: the \
                          drives are overloaded or out of order, and this is no time for a trim",
-                        self.options.quiet.as_secs_f64()
+                        units::duration(self.options.quiet)
                     ),
                 });
             } else {

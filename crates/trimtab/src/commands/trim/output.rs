@@ -2,7 +2,7 @@
 //! standard output or `-o FILE`.
 
 use super::progress_line::ProgressLine;
-use crate::answer::{AnswerArgs, Delivery, Format};
+use crate::answer::{AnswerArgs, Delivery, Format, generated_at};
 use crate::error::CommandError;
 use crate::output;
 use crate::progress::Draw;
@@ -108,6 +108,16 @@ impl<'a> Output<'a> {
         if self.delivery.format == Format::Json {
             return Ok(());
         }
+        self.give(page)
+    }
+
+    /// Below an answer that is kept stands when it was made.
+    fn give(&self, mut page: Page) -> Result<(), CommandError> {
+        if self.is_document() {
+            let at = generated_at()?;
+            let version = env!("CARGO_PKG_VERSION");
+            page.about.push(report::trim::origin(at, version));
+        }
         self.delivery.give(|_| page, String::new)
     }
 
@@ -130,8 +140,7 @@ impl<'a> Output<'a> {
             output::print("\n")?;
         }
         self.printed += 1;
-        self.delivery
-            .give(|_| report::trim::summary(&[end]), String::new)
+        self.give(report::trim::summary(&[end]))
     }
 
     /// Takes the progress line away, for a message that is written past it.
@@ -155,8 +164,7 @@ impl<'a> Output<'a> {
                 self.arguments.output.write(&self.lines)?;
             }
         } else if !self.ends.is_empty() {
-            self.delivery
-                .give(|_| report::trim::summary(&self.ends), String::new)?;
+            self.give(report::trim::summary(&self.ends))?;
         }
         self.failed.map_or(Ok(()), Err)
     }
