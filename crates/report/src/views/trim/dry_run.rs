@@ -293,7 +293,7 @@ fn time(rows: &mut Rows, forecast: &Forecast<'_>, now: Timestamp) {
             };
             format!(
                 "{} ago by {by}, as far as is known{overdue}",
-                units::duration(ago)
+                units::duration(Duration::from_secs(ago.as_secs()))
             )
         }
     };

@@ -67,7 +67,10 @@ fn passes_words(number: usize) -> String {
 
 fn ago(at: Timestamp, now: Timestamp) -> String {
     let passed = Duration::try_from(now.duration_since(at)).unwrap_or_default();
-    format!("{} ago", units::duration(passed))
+    format!(
+        "{} ago",
+        units::duration(Duration::from_secs(passed.as_secs()))
+    )
 }
 
 fn state(status: &PassStatus, now: Timestamp) -> String {
