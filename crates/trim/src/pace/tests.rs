@@ -163,7 +163,7 @@ fn a_store_that_stays_busy_is_left_alone() {
     };
     let run = run(&mut world, settings, PLAN);
     let reason = run.gave_up.expect("gave up");
-    assert!(reason.starts_with("busy by itself for 12"), "{reason}");
+    assert!(reason.starts_with("busy by itself for 2 min"), "{reason}");
 }
 
 #[test]
