@@ -40,7 +40,10 @@ pub use settings::{Collection, Settings};
 use crate::geometry::{Geometry, GeometryError};
 use crate::random::Random;
 use books::NONE;
+use std::fmt;
+use std::str::FromStr;
 use tables::Tables;
+use units::ValueError;
 
 /// What the drive was before the first request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +57,37 @@ pub enum PowerOn {
         /// Overwrites of the whole drive.
         passes: u32,
     },
+}
+
+/// `empty`, `filled`, `aged:3`.
+impl fmt::Display for PowerOn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("empty"),
+            Self::Filled => f.write_str("filled"),
+            Self::Aged { passes } => write!(f, "aged:{passes}"),
+        }
+    }
+}
+
+/// Reads what [`Display`](fmt::Display) writes.
+impl FromStr for PowerOn {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match text.trim().split_once(':') {
+            None if text.trim() == "empty" => Ok(Self::Empty),
+            None if text.trim() == "filled" => Ok(Self::Filled),
+            Some(("aged", number)) => match number.parse() {
+                Ok(passes @ 1..=1000) => Ok(Self::Aged { passes }),
+                _ => Err(ValueError::new(
+                    "aged:P with 1 to 1000 overwrites of the drive",
+                    text,
+                )),
+            },
+            _ => Err(ValueError::new("empty, filled or aged:P (aged:3)", text)),
+        }
+    }
 }
 
 /// A page-mapped translation layer over a [`Medium`].

@@ -18,8 +18,11 @@
 //! | [`workload`] | who writes what, and when |
 //! | [`trace`] | recorded requests, streamed |
 //! | [`scenario`] | a workload on a filesystem on a drive for days: write amplification over time |
+//! | [`setup`] | a scenario as people describe it, beside what a change would bring |
+//! | [`bare`] | a drive by itself under a pattern of page writes, beside theory |
 //! | [`calibrate`] | spare area and timing that explain a measured decay |
 
+pub mod bare;
 pub mod block_mapped;
 pub mod calibrate;
 pub mod drive;
@@ -29,6 +32,7 @@ pub mod ftl;
 pub mod geometry;
 pub mod random;
 pub mod scenario;
+pub mod setup;
 pub mod theory;
 pub mod time;
 pub mod trace;

@@ -1,12 +1,14 @@
 //! The definition of a scenario.
 
 use std::ops::ControlFlow;
+use std::str::FromStr;
 
 use super::part::Part;
 use crate::filesystem::{Allocation, Reach};
 use crate::ftl::Collection;
 use crate::time::Timing;
 use crate::workload::rhythm::Rhythm;
+use units::ValueError;
 
 /// One or more equal drives.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,6 +66,25 @@ pub enum History {
         /// Overwrites of the whole drive.
         passes: u32,
     },
+}
+
+/// Reads `new` or `used:2`.
+impl FromStr for History {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match text.trim().split_once(':') {
+            None if text.trim() == "new" => Ok(Self::Discarded),
+            Some(("used", number)) => match number.parse() {
+                Ok(passes @ 1..=100) => Ok(Self::Used { passes }),
+                _ => Err(ValueError::new(
+                    "used:P with 1 to 100 overwrites of the drive",
+                    text,
+                )),
+            },
+            _ => Err(ValueError::new("new or used:P (used:2)", text)),
+        }
+    }
 }
 
 /// When the filesystem is trimmed.

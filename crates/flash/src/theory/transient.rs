@@ -1,6 +1,8 @@
 //! The way to equilibrium: how write amplification climbs after a trim, or on a fresh drive.
 
-use super::{fifo, fifo_over_provisioning};
+use super::uniform::{fifo, fifo_over_provisioning};
+use std::str::FromStr;
+use units::ValueError;
 
 /// What the drive holds before the first write.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,6 +17,25 @@ pub enum Start {
         /// Of the logical pages that were left: 0 to 1.
         mapped_share: f64,
     },
+}
+
+/// Reads `filled:100%` or `trimmed:62%`.
+impl FromStr for Start {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let expected = || ValueError::new("filled:SHARE or trimmed:SHARE (trimmed:62%)", text);
+        let (word, share) = text.trim().split_once(':').ok_or_else(expected)?;
+        let mapped_share = units::share::parse(share)?;
+        if mapped_share > 1.0 {
+            return Err(expected().hint("SHARE is 0 to 100%"));
+        }
+        match word {
+            "filled" => Ok(Self::Filled { mapped_share }),
+            "trimmed" => Ok(Self::Trimmed { mapped_share }),
+            _ => Err(expected()),
+        }
+    }
 }
 
 /// Write amplification by host writes.

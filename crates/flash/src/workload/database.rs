@@ -7,6 +7,7 @@ use super::plan::{Namespace, Plan};
 use super::zipf::Zipf;
 use super::{Operation, Workload};
 use crate::random::Random;
+use units::ValueError;
 
 /// Which pages are written.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,6 +50,54 @@ impl fmt::Display for Pattern {
             ),
         }
     }
+}
+
+impl Pattern {
+    /// What can be written where a pattern of pages stands.
+    pub const NAMES: &str =
+        "uniform, zipf:S (zipf:0.9), hot-cold:PAGES/WRITES (hot-cold:20/80) or sequential";
+
+    /// Reads a pattern; `None` where the word is the name of none.
+    ///
+    /// # Errors
+    /// If its numbers are out of bounds.
+    pub fn parse(text: &str) -> Result<Option<Self>, ValueError> {
+        let text = text.trim();
+        let (word, numbers) = text.split_once(':').unwrap_or((text, ""));
+        match (word, numbers) {
+            ("uniform", "") => Ok(Some(Self::Uniform)),
+            ("sequential", "") => Ok(Some(Self::Sequential)),
+            ("zipf", numbers) => match numbers.parse() {
+                Ok(exponent) if (0.0..=5.0).contains(&exponent) => {
+                    Ok(Some(Self::Zipf { exponent }))
+                }
+                _ => Err(ValueError::new(
+                    "zipf:S with an exponent of 0 to 5 (zipf:0.9)",
+                    text,
+                )),
+            },
+            ("hot-cold", numbers) => hot_cold(numbers).map(Some).ok_or_else(|| {
+                ValueError::new(
+                    "hot-cold:PAGES/WRITES in percent (hot-cold:20/80: a fifth of the pages gets \
+                     80 % of the writes)",
+                    text,
+                )
+            }),
+            _ => Ok(None),
+        }
+    }
+}
+
+fn hot_cold(numbers: &str) -> Option<Pattern> {
+    let (pages, writes) = numbers.split_once('/')?;
+    let percent = |text: &str| {
+        let value: f64 = text.trim_end_matches('%').parse().ok()?;
+        (value > 0.0 && value < 100.0).then_some(value / 100.0)
+    };
+    Some(Pattern::HotCold {
+        hot_share: percent(pages)?,
+        hot_traffic: percent(writes)?,
+    })
 }
 
 /// A file and how it is written over.

@@ -1,6 +1,8 @@
 //! How a load lies over the day and the week.
 
+use std::str::FromStr;
 use thiserror::Error;
+use units::ValueError;
 
 /// Hours of a week.
 pub const WEEK_HOURS: u64 = 168;
@@ -82,6 +84,27 @@ impl Rhythm {
     pub fn factor(&self, hour: u64) -> f64 {
         let hour = (hour % WEEK_HOURS) as usize;
         self.hours[hour % 24] * self.days[hour / 24] / self.mean
+    }
+}
+
+/// Reads `steady` or `daily:14/20%`: the hour of the peak, and the trough as a share of it.
+impl FromStr for Rhythm {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let expected = || ValueError::new("steady or daily:HOUR/SHARE (daily:14/20%)", text);
+        match text.trim().split_once(':') {
+            None if text.trim() == "steady" => Ok(Self::STEADY),
+            Some(("daily", rest)) => {
+                let (peak, trough) = rest.split_once('/').ok_or_else(expected)?;
+                let peak = peak.parse().map_err(|_| expected())?;
+                let trough = units::share::parse(trough)?;
+                Self::daily(peak, trough).map_err(|_| {
+                    expected().hint("HOUR is 0 to 23, and SHARE is 0 to 100% of the peak")
+                })
+            }
+            _ => Err(expected()),
+        }
     }
 }
 

@@ -6,3 +6,4 @@ mod reference;
 mod replay;
 mod trace;
 mod transient;
+mod words;

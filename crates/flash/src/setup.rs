@@ -1,0 +1,224 @@
+//! A drive below a filesystem over days, as people describe it, beside what a change would bring.
+
+mod mix;
+mod trim_when;
+
+pub use mix::{Mix, MixPart, What};
+pub use trim_when::TrimWhen;
+
+use crate::scenario::{Cycle, DriveSpec, Outcome, Point, Progress, Scenario, ScenarioError, Trims};
+use crate::time::Timing;
+use std::ops::ControlFlow;
+
+/// Blocks of a drive at least, where nothing says how large they are.
+const BLOCKS_MIN: u64 = 256;
+/// Drive writes before the series begins.
+const WARM_UP_DRIVE_WRITES: f64 = 3.0;
+/// But no more than a year.
+const WARM_UP_WEEKS_MAX: u32 = 52;
+/// Share of the series, at its end, that stands for the long run.
+const LONG_RUN: f64 = 0.25;
+/// Spare area of drives for servers, and of those for clients: each is compared with the other.
+const SERVER_SPARE: f64 = 0.28;
+const CLIENT_SPARE: f64 = 0.07;
+/// Steps in which progress is told.
+const STEPS: u64 = 1000;
+
+/// A scenario with the words for it.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// What is simulated.
+    pub scenario: Scenario,
+    /// When it is trimmed; the scenario has it as well.
+    pub when: TrimWhen,
+    /// Who writes.
+    pub workload: Mix,
+    /// The drive's name, where it has one.
+    pub drive_name: Option<String>,
+    /// The name of its timing: `tlc`.
+    pub preset: String,
+}
+
+/// What differs from a setup, and the setup changed so.
+#[derive(Debug, Clone)]
+pub struct Variant {
+    /// `trimmed daily`, `at 28 % spare`.
+    pub name: String,
+    /// The changed setup.
+    pub setup: Setup,
+}
+
+/// An outcome and what is told of it.
+#[derive(Debug, Clone)]
+pub struct Simulated {
+    /// All of it.
+    pub outcome: Outcome,
+    /// From trim to trim; `None` where there are no trims, or fewer than two in the series.
+    pub cycle: Option<Cycle>,
+    /// The last quarter of the series.
+    pub long_run: Point,
+}
+
+impl Setup {
+    /// Whether it is trimmed once a day.
+    pub fn is_trimmed_daily(&self) -> bool {
+        matches!(self.when.trims, Trims::Periodic(schedule) if schedule.every_days == 1)
+    }
+
+    /// Bytes that the tables of its drives take, more or less: ten by page of the drive, and some for the
+    /// filesystem's bits.
+    pub fn table_bytes(&self) -> u64 {
+        let scale = self.scenario.scale();
+        let pages = scale.map_or(0, |scale| u64::from(scale.pages));
+        pages * u64::from(self.scenario.drive.drives) * 11
+    }
+
+    /// What is compared with it: another trim schedule, and another spare area.
+    pub fn variants(&self) -> Vec<Variant> {
+        let mut trimmed = self.clone();
+        trimmed.when = if self.when == TrimWhen::DAILY {
+            TrimWhen::WEEKLY
+        } else {
+            TrimWhen::DAILY
+        };
+        trimmed.scenario.trims = trimmed.when.trims;
+        trimmed.scenario.reach = trimmed.when.reach;
+        let spare = if self.scenario.drive.over_provisioning < 0.2 {
+            SERVER_SPARE
+        } else {
+            CLIENT_SPARE
+        };
+        let mut with_spare = self.clone();
+        with_spare.scenario.drive.over_provisioning = spare;
+        vec![
+            Variant {
+                name: format!("trimmed {}", trimmed.when),
+                setup: trimmed,
+            },
+            Variant {
+                name: format!("at {} spare", units::percent(spare)),
+                setup: with_spare,
+            },
+        ]
+    }
+
+    /// Simulates it; `watch` hears how far it is, and of how much.
+    ///
+    /// # Errors
+    /// What cannot be simulated.
+    pub fn simulate(&self, watch: &dyn Fn(u64, u64)) -> Result<Simulated, ScenarioError> {
+        let mut watch = |progress: Progress| {
+            // Loading is a drive write; the days are some.
+            let part = progress.done * STEPS / progress.total.max(1);
+            watch(
+                if progress.loading {
+                    part / 10
+                } else {
+                    STEPS / 10 + part * 9 / 10
+                },
+                STEPS,
+            );
+            ControlFlow::Continue(())
+        };
+        let outcome = self.scenario.run(&mut watch)?;
+        Ok(Simulated::new(outcome, &self.scenario.drive))
+    }
+}
+
+impl Simulated {
+    fn new(outcome: Outcome, drive: &DriveSpec) -> Self {
+        let count = outcome.intervals.len();
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss
+        )] // a share of it
+        let last = ((count as f64 * LONG_RUN).ceil() as usize).clamp(1, count.max(1));
+        let long_run = outcome.mean(count.saturating_sub(last)..count, drive);
+        Self {
+            cycle: outcome.cycle(drive),
+            long_run,
+            outcome,
+        }
+    }
+
+    /// Intervals in which the drives were too slow for the load.
+    pub fn throttled_intervals(&self) -> usize {
+        let intervals = self.outcome.intervals.iter();
+        intervals.filter(|interval| interval.throttled).count()
+    }
+
+    /// The sustained throughput of the slowest interval, in 10^6 bytes a second; `None` where nothing was
+    /// written.
+    pub fn worst_mb_s(&self) -> Option<f64> {
+        let intervals = self.outcome.intervals.iter();
+        intervals
+            .filter_map(|interval| interval.point.sustained_mb_s)
+            .reduce(f64::min)
+    }
+
+    /// Hours of the series and write amplification from there on, by interval; with `by_day`, the mean of each
+    /// day.
+    pub fn write_amplification(&self, by_day: bool) -> Vec<(u32, f64)> {
+        self.outcome
+            .intervals
+            .chunk_by(|a, b| by_day && a.hour / 24 == b.hour / 24)
+            .filter_map(|day| {
+                let host: u64 = day
+                    .iter()
+                    .map(|interval| interval.counters.host_pages)
+                    .sum();
+                let moved: u64 = day
+                    .iter()
+                    .map(|interval| interval.counters.moved_pages)
+                    .sum();
+                #[allow(clippy::cast_precision_loss)] // a ratio
+                let found = (host > 0).then(|| (host + moved) as f64 / host as f64);
+                Some((day[0].hour, found?))
+            })
+            .collect()
+    }
+}
+
+/// Pages of a block where nothing says: one erase block of each die, as controllers stripe them, but not
+/// more than can be counted, and not so large that there are few of them. What deleted files leave behind
+/// depends on it.
+pub fn usual_pages_per_block(timing: &Timing, capacity_bytes: u64, page_bytes: u32) -> u32 {
+    let page_bytes = u64::from(page_bytes);
+    let erased_at_once = u64::from(timing.dies) * u64::from(timing.erase_bytes) / page_bytes;
+    let most = (capacity_bytes / page_bytes / BLOCKS_MIN).clamp(1, u16::MAX.into());
+    u32::try_from(erased_at_once.clamp(1, most)).unwrap_or(1)
+}
+
+/// Days of warm-up where nothing says: whole weeks until the drives were written over some times.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss
+)] // clamped
+pub fn usual_warm_up_days(capacity_bytes: u64, drives: u32, bytes_per_day: u64) -> u32 {
+    let bytes = capacity_bytes as f64 * f64::from(drives) * WARM_UP_DRIVE_WRITES;
+    let weeks = (bytes / bytes_per_day as f64 / 7.0).ceil();
+    weeks.clamp(1.0, f64::from(WARM_UP_WEEKS_MAX)) as u32 * 7
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_warm_up_is_whole_weeks() {
+        let tb = 1_000_000_000_000;
+        assert_eq!(usual_warm_up_days(tb, 1, tb), 7);
+        // 3 x 3.84 TB by 1.9 TB a day are 6.1 days.
+        assert_eq!(
+            usual_warm_up_days(3_840_000_000_000, 1, 1_900_000_000_000),
+            7
+        );
+        assert_eq!(
+            usual_warm_up_days(3_840_000_000_000, 2, 1_900_000_000_000),
+            14
+        );
+        assert_eq!(usual_warm_up_days(tb, 1, 1), 364);
+    }
+}

@@ -1,0 +1,69 @@
+//! Policies, states and rhythms are read as they are written.
+
+use flash::ftl::{Collection, PowerOn};
+use flash::scenario::History;
+use flash::theory::Start;
+use flash::workload::rhythm::Rhythm;
+use proptest::prelude::*;
+
+#[test]
+fn policies_are_read_as_they_are_written() {
+    for (text, expected) in [
+        ("greedy", Collection::Greedy),
+        ("fifo", Collection::Fifo),
+        ("d-choices:10", Collection::DChoices(10)),
+    ] {
+        let found: Collection = text.parse().unwrap();
+        assert_eq!(found, expected);
+        assert_eq!(found.to_string(), text);
+    }
+    for text in [
+        "",
+        "Greedy!",
+        "d-choices",
+        "d-choices:0",
+        "d-choices:x",
+        "lru",
+    ] {
+        assert!(text.parse::<Collection>().is_err(), "{text}");
+    }
+}
+
+#[test]
+fn states_of_drives() {
+    assert_eq!("aged:3".parse(), Ok(PowerOn::Aged { passes: 3 }));
+    for power_on in [PowerOn::Empty, PowerOn::Filled, PowerOn::Aged { passes: 2 }] {
+        assert_eq!(power_on.to_string().parse(), Ok(power_on));
+    }
+    for text in ["aged:0", "old", ""] {
+        assert!(text.parse::<PowerOn>().is_err(), "{text}");
+    }
+    assert_eq!("used:2".parse(), Ok(History::Used { passes: 2 }));
+    assert_eq!("new".parse(), Ok(History::Discarded));
+    assert!("used".parse::<History>().is_err());
+}
+
+#[test]
+fn rhythms_and_starts() {
+    assert_eq!("steady".parse(), Ok(Rhythm::STEADY));
+    assert_eq!("daily:14/20%".parse(), Ok(Rhythm::daily(14, 0.2).unwrap()));
+    for text in ["daily:24/20%", "daily:14/120%", "weekly"] {
+        let error = text.parse::<Rhythm>().unwrap_err().to_string();
+        assert!(error.starts_with("expected steady or daily"), "{error}");
+    }
+    assert_eq!(
+        "trimmed:62%".parse(),
+        Ok(Start::Trimmed { mapped_share: 0.62 })
+    );
+    for text in ["trimmed:162%", "new", "new:1%"] {
+        assert!(text.parse::<Start>().is_err(), "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_panics(text in "\\PC*|[a-z]{0,8}[:@ /,0-9.%]{0,12}") {
+        let _ = (text.parse::<Collection>(), text.parse::<PowerOn>());
+        let _ = (text.parse::<Rhythm>(), text.parse::<History>(), text.parse::<Start>());
+    }
+}
