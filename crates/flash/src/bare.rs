@@ -154,18 +154,14 @@ impl BareDrive {
         }
     }
 
-    /// Bytes that its tables take, more or less: four by logical page, four and a bit by physical page, some
-    /// by block, and a bit by page where there are trims.
+    /// Bytes that its tables take, more or less, with a bit by page where there are trims.
     pub fn table_bytes(&self) -> u64 {
-        let logical = self.geometry.logical_pages;
-        let physical = self.geometry.physical_pages();
         let trims = if self.trim_share > 0.0 {
-            logical / 8
+            self.geometry.logical_pages / 8
         } else {
             0
         };
-        let blocks = u64::from(self.geometry.data_blocks);
-        logical * 4 + physical * 4 + physical / 8 + blocks * 16 + trims
+        self.geometry.table_bytes() + trims
     }
 
     fn workload(&self) -> Result<Box<dyn PageWorkload>, BareError> {

@@ -20,6 +20,7 @@
 //! | [`scenario`] | a workload on a filesystem on a drive for days: write amplification over time |
 //! | [`setup`] | a scenario as people describe it, beside what a change would bring |
 //! | [`bare`] | a drive by itself under a pattern of page writes, beside theory |
+//! | [`examples`] | the articles' stories as scenarios |
 //! | [`calibrate`] | spare area and timing that explain a measured decay |
 
 pub mod bare;
@@ -27,6 +28,7 @@ pub mod block_mapped;
 pub mod calibrate;
 pub mod drive;
 pub mod drive_file;
+pub mod examples;
 pub mod filesystem;
 pub mod ftl;
 pub mod geometry;

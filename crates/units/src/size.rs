@@ -28,6 +28,30 @@ fn tenths(bytes: u128, unit: usize) -> u128 {
     (bytes * 10 + size / 2) / size
 }
 
+/// Decimal units, as drives are sold in.
+const SOLD: [(&str, u64); 5] = [
+    ("PB", 1_000_000_000_000_000),
+    ("TB", 1_000_000_000_000),
+    ("GB", 1_000_000_000),
+    ("MB", 1_000_000),
+    ("kB", 1_000),
+];
+
+/// A size that somebody typed, or that stands on a drive: in decimal units where two decimals tell it
+/// exactly (`3.84 TB`, `960 GB`), else as [`bytes`] writes it.
+pub fn as_sold(size: u64) -> String {
+    let unit = SOLD.iter().find(|(_, unit)| size >= *unit);
+    match unit {
+        Some((name, unit)) if size.is_multiple_of(unit / 100) => {
+            let hundredths = size / (unit / 100);
+            let decimals = format!(".{:02}", hundredths % 100);
+            let decimals = decimals.trim_end_matches('0').trim_end_matches('.');
+            format!("{}{decimals} {name}", hundredths / 100)
+        }
+        _ => bytes(size),
+    }
+}
+
 /// An estimated size; what is no size counts as 0.
 pub fn bytes_estimate(estimate: f64) -> String {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
@@ -118,6 +142,25 @@ pub fn argument(bytes: u64) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn sizes_as_drives_are_sold() {
+        for (size, words) in [
+            (3_840_000_000_000, "3.84 TB"),
+            (15_360_000_000_000, "15.36 TB"),
+            (1_900_000_000_000, "1.9 TB"),
+            (960_000_000_000, "960 GB"),
+            (250_000_000_000, "250 GB"),
+            (100_000, "100 kB"),
+            // What the kernel says of a drive that is sold as 3.84 TB.
+            (3_840_755_982_336, "3.5 TiB"),
+            (1 << 40, "1 TiB"),
+            (16 << 10, "16 KiB"),
+            (512, "512 B"),
+        ] {
+            assert_eq!(as_sold(size), words);
+        }
+    }
 
     #[test]
     fn sizes_as_disks_people_read_them() {

@@ -2,6 +2,7 @@
 
 use super::load::{self, Mix, TrimWhen};
 use super::values;
+use crate::answer::{Format, OutputArgs};
 use crate::values as plain;
 use clap::{Args, Subcommand, ValueEnum};
 use flash::calibrate::HostWrites;
@@ -59,7 +60,7 @@ pub enum SsdCommand {
     trimtab ssd run --capacity 3.84TB --op 7% --fill 62% \\\n    \
     --writes-per-day 1.9TB --trim weekly\n  \
     trimtab ssd run --capacity 960GB --drives 4 --writes-per-day 1.9TB \\\n    \
-    --workload lucene@80,log@20/5 --format html > ssd.html\n  \
+    --workload lucene@80,log@20/5 -o ssd.html\n  \
     trimtab ssd run --from-host /data --trim daily   this host, trimmed otherwise\n  \
     trimtab ssd run --logical-pages 1M --op 25% --policy d-choices:10 --format json\n  \
     trimtab ssd run --logical-pages 256K --op 15% --trim-share 0.2\n\n\
@@ -94,9 +95,12 @@ pub struct Run {
     #[arg(long, help_heading = "A drive below a filesystem, over days")]
     pub alone: bool,
 
-    /// Form of the output [default: text]
-    #[arg(long, value_enum)]
+    /// Form of the answer [default: text, or what the name of -o FILE ends in]
+    #[arg(long, value_enum, help_heading = "Output")]
     pub format: Option<SsdFormat>,
+
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// What a run and a sweep have in common.
@@ -281,8 +285,21 @@ pub enum SsdFormat {
     Json,
     /// For spreadsheets
     Csv,
+    /// For tickets
+    Markdown,
     /// A page with pictures; loads nothing
     Html,
+}
+
+impl From<Format> for SsdFormat {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Text => Self::Text,
+            Format::Json => Self::Json,
+            Format::Markdown => Self::Markdown,
+            Format::Html => Self::Html,
+        }
+    }
 }
 
 /// `trimtab ssd sweep`.
@@ -429,9 +446,12 @@ pub struct Example {
     #[arg(value_enum)]
     pub name: ExampleName,
 
-    /// Form of the output [default: text]
-    #[arg(long, value_enum)]
+    /// Form of the answer [default: text, or what the name of -o FILE ends in]
+    #[arg(long, value_enum, help_heading = "Output")]
     pub format: Option<SsdFormat>,
+
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// The stories.

@@ -1,17 +1,15 @@
-//! A drive below a filesystem, over days: what was asked, simulated beside what a change would bring.
+//! A drive below a filesystem, over days, as flags, the drive's file and the host's facts describe it.
 
 use super::args::Scene;
-use super::bare::refuse;
 use super::from_host::{Fact, Found};
-use super::load::{self, Mix, TrimWhen, What};
+use super::refuse::refuse;
 use super::spec::{Basis, require_chunk};
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use flash::ftl::Collection;
-use flash::scenario::{self, DriveSpec, Outcome, Point, Scenario, ScenarioError};
-use flash::time::Timing;
+use flash::scenario::{DriveSpec, Scenario, ScenarioError};
+use flash::setup::{Mix, Setup, TrimWhen, usual_pages_per_block, usual_warm_up_days};
 use flash::workload::rhythm::Rhythm;
-use std::ops::ControlFlow;
 
 /// Live data where nothing says how much.
 pub const FILL: f64 = 0.62;
@@ -27,31 +25,12 @@ const SIMULATED_PAGES: u32 = 1 << 18;
 const DAYS: u32 = 28;
 /// Hours of an interval where nothing says.
 const INTERVAL_HOURS: u32 = 6;
-/// Blocks of a drive at least, where nothing says how large they are.
-const BLOCKS_MIN: u64 = 256;
-/// Drive writes before the series begins.
-const WARM_UP_DRIVE_WRITES: f64 = 3.0;
-/// But no more than a year.
-const WARM_UP_WEEKS_MAX: u32 = 52;
-/// Share of the series, at its end, that stands for the long run.
-const LONG_RUN: f64 = 0.25;
-/// Spare area of drives for servers, and of those for clients: each is compared with the other.
-const SERVER_SPARE: f64 = 0.28;
-const CLIENT_SPARE: f64 = 0.07;
 
-/// A scenario with the words for it.
+/// What was asked, and where it was said.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// What is simulated.
-    pub scenario: Scenario,
-    /// When it is trimmed.
-    pub when: TrimWhen,
-    /// Who writes, in the command line's words.
-    pub workload: String,
-    /// A drive's name, where it has one.
-    pub drive_name: Option<String>,
-    /// `tlc`, or the file's.
-    pub preset: String,
+    pub setup: Setup,
     /// What a host's facts were not asked for: flags or the drive's file say it.
     pub outranked: Vec<Fact>,
 }
@@ -106,9 +85,9 @@ impl Plan {
         ) {
             (Some(mix), _) => mix.clone(),
             (None, Some(mix)) => mix,
-            (None, None) => {
-                load::mix(WORKLOAD).map_err(|message| CommandError::new(Kind::Usage, message))?
-            }
+            (None, None) => WORKLOAD
+                .parse::<Mix>()
+                .map_err(|error| CommandError::new(Kind::Usage, error.to_string()))?,
         };
         let timing = basis.timing(capacity_bytes)?;
         let chunk_bytes = days
@@ -120,9 +99,9 @@ impl Plan {
             capacity_bytes,
             over_provisioning: basis.over_provisioning,
             page_bytes: basis.page_bytes,
-            pages_per_block: basis
-                .pages_per_block
-                .unwrap_or_else(|| superblock(&timing, capacity_bytes, basis.page_bytes)),
+            pages_per_block: basis.pages_per_block.unwrap_or_else(|| {
+                usual_pages_per_block(&timing, capacity_bytes, basis.page_bytes)
+            }),
             collection: basis.collection,
             streams: 1,
             separate_moved: basis.moved_apart.unwrap_or(true),
@@ -139,7 +118,7 @@ impl Plan {
                 .fill
                 .or(found.and_then(|found| found.load.fill))
                 .unwrap_or(FILL),
-            parts: parts(&mix, basis.page_bytes),
+            parts: mix.scenario_parts(basis.page_bytes),
             bytes_per_day,
             rhythm: days.rhythm.unwrap_or(Rhythm::STEADY),
             reads: days.reads.unwrap_or(0.0),
@@ -148,7 +127,7 @@ impl Plan {
             reach: when.reach,
             warm_up_days: days
                 .warm_up_days
-                .unwrap_or_else(|| warm_up_days(capacity_bytes, drives, bytes_per_day)),
+                .unwrap_or_else(|| usual_warm_up_days(capacity_bytes, drives, bytes_per_day)),
             days: shown_days,
             interval_hours: days.interval.unwrap_or(INTERVAL_HOURS),
             pages_max: u32::try_from(simulated).map_err(|_| {
@@ -164,114 +143,15 @@ impl Plan {
         let scale = scenario.scale().map_err(refused)?;
         scale.geometry(&scenario.drive).map_err(refused)?;
         Ok(Self {
-            scenario,
-            when,
             outranked: outranked(scene, axes, basis.file.capacity_bytes.is_some()),
-            workload: mix.to_string(),
-            preset: basis.preset,
-            drive_name: basis.file.name,
+            setup: Setup {
+                scenario,
+                when,
+                workload: mix,
+                preset: basis.preset,
+                drive_name: basis.file.name,
+            },
         })
-    }
-
-    /// Bytes that the tables of its drives take, more or less.
-    pub fn table_bytes(&self) -> u64 {
-        let pages = self
-            .scenario
-            .scale()
-            .map_or(0, |scale| u64::from(scale.pages));
-        // Ten bytes by page of the drive, and some for the filesystem's bits.
-        pages * u64::from(self.scenario.drive.drives) * 11
-    }
-
-    /// What is compared with it: another trim schedule, and another spare area.
-    pub fn variants(&self) -> Vec<(String, Self)> {
-        let mut variants = Vec::new();
-        let other = if self.when == TrimWhen::DAILY {
-            TrimWhen::WEEKLY
-        } else {
-            TrimWhen::DAILY
-        };
-        let name = format!("trimmed {other}");
-        variants.push((name, self.trimmed(other)));
-        let spare = if self.scenario.drive.over_provisioning < 0.2 {
-            SERVER_SPARE
-        } else {
-            CLIENT_SPARE
-        };
-        let mut with_spare = self.clone();
-        with_spare.scenario.drive.over_provisioning = spare;
-        variants.push((
-            format!("at {} spare", super::numbers::percent(spare)),
-            with_spare,
-        ));
-        variants
-    }
-
-    fn trimmed(&self, when: TrimWhen) -> Self {
-        let mut other = self.clone();
-        other.when = when;
-        other.scenario.trims = when.trims;
-        other.scenario.reach = when.reach;
-        other
-    }
-
-    /// Simulates it.
-    ///
-    /// # Errors
-    /// What cannot be simulated.
-    pub fn simulate(&self, watch: &dyn Fn(u64, u64)) -> Result<Simulated, CommandError> {
-        let mut watch = |progress: scenario::Progress| {
-            // Loading is a drive write; the days are some.
-            let (done, total) = (progress.done, progress.total.max(1));
-            let whole = 1000;
-            let part = done * whole / total;
-            watch(
-                if progress.loading {
-                    part / 10
-                } else {
-                    whole / 10 + part * 9 / 10
-                },
-                whole,
-            );
-            ControlFlow::Continue(())
-        };
-        let outcome = self.scenario.run(&mut watch).map_err(refused)?;
-        Ok(Simulated::new(outcome, &self.scenario.drive))
-    }
-}
-
-/// An outcome and what is told of it.
-#[derive(Debug, Clone)]
-pub struct Simulated {
-    /// All of it.
-    pub outcome: Outcome,
-    /// From trim to trim; `None` where there are no trims, or fewer than two in the series.
-    pub cycle: Option<scenario::Cycle>,
-    /// The last quarter of the series.
-    pub long_run: Point,
-}
-
-impl Simulated {
-    fn new(outcome: Outcome, drive: &DriveSpec) -> Self {
-        let count = outcome.intervals.len();
-        #[allow(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            clippy::cast_precision_loss
-        )] // a share of it
-        let last = ((count as f64 * LONG_RUN).ceil() as usize).clamp(1, count.max(1));
-        let long_run = outcome.mean(count.saturating_sub(last)..count, drive);
-        Self {
-            cycle: outcome.cycle(drive),
-            long_run,
-            outcome,
-        }
-    }
-
-    /// Hours in which the drives were too slow for the load, of all: shares of the intervals.
-    pub fn throttled_intervals(&self) -> usize {
-        let intervals = self.outcome.intervals.iter();
-        intervals.filter(|interval| interval.throttled).count()
     }
 }
 
@@ -338,60 +218,4 @@ fn refuse_bare(scene: &Scene) -> Result<(), CommandError> {
         &given,
         "a drive below a filesystem is simulated by days (see --history, --days)",
     )
-}
-
-/// Pages of a block where nothing says: one erase block of each die, as controllers stripe them, but not
-/// more than can be counted, and not so large that there are few of them. What deleted files leave behind
-/// depends on it.
-fn superblock(timing: &Timing, capacity_bytes: u64, page_bytes: u32) -> u32 {
-    let page_bytes = u64::from(page_bytes);
-    let erased_at_once = u64::from(timing.dies) * u64::from(timing.erase_bytes) / page_bytes;
-    let most = (capacity_bytes / page_bytes / BLOCKS_MIN).clamp(1, u16::MAX.into());
-    u32::try_from(erased_at_once.clamp(1, most)).unwrap_or(1)
-}
-
-/// Weeks until the drives were written over some times.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss
-)] // clamped
-fn warm_up_days(capacity_bytes: u64, drives: u32, bytes_per_day: u64) -> u32 {
-    let bytes = capacity_bytes as f64 * f64::from(drives) * WARM_UP_DRIVE_WRITES;
-    let weeks = (bytes / bytes_per_day as f64 / 7.0).ceil();
-    weeks.clamp(1.0, f64::from(WARM_UP_WEEKS_MAX)) as u32 * 7
-}
-
-/// The mix in the model's words.
-fn parts(mix: &Mix, page_bytes: u32) -> Vec<scenario::Part> {
-    let part = |part: &load::Part| {
-        let kind = match part.what {
-            What::Files(_, kind) => kind,
-            What::Pages(pattern) => scenario::Kind::Database {
-                pattern,
-                write_bytes: page_bytes.into(),
-            },
-        };
-        scenario::Part {
-            weight: part.weight,
-            space: part.space,
-            ..scenario::Part::new(kind)
-        }
-    };
-    mix.parts.iter().map(part).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_warm_up_is_whole_weeks() {
-        let tb = 1_000_000_000_000;
-        assert_eq!(warm_up_days(tb, 1, tb), 7);
-        // 3 x 3.84 TB by 1.9 TB a day are 6.1 days.
-        assert_eq!(warm_up_days(3_840_000_000_000, 1, 1_900_000_000_000), 7);
-        assert_eq!(warm_up_days(3_840_000_000_000, 2, 1_900_000_000_000), 14);
-        assert_eq!(warm_up_days(tb, 1, 1), 364);
-    }
 }

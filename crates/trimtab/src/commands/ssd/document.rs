@@ -1,7 +1,7 @@
 //! What `trimtab ssd ... --format json` prints, schema `trimtab.ssd/1`.
 
-use super::example::{FivePages, Schedules, TenRuns};
-use super::{bare_answer, scenario_answer, sweep_answer};
+use super::sweep_answer;
+use report::ssd::{DriveAnswer, FivePages, ScenarioAnswer, Schedules, TenRuns};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -10,9 +10,9 @@ use serde::Serialize;
 #[serde(untagged)]
 pub enum Answer {
     /// `run --logical-pages`.
-    Drive(Box<bare_answer::Answer>),
+    Drive(Box<DriveAnswer>),
     /// `run` below a filesystem.
-    Scenario(Box<scenario_answer::Answer>),
+    Scenario(Box<ScenarioAnswer>),
     /// `sweep`.
     Sweep(Box<sweep_answer::Answer>),
     /// `replay`.

@@ -26,6 +26,7 @@ pub fn give<T>(
             page::terminal(&page(&answer), &terminal)
         }
         SsdFormat::Html => page::html(&page(&answer)),
+        SsdFormat::Markdown => page::markdown(&page(&answer)),
         SsdFormat::Csv => csv(&answer),
         SsdFormat::Json => json(answer)?,
     })

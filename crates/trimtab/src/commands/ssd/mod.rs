@@ -2,12 +2,10 @@
 
 pub mod args;
 mod bare;
-mod bare_answer;
-mod bars;
-mod blockmap;
 mod calibrate;
 mod chart;
 mod days;
+mod delivery;
 mod document;
 mod drive_file;
 mod example;
@@ -18,12 +16,10 @@ mod html;
 mod load;
 mod memory;
 pub mod numbers;
-mod pages;
+mod refuse;
 mod replay;
 mod run;
-mod scenario_answer;
 mod spec;
-mod story;
 mod svg;
 mod sweep;
 mod sweep_answer;

@@ -1,51 +1,58 @@
 //! `trimtab ssd run`: a bare drive, or one below a filesystem.
 
-use super::args::{Run, SsdFormat};
-use super::bare::{self, Setting};
-use super::days::{Axes, Plan};
-use super::document;
+use super::args::Run;
+use super::bare;
+use super::days::{Axes, Plan, refused};
+use super::delivery::Delivery;
+use super::document::Answer;
 use super::from_host::{self, Found};
 use super::memory;
-use super::story::Story;
-use crate::answer::envelope;
+use super::refuse::refuse;
+use crate::answer::{Medium, envelope};
 use crate::config::Config;
 use crate::error::{CommandError, Kind};
-use crate::output;
 use crate::progress::Meter;
-use facts::Skipped;
+use flash::bare::BareDrive;
+use flash::setup::Setup;
 use rayon::prelude::*;
+use report::ssd::{DriveAnswer, ScenarioResult};
 
 /// Runs it.
 ///
 /// # Errors
 /// When it could not run.
 pub fn run(arguments: &Run, config: &Config, quiet: bool) -> Result<(), CommandError> {
-    let format = arguments.format.or(config.ssd.format).unwrap_or_default();
+    let delivery = Delivery::of(arguments.format, &arguments.output, config.ssd.format)?;
     if arguments.scene.bare.logical_pages.is_some() {
         let given = [
             ("--fill", arguments.fill.is_some()),
             ("--trim", arguments.trim.is_some()),
             ("--alone", arguments.alone),
         ];
-        bare::refuse(
+        refuse(
             &given,
             "--logical-pages is a bare drive, without a filesystem",
         )?;
-        let setting = Setting::new(
+        let drive = bare::drive(
             &arguments.scene,
             arguments.op,
             arguments.policy,
             arguments.trim_share.unwrap_or(0.0),
             &config.ssd,
         )?;
-        return bare::run(&setting, format, quiet);
+        return run_bare(&drive, &delivery, quiet);
     }
     let given = [("--trim-share", arguments.trim_share.is_some())];
-    bare::refuse(
+    refuse(
         &given,
         "it is of a bare drive; below a filesystem there is --trim",
     )?;
-    let found = found(arguments.scene.days.from_host.as_deref(), arguments, config)?;
+    let days = &arguments.scene.days;
+    let found = days
+        .from_host
+        .as_deref()
+        .map(|mount| from_host::read(days, mount, config, true))
+        .transpose()?;
     let axes = Axes {
         op: arguments.op,
         policy: arguments.policy,
@@ -53,43 +60,63 @@ pub fn run(arguments: &Run, config: &Config, quiet: bool) -> Result<(), CommandE
         trim: arguments.trim,
     };
     let plan = Plan::new(&arguments.scene, axes, found.as_ref(), &config.ssd)?;
-    let story = tell(arguments, plan, found.as_ref(), quiet)?;
-    print(&story, format, found.as_ref())
+    let result = simulate(arguments, plan, found.as_ref(), quiet)?;
+    delivery.give(
+        result,
+        |result, medium| result.page(medium == Medium::Terminal),
+        ScenarioResult::csv,
+        |result| {
+            let source = found
+                .as_ref()
+                .map_or("arguments", |found| found.source.as_str());
+            let mut document = envelope(source, Answer::Scenario(Box::new(result.answer())))?;
+            document.warnings = result.warnings();
+            document.skipped = result.skipped;
+            Ok(document.json())
+        },
+    )
 }
 
-fn found(
-    mount: Option<&str>,
-    arguments: &Run,
-    config: &Config,
-) -> Result<Option<Found>, CommandError> {
-    mount
-        .map(|mount| from_host::read(&arguments.scene.days, mount, config, true))
-        .transpose()
+fn run_bare(drive: &BareDrive, delivery: &Delivery<'_>, quiet: bool) -> Result<(), CommandError> {
+    memory::require(drive.table_bytes())?;
+    let meter = Meter::new("simulating", 1, quiet);
+    let outcome = drive
+        .simulate(&|done, total| meter.tell(0, done, total))
+        .map_err(bare::refused)?;
+    drop(meter);
+    let answer = DriveAnswer::of(drive, &outcome);
+    delivery.give(
+        answer,
+        |answer, _| answer.page(),
+        DriveAnswer::csv,
+        |answer| Ok(envelope("arguments", Answer::Drive(Box::new(answer)))?.json()),
+    )
 }
 
 /// Simulates what was asked beside what a change would bring.
-fn tell(
+fn simulate(
     arguments: &Run,
     plan: Plan,
     found: Option<&Found>,
     quiet: bool,
-) -> Result<Story, CommandError> {
+) -> Result<ScenarioResult, CommandError> {
+    let setup = plan.setup;
     let variants = if arguments.alone {
         Vec::new()
     } else {
-        plan.variants()
+        setup.variants()
     };
     let threads = rayon::current_num_threads().min(variants.len() + 1);
-    memory::require(plan.table_bytes() * threads as u64)?;
+    memory::require(setup.table_bytes() * threads as u64)?;
     let meter = Meter::new("simulating", variants.len() + 1, quiet);
-    let plans: Vec<&Plan> = std::iter::once(&plan)
-        .chain(variants.iter().map(|(_, plan)| plan))
+    let setups: Vec<&Setup> = std::iter::once(&setup)
+        .chain(variants.iter().map(|variant| &variant.setup))
         .collect();
-    let outcomes: Vec<_> = plans
+    let outcomes: Vec<_> = setups
         .par_iter()
         .enumerate()
-        .map(|(index, plan)| {
-            let simulated = plan.simulate(&|done, total| meter.tell(index, done, total));
+        .map(|(index, setup)| {
+            let simulated = setup.simulate(&|done, total| meter.tell(index, done, total));
             meter.tell(index, 1, 1);
             simulated
         })
@@ -98,63 +125,24 @@ fn tell(
     let mut outcomes = outcomes.into_iter();
     let simulated = outcomes
         .next()
-        .ok_or_else(|| CommandError::new(Kind::Environment, "nothing was simulated"))??;
-    let variants = variants
-        .into_iter()
-        .zip(outcomes)
-        // What cannot be simulated is no alternative.
-        .filter_map(|((name, plan), outcome)| Some((name, plan, outcome.ok()?)))
-        .collect();
+        .ok_or_else(|| CommandError::new(Kind::Environment, "nothing was simulated"))?
+        .map_err(refused)?;
     let days = &arguments.scene.days;
-    Ok(Story {
+    Ok(ScenarioResult {
+        variants: variants
+            .into_iter()
+            .zip(outcomes)
+            // What cannot be simulated is no alternative.
+            .filter_map(|(variant, outcome)| Some((variant, outcome.ok()?)))
+            .collect(),
         evidence: found.map_or_else(Vec::new, |found| found.evidence(&plan.outranked)),
-        plan,
+        skipped: found.map_or_else(Vec::new, |found| found.skipped(&plan.outranked)),
+        setup,
         simulated,
-        variants,
         from_host: found.is_some(),
         measured: days
             .host_written
             .zip(days.media_written)
             .or(found.and_then(|found| found.load.media)),
     })
-}
-
-fn print(story: &Story, format: SsdFormat, found: Option<&Found>) -> Result<(), CommandError> {
-    match format {
-        SsdFormat::Text => {
-            let columns = usize::from(output::terminal_columns());
-            let mut text = story.text(columns, output::use_unicode());
-            if let Some(found) = found {
-                text += &skipped(&found.skipped(&story.plan.outranked), columns);
-            }
-            output::print(&text)
-        }
-        SsdFormat::Csv => output::print(&story.csv()),
-        SsdFormat::Html => output::print(&story.html()),
-        SsdFormat::Json => {
-            let source = found.map_or("arguments", |found| found.source.as_str());
-            let answer = document::Answer::Scenario(Box::new(story.answer()));
-            let mut document = envelope(source, answer)?;
-            document.warnings = story.warnings();
-            document.skipped =
-                found.map_or_else(Vec::new, |found| found.skipped(&story.plan.outranked));
-            output::print(&document.json())
-        }
-    }
-}
-
-/// What the host did not tell.
-fn skipped(all: &[Skipped], columns: usize) -> String {
-    let mut page = crate::commands::trim::words::Page::new(columns);
-    for skipped in all {
-        let needs = skipped
-            .needs
-            .as_deref()
-            .map_or(String::new(), |needs| format!("; needs {needs}"));
-        page.row(
-            "unknown",
-            &format!("{}: {}{needs}", skipped.what, skipped.why),
-        );
-    }
-    page.finish()
 }

@@ -1,21 +1,25 @@
 //! A grid of settings, simulated on all cores.
 
 use super::args::{SsdFormat, Sweep};
-use super::bare::Setting;
-use super::days::{Axes, Plan, Simulated};
+use super::bare;
+use super::days::{Axes, Plan};
 use super::document;
 use super::from_host::{Fact, Found};
-use super::scenario_answer::Summary;
-use super::story::{cells, load_words, table_head};
-use super::sweep_answer::{Answer, Row};
-use super::{memory, values};
+use super::memory;
+use super::numbers::{fine, micros};
+use super::refuse::refuse;
+use super::sweep_answer::{Answer, Row, table_head};
 use crate::answer::envelope;
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use crate::output;
 use crate::progress::Meter;
+use flash::bare::BareDrive;
+use flash::scenario::Latency;
+use flash::setup::Simulated;
 use rayon::prelude::*;
 use report::grouped;
+use report::ssd::{Summary, load_words};
 use std::process::ExitCode;
 
 /// More settings than this are a mistake.
@@ -39,7 +43,7 @@ pub fn run(
         )
         .hint("leave --trim-share out, or take --logical-pages instead of --capacity"));
     }
-    super::bare::refuse(
+    refuse(
         &[(
             "--media-written",
             arguments.scene.days.media_written.is_some(),
@@ -91,7 +95,7 @@ pub fn run(
             output::print(&answer.text(usize::from(output::terminal_columns())))?;
         }
         SsdFormat::Csv => output::print(&answer.csv())?,
-        SsdFormat::Html => output::print(&answer.page())?,
+        SsdFormat::Html | SsdFormat::Markdown => output::print(&answer.page())?,
         SsdFormat::Json => {
             let source = found.map_or("arguments", |found| found.source.as_str());
             let mut document = envelope(source, document::Answer::Sweep(Box::new(answer)))?;
@@ -105,7 +109,7 @@ pub fn run(
 
 /// One simulation.
 enum Job {
-    Bare(Box<Setting>),
+    Bare(Box<BareDrive>),
     Days(Box<Plan>, f64),
 }
 
@@ -113,7 +117,7 @@ impl Job {
     fn table_bytes(&self) -> u64 {
         match self {
             Self::Bare(setting) => setting.table_bytes(),
-            Self::Days(plan, _) => plan.table_bytes(),
+            Self::Days(plan, _) => plan.setup.table_bytes(),
         }
     }
 
@@ -136,8 +140,8 @@ impl Job {
             ),
             Self::Days(plan, _) => format!(
                 "{}, workload {}",
-                load_words(plan, from_host),
-                plan.workload
+                load_words(&plan.setup, from_host),
+                plan.setup.workload
             ),
         }
     }
@@ -150,11 +154,11 @@ impl Job {
     }
 }
 
-fn bare_row(setting: &Setting, watch: &(dyn Fn(u64, u64) + Sync)) -> Row {
+fn bare_row(setting: &BareDrive, watch: &(dyn Fn(u64, u64) + Sync)) -> Row {
     let theory = setting.theory().ok().map(|(expected, _)| expected);
     let (found, error) = match setting.simulate(&|done, total| watch(done, total)) {
-        Ok(answer) => (answer.write_amplification, None),
-        Err(error) => (None, Some(error.message)),
+        Ok(outcome) => (outcome.counters.write_amplification(), None),
+        Err(error) => (None, Some(error.to_string())),
     };
     let off = found
         .zip(theory)
@@ -162,7 +166,7 @@ fn bare_row(setting: &Setting, watch: &(dyn Fn(u64, u64) + Sync)) -> Row {
     Row {
         over_provisioning: setting.over_provisioning,
         over_provisioning_built: Some(setting.geometry.over_provisioning()),
-        policy: values::policy_word(setting.collection),
+        policy: setting.collection.to_string(),
         fill: None,
         trim: None,
         trim_share: Some(setting.trim_share),
@@ -179,10 +183,10 @@ fn bare_row(setting: &Setting, watch: &(dyn Fn(u64, u64) + Sync)) -> Row {
 }
 
 fn days_row(plan: &Plan, fill: f64, watch: &(dyn Fn(u64, u64) + Sync)) -> Row {
-    let drive = &plan.scenario.drive;
-    let simulated = plan.simulate(&|done, total| watch(done, total));
+    let drive = &plan.setup.scenario.drive;
+    let simulated = plan.setup.simulate(&|done, total| watch(done, total));
     let ok: Option<&Simulated> = simulated.as_ref().ok();
-    let reads = plan.scenario.reads > 0.0;
+    let reads = plan.setup.scenario.reads > 0.0;
     let shown = ok.map_or_else(
         || vec!["-".to_owned(); table_head(reads).len() - 1],
         |ok| cells(ok, reads),
@@ -190,16 +194,39 @@ fn days_row(plan: &Plan, fill: f64, watch: &(dyn Fn(u64, u64) + Sync)) -> Row {
     Row {
         over_provisioning: drive.over_provisioning,
         over_provisioning_built: ok.map(|ok| ok.outcome.over_provisioning),
-        policy: values::policy_word(drive.collection),
+        policy: drive.collection.to_string(),
         fill: Some(fill),
-        trim: Some(plan.when.to_string()),
+        trim: Some(plan.setup.when.to_string()),
         trim_share: None,
         write_amplification: ok.and_then(|ok| ok.outcome.total.write_amplification),
         theory: None,
         summary: ok.map(Summary::of),
-        error: simulated.as_ref().err().map(|error| error.message.clone()),
+        error: simulated.as_ref().err().map(|error| error.to_string()),
         cells: shown,
     }
+}
+
+/// Cells of a scenario, its name left out.
+fn cells(simulated: &Simulated, reads: bool) -> Vec<String> {
+    let total = &simulated.outcome.total;
+    let rate =
+        |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.0}"));
+    let cycle = simulated.cycle.as_ref();
+    let p99 = |latency: Option<Latency>| {
+        latency.map_or_else(|| "-".to_owned(), |latency| micros(latency.p99_us))
+    };
+    let mut cells = vec![
+        fine(total.write_amplification),
+        fine(cycle.and_then(|cycle| cycle.after.write_amplification)),
+        fine(cycle.and_then(|cycle| cycle.before.write_amplification)),
+        rate(total.sustained_mb_s),
+        rate(simulated.worst_mb_s()),
+        p99(total.writes),
+    ];
+    if reads {
+        cells.push(p99(simulated.outcome.reads));
+    }
+    cells
 }
 
 /// A list, or what is usual where it is empty.
@@ -223,7 +250,7 @@ fn bare_jobs(arguments: &Sweep, config: &SsdConfig) -> Result<Vec<Job>, CommandE
         for &policy in &policies {
             for &share in &shares {
                 let share = share.unwrap_or(0.0);
-                let setting = Setting::new(&arguments.scene, op, policy, share, config)?;
+                let setting = bare::drive(&arguments.scene, op, policy, share, config)?;
                 jobs.push(Job::Bare(Box::new(setting)));
             }
         }
@@ -255,7 +282,7 @@ fn day_jobs(
                         trim,
                     };
                     let plan = Plan::new(&arguments.scene, axes, found, config)?;
-                    let fill = plan.scenario.fill;
+                    let fill = plan.setup.scenario.fill;
                     jobs.push(Job::Days(Box::new(plan), fill));
                 }
             }

@@ -3,11 +3,10 @@
 use super::grid::{Cell, Grid, GridPanel};
 use super::html::{self, Part};
 use super::numbers::{amplification, digits};
-use super::scenario_answer::{PointRow, Summary};
 use super::spec::spare_words;
-use super::story::{LABEL, table_head};
 use super::table;
 use crate::commands::trim::words::Page;
+use report::ssd::{PointRow, SCENARIO_LABEL as LABEL, Summary};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashSet;
@@ -16,6 +15,23 @@ use std::collections::HashSet;
 const BARE_HEAD: [&str; 3] = ["write\nampl.", "theory", "off by"];
 /// A page has no picture of more settings than this, and no longer table: nobody could read it.
 const SHOWN_MAX: usize = 500;
+
+/// Columns of a table of scenarios.
+const TABLE_HEAD: [&str; 8] = [
+    "scenario",
+    "write\nampl.",
+    "after\ntrim",
+    "before\nnext",
+    "sustained\nMB/s",
+    "at worst\nMB/s",
+    "write\np99",
+    "read\np99",
+];
+
+/// The columns, the last only where reads were asked for.
+pub fn table_head(reads: bool) -> &'static [&'static str] {
+    &TABLE_HEAD[..TABLE_HEAD.len() - usize::from(!reads)]
+}
 
 /// A grid's answer.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -7,7 +7,6 @@ use flash::scenario::History;
 use flash::theory::Start;
 use flash::time::Timing;
 use flash::trace::Format;
-use flash::workload::database::Pattern;
 use flash::workload::rhythm::Rhythm;
 
 /// Drive writes above this are a mistake.
@@ -231,53 +230,6 @@ pub fn power_on(text: &str) -> Result<PowerOn, String> {
             "expected empty, filled or aged:P (aged:3), found {text:?}"
         )),
     }
-}
-
-/// What is understood where a page pattern stands.
-pub const PATTERNS: &str =
-    "uniform, zipf:S (zipf:0.9), hot-cold:PAGES/WRITES (hot-cold:20/80) or sequential";
-
-/// A pattern of pages; `None` where the word is none of them.
-///
-/// # Errors
-/// A pattern whose numbers are none.
-pub fn pattern(text: &str) -> Result<Option<Pattern>, String> {
-    let text = text.trim();
-    let (word, numbers) = text.split_once(':').unwrap_or((text, ""));
-    match (word, numbers) {
-        ("uniform", "") => Ok(Some(Pattern::Uniform)),
-        ("sequential", "") => Ok(Some(Pattern::Sequential)),
-        ("zipf", numbers) => match numbers.parse() {
-            Ok(exponent) if (0.0..=5.0).contains(&exponent) => Ok(Some(Pattern::Zipf { exponent })),
-            _ => Err(format!(
-                "expected zipf:S with an exponent of 0 to 5 (zipf:0.9), found {text:?}"
-            )),
-        },
-        ("hot-cold", numbers) => hot_cold(numbers).map(Some).ok_or_else(|| {
-            format!(
-                "expected hot-cold:PAGES/WRITES in percent (hot-cold:20/80: a fifth of the \
-                     pages gets 80 % of the writes), found {text:?}"
-            )
-        }),
-        _ => Ok(None),
-    }
-}
-
-fn hot_cold(numbers: &str) -> Option<Pattern> {
-    let (pages, writes) = numbers.split_once('/')?;
-    let percent = |text: &str| {
-        let value: f64 = text.trim_end_matches('%').parse().ok()?;
-        (value > 0.0 && value < 100.0).then_some(value / 100.0)
-    };
-    Some(Pattern::HotCold {
-        hot_share: percent(pages)?,
-        hot_traffic: percent(writes)?,
-    })
-}
-
-/// Rounded so that 0.07 * 100 is 7 and not 7.000000000000001.
-pub fn tenth(value: f64) -> f64 {
-    (value * 1e6).round() / 1e6
 }
 
 /// A fill level: above 0, below 100 %.

@@ -1,82 +1,15 @@
-//! A scenario's JSON.
+//! A scenario in numbers: what its JSON consists of.
 
-use super::bare_answer::CountersRow;
-use super::days::Simulated;
-use super::story::Story;
-use super::values;
+use super::counters::DriveCounters;
 use facts::Evidence;
-use flash::scenario::{Interval, Latency, Point, TrimPass};
+use flash::scenario::{Cycle, Interval, Latency, Point, TrimPass};
+use flash::setup::Simulated;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-impl Story {
-    /// The JSON document's answer.
-    pub fn answer(&self) -> Answer {
-        let scenario = &self.plan.scenario;
-        let drive = &scenario.drive;
-        let outcome = &self.simulated.outcome;
-        Answer {
-            kind: "scenario",
-            label: self.label(),
-            sentence: self.sentences(),
-            write_amplification: outcome.total.write_amplification,
-            summary: Summary::of(&self.simulated),
-            variants: self
-                .variants
-                .iter()
-                .map(|(name, plan, simulated)| VariantRow {
-                    name: name.clone(),
-                    over_provisioning: plan.scenario.drive.over_provisioning,
-                    trim: plan.when.to_string(),
-                    summary: Summary::of(simulated),
-                })
-                .collect(),
-            measured: self.measured.map(|(host, media)| MeasuredRow {
-                host_written_bytes: host,
-                media_written_bytes: media,
-                write_amplification: self.measured_amplification(),
-            }),
-            evidence: self.evidence.clone(),
-            asked: Asked {
-                capacity_bytes: drive.capacity_bytes,
-                drives: drive.drives,
-                chunk_bytes: drive.chunk_bytes,
-                over_provisioning: drive.over_provisioning,
-                page_bytes: drive.page_bytes,
-                pages_per_block: drive.pages_per_block,
-                policy: values::policy_word(drive.collection),
-                preset: self.plan.preset.clone(),
-                dies: drive.timing.dies,
-                channels: drive.timing.channels,
-                fill: scenario.fill,
-                bytes_per_day: scenario.bytes_per_day,
-                workload: self.plan.workload.clone(),
-                trim: self.plan.when.to_string(),
-                days: scenario.days,
-                warm_up_days: scenario.warm_up_days,
-                seed: scenario.seed,
-            },
-            scale: ScaleRow {
-                factor: outcome.scale.factor,
-                simulated_pages: outcome.scale.pages,
-                pages_per_block: outcome.scale.pages_per_block,
-                over_provisioning: outcome.over_provisioning,
-            },
-            counters: outcome.counters.into(),
-            written_bytes: outcome.written_bytes,
-            block_erases_min: outcome.erases.0.min(outcome.erases.1),
-            block_erases_max: outcome.erases.0.max(outcome.erases.1),
-            throttled_intervals: self.simulated.throttled_intervals(),
-            trims: outcome.trims.iter().map(TrimRow::of).collect(),
-            series: outcome.intervals.iter().map(SeriesRow::of).collect(),
-        }
-    }
-}
-
 /// A scenario's answer.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ScenarioAnswer")]
-pub struct Answer {
+pub struct ScenarioAnswer {
     /// `scenario`.
     #[schemars(extend("const" = "scenario"))]
     pub kind: &'static str,
@@ -95,11 +28,11 @@ pub struct Answer {
     /// What the host's numbers were read from.
     pub evidence: Vec<Evidence>,
     /// What was simulated.
-    pub asked: Asked,
+    pub asked: ScenarioAsked,
     /// How it was scaled.
     pub scale: ScaleRow,
     /// Counters of the simulated drives, over the series.
-    pub counters: CountersRow,
+    pub counters: DriveCounters,
     /// Written by the host over the series, in bytes of the true drives.
     pub written_bytes: u64,
     /// Erases of the block that was erased least, since power-on.
@@ -140,7 +73,7 @@ impl Summary {
             mean: PointRow::of(&simulated.outcome.total),
             after_trim: cycle.map(|cycle| PointRow::of(&cycle.after)),
             before_next_trim: cycle.map(|cycle| PointRow::of(&cycle.before)),
-            throughput_fall: cycle.and_then(flash::scenario::Cycle::throughput_fall),
+            throughput_fall: cycle.and_then(Cycle::throughput_fall),
             long_run: PointRow::of(&simulated.long_run),
             read_latency: simulated.outcome.reads.as_ref().map(LatencyRow::of),
         }
@@ -231,8 +164,7 @@ pub struct MeasuredRow {
 
 /// What was simulated.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "ScenarioAsked")]
-pub struct Asked {
+pub struct ScenarioAsked {
     /// Of one drive.
     pub capacity_bytes: u64,
     /// Of the RAID-0.
@@ -298,7 +230,7 @@ pub struct TrimRow {
 }
 
 impl TrimRow {
-    fn of(pass: &TrimPass) -> Self {
+    pub(super) fn of(pass: &TrimPass) -> Self {
         Self {
             hour: pass.hour,
             bytes: pass.bytes,

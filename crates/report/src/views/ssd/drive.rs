@@ -1,0 +1,317 @@
+//! What a bare drive did under a pattern of page writes, beside what theory says.
+
+use super::counters::DriveCounters;
+use super::csv;
+use super::words::spare;
+use flash::bare::{self, BareDrive, BareOutcome};
+use page::chart::{Axis, Curve, LineChart};
+use page::{Block, Page, Tone};
+use schemars::JsonSchema;
+use serde::Serialize;
+use units::{count, grouped, number, percent};
+
+/// What a bare drive did.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DriveAnswer {
+    /// `drive`.
+    #[schemars(extend("const" = "drive"))]
+    kind: &'static str,
+    /// Pages programmed by page written, after the warm-up; null where nothing was written.
+    pub write_amplification: Option<f64>,
+    /// What a closed form says; null where there is none, or where it does not hold.
+    theory: Option<Theory>,
+    /// Why there is no theory; null where there is one.
+    no_theory: Option<&'static str>,
+    /// The drive as built.
+    drive: DriveShape,
+    /// What was asked of it.
+    asked: Asked,
+    /// What was counted after the warm-up.
+    counters: DriveCounters,
+    /// How often blocks were erased since power-on.
+    wear: Wear,
+    /// Write amplification over the run, warm-up included.
+    series: Vec<Point>,
+}
+
+/// A closed form's answer.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DriveTheory")]
+struct Theory {
+    /// Its write amplification.
+    write_amplification: f64,
+    /// Simulated over theory, less 1; null where nothing was written.
+    difference: Option<f64>,
+    /// Which formula, and whose.
+    formula: &'static str,
+}
+
+/// A drive's shape.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DriveShape {
+    /// Pages that the host can address.
+    logical_pages: u64,
+    /// Bytes of a page.
+    page_bytes: u32,
+    /// Pages of a block.
+    pages_per_block: u32,
+    /// Blocks that hold data; frontiers and the free reserve come on top.
+    data_blocks: u32,
+    /// Spare pages by logical page, as built.
+    over_provisioning: f64,
+    /// Bytes of its tables.
+    table_bytes: u64,
+    /// Stands for all that the drive is in the end: the same call gives the same.
+    digest: String,
+}
+
+/// What was asked.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DriveAsked")]
+struct Asked {
+    /// Spare area as asked.
+    over_provisioning: f64,
+    /// `greedy`, `fifo`, `d-choices:D`.
+    policy: String,
+    /// `uniform` ...
+    workload: String,
+    /// Share of requests that trim.
+    trim_share: f64,
+    /// Hot and cold writes had blocks of their own.
+    streams: bool,
+    /// Moved pages had blocks of their own.
+    moved_apart: bool,
+    /// `empty`, `filled`, `aged:P`.
+    power_on: String,
+    /// Seed.
+    seed: u64,
+    /// Pages written before anything was counted, at least.
+    warm_up_pages: u64,
+    /// Pages counted, at least.
+    counted_pages: u64,
+}
+
+/// How often blocks were erased.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DriveWear")]
+struct Wear {
+    /// The least worn block.
+    min: u32,
+    /// On average.
+    mean: f64,
+    /// The most worn block.
+    max: u32,
+}
+
+impl From<bare::Wear> for Wear {
+    fn from(wear: bare::Wear) -> Self {
+        Self {
+            min: wear.min,
+            mean: wear.mean,
+            max: wear.max,
+        }
+    }
+}
+
+/// Write amplification over a stretch of the run.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[schemars(rename = "DrivePoint")]
+struct Point {
+    /// Drive writes since power-on at its end.
+    drive_writes: f64,
+    /// Whether it belongs to the warm-up.
+    warm_up: bool,
+    /// Over the stretch; null where nothing was written.
+    write_amplification: Option<f64>,
+    /// What was done in the stretch.
+    counters: DriveCounters,
+}
+
+impl DriveAnswer {
+    /// The answer of a simulation.
+    pub fn of(drive: &BareDrive, outcome: &BareOutcome) -> Self {
+        let geometry = &drive.geometry;
+        let write_amplification = outcome.counters.write_amplification();
+        let theory = outcome.theory;
+        Self {
+            kind: "drive",
+            write_amplification,
+            theory: theory.ok().map(|(expected, formula)| Theory {
+                write_amplification: expected,
+                difference: write_amplification.map(|found| found / expected - 1.0),
+                formula,
+            }),
+            no_theory: theory.err(),
+            drive: DriveShape {
+                logical_pages: geometry.logical_pages,
+                page_bytes: geometry.page_bytes,
+                pages_per_block: geometry.pages_per_block,
+                data_blocks: geometry.data_blocks,
+                over_provisioning: geometry.over_provisioning(),
+                table_bytes: outcome.table_bytes,
+                digest: format!("{:016x}", outcome.digest),
+            },
+            asked: Asked {
+                over_provisioning: drive.over_provisioning,
+                policy: drive.collection.to_string(),
+                workload: drive.pattern.to_string(),
+                trim_share: drive.trim_share,
+                streams: drive.streams,
+                moved_apart: drive.moved_apart,
+                power_on: drive.power_on.to_string(),
+                seed: drive.seed,
+                warm_up_pages: drive.warm_up_pages,
+                counted_pages: drive.counted_pages,
+            },
+            counters: outcome.counters.into(),
+            wear: outcome.wear.into(),
+            series: outcome
+                .series
+                .iter()
+                .map(|stretch| Point {
+                    drive_writes: stretch.drive_writes,
+                    warm_up: stretch.warm_up,
+                    write_amplification: stretch.write_amplification(),
+                    counters: stretch.counters.into(),
+                })
+                .collect(),
+        }
+    }
+
+    /// The series as comma-separated values.
+    pub fn csv(&self) -> String {
+        let mut out = csv::line(&[
+            "drive_writes",
+            "warm_up",
+            "write_amplification",
+            "host_pages",
+            "moved_pages",
+            "trimmed_pages",
+            "erased_blocks",
+        ]);
+        for point in &self.series {
+            out += &csv::line(&[
+                point.drive_writes.to_string(),
+                point.warm_up.to_string(),
+                csv::number(point.write_amplification),
+                point.counters.host_pages.to_string(),
+                point.counters.moved_pages.to_string(),
+                point.counters.trimmed_pages.to_string(),
+                point.counters.erased_blocks.to_string(),
+            ]);
+        }
+        out
+    }
+
+    /// The page of it.
+    pub fn page(&self) -> Page {
+        let fact = |label: &str, text: String| (label.to_owned(), text);
+        let mut page = Page {
+            title: "A bare drive".to_owned(),
+            lead: self.sentence(),
+            tone: Tone::Strong,
+            about: vec!["simulated".to_owned()],
+            ..Page::default()
+        };
+        page.push(self.chart());
+        page.push(Block::Facts(vec![
+            fact("theory", self.theory_words()),
+            fact("drive", self.drive_words()),
+            fact("counted", self.counted_words()),
+            fact(
+                "wear",
+                format!(
+                    "blocks were erased {} to {} times, {} on average, since power-on",
+                    self.wear.min,
+                    self.wear.max,
+                    number(self.wear.mean)
+                ),
+            ),
+        ]));
+        page
+    }
+
+    fn sentence(&self) -> String {
+        let (asked, drive) = (&self.asked, &self.drive);
+        let found = match self.write_amplification {
+            Some(found) => format!("Write amplification is {found:.3}"),
+            None => "Write amplification is unknown: nothing was written".to_owned(),
+        };
+        let trims = if asked.trim_share > 0.0 {
+            format!(", {} of the requests trims", percent(asked.trim_share))
+        } else {
+            String::new()
+        };
+        format!(
+            "{found}, on a bare drive with {}, {} a block, {} collection, {} writes{trims}.",
+            spare(asked.over_provisioning, drive.over_provisioning),
+            count(drive.pages_per_block, "page"),
+            asked.policy,
+            asked.workload
+        )
+    }
+
+    fn theory_words(&self) -> String {
+        let Some(theory) = &self.theory else {
+            return self.no_theory.unwrap_or_default().to_owned();
+        };
+        let difference = theory.difference.map_or(String::new(), |difference| {
+            format!("; simulated {:+.2} %", 100.0 * difference)
+        });
+        let expected = theory.write_amplification;
+        format!("{expected:.3}, {}{difference}", theory.formula)
+    }
+
+    fn drive_words(&self) -> String {
+        format!(
+            "{} logical pages in {} data blocks of {}; frontiers and free blocks come on top; {} at \
+             power-on, seed {}",
+            grouped(self.drive.logical_pages),
+            grouped(self.drive.data_blocks.into()),
+            grouped(self.drive.pages_per_block.into()),
+            self.asked.power_on,
+            self.asked.seed
+        )
+    }
+
+    fn counted_words(&self) -> String {
+        let counters = &self.counters;
+        #[allow(clippy::cast_precision_loss)] // a ratio
+        let passes = number(self.asked.warm_up_pages as f64 / self.drive.logical_pages as f64);
+        let plural = if passes == "1" { "" } else { "s" };
+        format!(
+            "{} pages written, {} moved, {} trimmed, {} blocks erased, after {passes} drive \
+             write{plural} of warm-up",
+            grouped(counters.host_pages),
+            grouped(counters.moved_pages),
+            grouped(counters.trimmed_pages),
+            grouped(counters.erased_blocks),
+        )
+    }
+
+    fn chart(&self) -> LineChart {
+        let points = self.series.iter();
+        let points: Vec<(f64, f64)> = points
+            .filter_map(|point| Some((point.drive_writes, point.write_amplification?)))
+            .collect();
+        let mut curves = vec![Curve::line("simulated", points.clone())];
+        if let Some(theory) = &self.theory {
+            let expected = theory.write_amplification;
+            curves.push(Curve::line(
+                format!("theory, in the long run ({expected:.3})"),
+                points.iter().map(|point| (point.0, expected)),
+            ));
+        }
+        LineChart {
+            title: "Write amplification".to_owned(),
+            x: Axis {
+                label: "drive writes since power-on".to_owned(),
+                ..Axis::default()
+            },
+            y_label: "write amplification".to_owned(),
+            y_from: Some(1.0),
+            curves,
+            ..LineChart::default()
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Figures of simulated drives in sentences and tables.
+
+use units::bytes_per_s;
+
+/// What stands on every scenario that no measurement backs.
+pub const SCENARIO_LABEL: &str = "scenario, not prediction";
+/// What stands in a cell whose value is unknown.
+pub(super) const UNKNOWN: &str = "-";
+
+/// A write amplification in a sentence: `1.3`, `12`.
+pub(super) fn amplification(value: f64) -> String {
+    if value < 10.0 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.0}")
+    }
+}
+
+/// A write amplification in a table: `1.32`.
+pub(super) fn amplification_cell(value: Option<f64>) -> String {
+    value.map_or_else(|| UNKNOWN.to_owned(), |value| format!("{value:.2}"))
+}
+
+/// A throughput in 10^6 bytes a second.
+pub(super) fn rate(mb_s: f64) -> String {
+    bytes_per_s(mb_s * 1e6)
+}
+
+/// A throughput in a table.
+pub(super) fn rate_cell(mb_s: Option<f64>) -> String {
+    mb_s.map_or_else(|| UNKNOWN.to_owned(), rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amplifications() {
+        assert_eq!(amplification(3.94), "3.9");
+        assert_eq!(amplification(15.3), "15");
+        assert_eq!(amplification_cell(None), "-");
+        assert_eq!(amplification_cell(Some(1.316)), "1.32");
+    }
+}

@@ -1,0 +1,244 @@
+//! The drive of five pages, step by step, with and without the trim known.
+
+use super::csv;
+use super::figures::amplification_cell;
+use flash::block_mapped::{Action, Counters, Entry, FIVE_PAGES};
+use page::{Block, Page, Section, Table, Tone};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The drive of five pages, with and without the trim known.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct FivePages {
+    /// `five-pages`.
+    #[schemars(extend("const" = "five-pages"))]
+    kind: &'static str,
+    /// One that does not hear of deletes, one that does.
+    drives: Vec<FivePagesDrive>,
+}
+
+/// One of the drives.
+#[derive(Debug, Serialize, JsonSchema)]
+struct FivePagesDrive {
+    /// The drive hears of deletes.
+    trims: bool,
+    /// What the last write stores.
+    stored_bytes: u64,
+    /// What was read for it.
+    read_bytes: u64,
+    /// What was programmed for it.
+    written_bytes: u64,
+    /// Programmed for that write by what it stores.
+    write_amplification: f64,
+    /// From the empty drive on.
+    steps: Vec<FivePagesStep>,
+}
+
+/// What the drive did.
+#[derive(Debug, Serialize, JsonSchema)]
+struct FivePagesStep {
+    /// What the host did.
+    operation: String,
+    /// What the drive did for it.
+    step: String,
+    /// The block after it.
+    flash: String,
+    /// The RAM buffer; null where it is not in use.
+    buffer: Option<String>,
+    /// Read from the flash until then.
+    read_bytes: u64,
+    /// Programmed until then.
+    written_bytes: u64,
+    /// Blocks erased until then.
+    erased_blocks: u64,
+}
+
+/// Pages are of 4096 bytes, and the articles call them 4 KB.
+fn kilobytes(bytes: u64) -> String {
+    format!("{} KB", bytes / 1024)
+}
+
+impl FivePages {
+    /// The answer of what both drives did: the one that is not told of deletes, and the one that is.
+    pub fn of(untold: &[Entry], told: &[Entry]) -> Self {
+        Self {
+            kind: "five-pages",
+            drives: vec![
+                FivePagesDrive::of(false, untold),
+                FivePagesDrive::of(true, told),
+            ],
+        }
+    }
+
+    /// The steps as comma-separated values.
+    pub fn csv(&self) -> String {
+        let mut out = csv::line(&["trims", "operation", "step", "flash", "buffer"]);
+        for drive in &self.drives {
+            for step in &drive.steps {
+                out += &csv::line(&[
+                    drive.trims.to_string(),
+                    step.operation.clone(),
+                    step.step.clone(),
+                    step.flash.clone(),
+                    step.buffer.clone().unwrap_or_default(),
+                ]);
+            }
+        }
+        out
+    }
+
+    /// The page of it; a brief one leaves the sums of each step to the JSON document.
+    pub fn page(&self, brief: bool) -> Page {
+        let costs: Vec<String> = self.drives.iter().map(FivePagesDrive::cost).collect();
+        let mut page = Page {
+            title: "Why a drive has to know what was deleted".to_owned(),
+            lead: costs.join(" "),
+            tone: Tone::Strong,
+            about: vec!["counted by the model".to_owned()],
+            ..Page::default()
+        };
+        page.push(Block::text(
+            "A drive has one block of five pages of 4 KB left. Pages are programmed once and erased \
+             by the block: before that, all that the drive takes for data is read, also what the host \
+             has deleted without telling.",
+        ));
+        page.push(Block::text(
+            "In a block such as [ A |(B)|-C-| . ], A is data, (B) data of a file that was deleted \
+             without the drive's knowledge, -C- data known to be unused, and . an erased page.",
+        ));
+        for drive in &self.drives {
+            page.push(drive.section(brief));
+        }
+        page
+    }
+}
+
+impl FivePagesDrive {
+    fn of(trims: bool, entries: &[Entry]) -> Self {
+        let size = u64::from(FIVE_PAGES.page_bytes);
+        let mut steps = Vec::new();
+        let (mut read_bytes, mut written_bytes, mut erased_blocks) = (0, 0, 0);
+        for entry in entries {
+            let operation = entry.operation.to_string();
+            if entry.steps.is_empty() {
+                let flash: Vec<String> = entry.after.iter().map(ToString::to_string).collect();
+                steps.push(FivePagesStep {
+                    operation,
+                    step: "the drive is not told".to_owned(),
+                    flash: flash.join(" "),
+                    buffer: None,
+                    read_bytes,
+                    written_bytes,
+                    erased_blocks,
+                });
+                continue;
+            }
+            for told in &entry.steps {
+                match told.action {
+                    Action::Read => read_bytes += u64::from(told.pages) * size,
+                    Action::Program => written_bytes += u64::from(told.pages) * size,
+                    Action::Erase => erased_blocks += 1,
+                    Action::Merge | Action::Discard => {}
+                }
+                steps.push(FivePagesStep {
+                    operation: operation.clone(),
+                    step: told.text.clone(),
+                    flash: told.flash.to_string(),
+                    buffer: told.buffer.as_ref().map(ToString::to_string),
+                    read_bytes,
+                    written_bytes,
+                    erased_blocks,
+                });
+            }
+        }
+        let cost = entries
+            .last()
+            .map_or(Counters::default(), |entry| entry.cost);
+        #[allow(clippy::cast_precision_loss)] // a ratio
+        let write_amplification = cost.programmed_pages as f64 / cost.host_pages.max(1) as f64;
+        Self {
+            trims,
+            stored_bytes: cost.host_pages * size,
+            read_bytes: cost.read_pages * size,
+            written_bytes: cost.programmed_pages * size,
+            write_amplification,
+            steps,
+        }
+    }
+
+    /// What the last write cost.
+    fn cost(&self) -> String {
+        format!(
+            "To store {}, a drive that is {} of deletes reads {} and writes {}: write amplification {}.",
+            kilobytes(self.stored_bytes),
+            if self.trims { "told" } else { "not told" },
+            kilobytes(self.read_bytes),
+            kilobytes(self.written_bytes),
+            amplification_cell(Some(self.write_amplification))
+        )
+    }
+
+    fn section(&self, brief: bool) -> Section {
+        let mut section = Section::new(if self.trims {
+            "The drive is told of deletes (TRIM)"
+        } else {
+            "The drive is not told of deletes"
+        });
+        let mut columns = vec!["<step", "<block", "<buffer"];
+        if !brief {
+            columns.extend(["read so far", "written so far", "erased so far"]);
+        }
+        let mut table = Table::new(&columns);
+        let mut before = "";
+        for step in &self.steps {
+            if step.operation != before {
+                let mut row = vec![format!("{}:", step.operation)];
+                row.resize(columns.len(), String::new());
+                table.row(row);
+                before = &step.operation;
+            }
+            let mut row = vec![
+                format!("- {}", step.step),
+                step.flash.clone(),
+                step.buffer.clone().unwrap_or_default(),
+            ];
+            if !brief {
+                row.extend([
+                    kilobytes(step.read_bytes),
+                    kilobytes(step.written_bytes),
+                    step.erased_blocks.to_string(),
+                ]);
+            }
+            table.row(row);
+        }
+        section.push(table);
+        section
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flash::block_mapped::five_pages;
+
+    /// The steps' sums are what the drive itself counted.
+    #[test]
+    fn steps_add_up_to_the_drives_counters() {
+        for trims in [false, true] {
+            let entries = five_pages(trims).unwrap();
+            let drive = FivePagesDrive::of(trims, &entries);
+            let last = drive.steps.last().unwrap();
+            let sum = |of: fn(&Counters) -> u64| entries.iter().map(|entry| of(&entry.cost)).sum();
+            let size = u64::from(FIVE_PAGES.page_bytes);
+            let (read, written, erased): (u64, u64, u64) = (
+                sum(|cost| cost.read_pages),
+                sum(|cost| cost.programmed_pages),
+                sum(|cost| cost.erased_blocks),
+            );
+            assert_eq!(last.read_bytes, read * size);
+            assert_eq!(last.written_bytes, written * size);
+            assert_eq!(last.erased_blocks, erased);
+            assert_eq!((read, written, erased), (if trims { 2 } else { 3 }, 8, 1));
+        }
+    }
+}

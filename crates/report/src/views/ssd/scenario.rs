@@ -1,0 +1,563 @@
+//! What a drive below a filesystem will do over days, beside what a change would bring.
+
+use super::csv;
+use super::figures::{SCENARIO_LABEL, UNKNOWN, amplification, amplification_cell, rate, rate_cell};
+use super::scenario_rows::{
+    MeasuredRow, ScaleRow, ScenarioAnswer, ScenarioAsked, SeriesRow, Summary, TrimRow, VariantRow,
+};
+use super::words::spare;
+use facts::{Evidence, Skipped};
+use flash::filesystem::Reach;
+use flash::scenario::{Interval, Latency, Trims};
+use flash::setup::{Setup, Simulated, Variant};
+use page::chart::{Axis, Curve, Format, LineChart, Marks};
+use page::{Block, List, Page, Table, Tone};
+use std::fmt::Write as _;
+use units::list::capitalised;
+use units::number::{number, with_article};
+use units::size::as_sold;
+use units::{bytes, count, grouped, percent, seconds};
+
+/// What stands on a scenario that a measurement backs.
+const LABEL_MEASURED: &str = "scenario, beside measured media writes";
+/// Where model and measurement are this far apart, it is said.
+const DISAGREES: f64 = 0.25;
+/// The name of what was asked, beside its variants.
+const AS_ASKED: &str = "as asked";
+/// A smaller fall of the throughput is not told.
+const FALL_MIN: f64 = 0.005;
+
+/// A simulated setup, with all that is told of it.
+#[derive(Debug)]
+pub struct ScenarioResult {
+    /// What was asked.
+    pub setup: Setup,
+    /// What came of it.
+    pub simulated: Simulated,
+    /// What was compared with it.
+    pub variants: Vec<(Variant, Simulated)>,
+    /// Whether it is about a host that was read.
+    pub from_host: bool,
+    /// What the host's numbers were read from.
+    pub evidence: Vec<Evidence>,
+    /// What the host did not tell.
+    pub skipped: Vec<Skipped>,
+    /// Bytes of host writes and of media writes as the drive counts them.
+    pub measured: Option<(u64, u64)>,
+}
+
+impl ScenarioResult {
+    /// The answer of the JSON document.
+    pub fn answer(&self) -> ScenarioAnswer {
+        let scenario = &self.setup.scenario;
+        let drive = &scenario.drive;
+        let outcome = &self.simulated.outcome;
+        ScenarioAnswer {
+            kind: "scenario",
+            label: self.label(),
+            sentence: format!("{} {}", self.question(), self.lead()),
+            write_amplification: outcome.total.write_amplification,
+            summary: Summary::of(&self.simulated),
+            variants: self
+                .variants
+                .iter()
+                .map(|(variant, simulated)| VariantRow {
+                    name: variant.name.clone(),
+                    over_provisioning: variant.setup.scenario.drive.over_provisioning,
+                    trim: variant.setup.when.to_string(),
+                    summary: Summary::of(simulated),
+                })
+                .collect(),
+            measured: self.measured.map(|(host, media)| MeasuredRow {
+                host_written_bytes: host,
+                media_written_bytes: media,
+                write_amplification: self.measured_amplification(),
+            }),
+            evidence: self.evidence.clone(),
+            asked: ScenarioAsked {
+                capacity_bytes: drive.capacity_bytes,
+                drives: drive.drives,
+                chunk_bytes: drive.chunk_bytes,
+                over_provisioning: drive.over_provisioning,
+                page_bytes: drive.page_bytes,
+                pages_per_block: drive.pages_per_block,
+                policy: drive.collection.to_string(),
+                preset: self.setup.preset.clone(),
+                dies: drive.timing.dies,
+                channels: drive.timing.channels,
+                fill: scenario.fill,
+                bytes_per_day: scenario.bytes_per_day,
+                workload: self.setup.workload.to_string(),
+                trim: self.setup.when.to_string(),
+                days: scenario.days,
+                warm_up_days: scenario.warm_up_days,
+                seed: scenario.seed,
+            },
+            scale: ScaleRow {
+                factor: outcome.scale.factor,
+                simulated_pages: outcome.scale.pages,
+                pages_per_block: outcome.scale.pages_per_block,
+                over_provisioning: outcome.over_provisioning,
+            },
+            counters: outcome.counters.into(),
+            written_bytes: outcome.written_bytes,
+            block_erases_min: outcome.erases.0.min(outcome.erases.1),
+            block_erases_max: outcome.erases.0.max(outcome.erases.1),
+            throttled_intervals: self.simulated.throttled_intervals(),
+            trims: outcome.trims.iter().map(TrimRow::of).collect(),
+            series: outcome.intervals.iter().map(SeriesRow::of).collect(),
+        }
+    }
+
+    /// What the user should know of the model.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let outcome = &self.simulated.outcome;
+        let throttled = self.simulated.throttled_intervals();
+        if throttled > 0 {
+            warnings.push(format!(
+                "the drives were too slow for the load in {throttled} of {} intervals: what could \
+                 not be written within an hour is left out",
+                outcome.intervals.len()
+            ));
+        }
+        if self.setup.preset == "qlc" {
+            warnings.push("the times of qlc are a guess: no source was found".to_owned());
+        }
+        if let (Some(measured), Some(found)) = (
+            self.measured_amplification(),
+            outcome.total.write_amplification,
+        ) {
+            if measured < 1.0 {
+                warnings.push(format!(
+                    "the drive's own account gives a write amplification of {measured:.2}: below 1 \
+                     it compresses, or the two numbers are not of the same time"
+                ));
+            } else if (found / measured - 1.0).abs() > DISAGREES {
+                warnings.push(format!(
+                    "the model's {found:.2} and the drive's own {measured:.2} are far apart: \
+                     the spare area, the workload or the years before are others than assumed"
+                ));
+            }
+        }
+        warnings
+    }
+
+    /// The series of all simulations as comma-separated values.
+    pub fn csv(&self) -> String {
+        let mut out = csv::line(&[
+            "scenario",
+            "hour",
+            "hours",
+            "write_amplification",
+            "sustained_mb_s",
+            "written_bytes",
+            "write_mean_us",
+            "write_p50_us",
+            "write_p99_us",
+            "write_p999_us",
+            "read_mean_us",
+            "read_p50_us",
+            "read_p99_us",
+            "read_p999_us",
+            "live_share",
+            "free_untrimmed_share",
+            "trimmed",
+            "throttled",
+        ]);
+        for (name, _, simulated) in self.all() {
+            for interval in &simulated.outcome.intervals {
+                out += &csv_line(name, interval);
+            }
+        }
+        out
+    }
+
+    /// The page of it; a brief one has the curve that tells most, others are left to a document.
+    pub fn page(&self, brief: bool) -> Page {
+        let mut page = Page {
+            title: "What the drive will do".to_owned(),
+            lead: self.lead(),
+            tone: Tone::Strong,
+            about: vec![self.question(), self.label().to_owned()],
+            cautions: self.warnings(),
+            ..Page::default()
+        };
+        page.push(self.amplifications());
+        page.push(self.table());
+        if !brief {
+            self.further_charts(&mut page);
+        }
+        page.push(Block::Facts(self.facts()));
+        if !self.skipped.is_empty() {
+            let words = |skipped: &Skipped| {
+                let needs = skipped.needs.as_deref();
+                let needs = needs.map_or(String::new(), |needs| format!("; needs {needs}"));
+                format!("{}: {}{needs}", skipped.what, skipped.why)
+            };
+            page.push(List {
+                title: "Unknown, and left to what is usual".to_owned(),
+                items: self.skipped.iter().map(words).collect(),
+            });
+        }
+        page
+    }
+
+    /// `scenario, not prediction`.
+    fn label(&self) -> &'static str {
+        if self.measured.is_some() {
+            LABEL_MEASURED
+        } else {
+            SCENARIO_LABEL
+        }
+    }
+
+    /// The drive's own account; `None` without one.
+    #[allow(clippy::cast_precision_loss)] // a ratio
+    fn measured_amplification(&self) -> Option<f64> {
+        let (host, media) = self.measured?;
+        Some(media as f64 / host as f64)
+    }
+
+    /// What was asked, then its variants.
+    fn all(&self) -> impl Iterator<Item = (&str, &Setup, &Simulated)> {
+        let asked = std::iter::once((AS_ASKED, &self.setup, &self.simulated));
+        let others = self.variants.iter();
+        asked.chain(
+            others.map(|(variant, simulated)| (variant.name.as_str(), &variant.setup, simulated)),
+        )
+    }
+
+    /// What was asked, in a sentence.
+    fn question(&self) -> String {
+        let scenario = &self.setup.scenario;
+        let trimmed = match self.setup.when.trims {
+            Trims::Never => "never trimmed".to_owned(),
+            _ => format!("trimmed {}", self.setup.when),
+        };
+        format!(
+            "{} with {}, {} full, {trimmed}.",
+            load_words(&self.setup, self.from_host),
+            spare(
+                scenario.drive.over_provisioning,
+                self.simulated.outcome.over_provisioning
+            ),
+            percent(scenario.fill),
+        )
+    }
+
+    /// What happens, and what would happen otherwise.
+    fn lead(&self) -> String {
+        let mut text = self.course();
+        for (variant, simulated) in &self.variants {
+            let _ = write!(
+                text,
+                " {}: {}.",
+                capitalised(&variant.name),
+                range(simulated)
+            );
+        }
+        text
+    }
+
+    fn course(&self) -> String {
+        let nothing = || "Nothing was written.".to_owned();
+        let long_run = &self.simulated.long_run;
+        let Some(cycle) = &self.simulated.cycle else {
+            let (Some(found), Some(mb_s)) = (long_run.write_amplification, long_run.sustained_mb_s)
+            else {
+                return nothing();
+            };
+            return format!(
+                "Write amplification is {} in the long run, and the sustained write throughput {}.",
+                amplification(found),
+                rate(mb_s)
+            );
+        };
+        let (Some(after), Some(before)) = (
+            cycle.after.write_amplification,
+            cycle.before.write_amplification,
+        ) else {
+            return nothing();
+        };
+        let (from, to) = (amplification(after), amplification(before));
+        if from == to {
+            return format!("Write amplification stays at {from} from one trim to the next.");
+        }
+        let verb = if before > after { "climbs" } else { "falls" };
+        let fall = cycle.throughput_fall().filter(|fall| *fall >= FALL_MIN);
+        let throughput = fall.map_or(String::new(), |fall| {
+            let fall = fall * 100.0;
+            format!("; sustained write throughput falls by {fall:.0} %")
+        });
+        format!(
+            "Write amplification {verb} from {from} after a trim to {to} before the next{throughput}."
+        )
+    }
+
+    /// Whether reads were asked for, beside those that merges make.
+    fn has_reads(&self) -> bool {
+        self.setup.scenario.reads > 0.0
+    }
+
+    fn table(&self) -> Table {
+        let mut columns = vec!["<scenario"];
+        columns.extend(cell_names(self.has_reads()));
+        let mut table = Table::new(&columns);
+        for (name, _, simulated) in self.all() {
+            let mut row = vec![name.to_owned()];
+            row.extend(cells(simulated, self.has_reads()));
+            table.row(row);
+        }
+        table
+    }
+
+    fn amplifications(&self) -> LineChart {
+        let curve = |(name, setup, simulated): (&str, &Setup, &Simulated)| {
+            // A curve that goes up and down every day would fill the chart.
+            let by_day = setup.is_trimmed_daily();
+            let name = if by_day {
+                format!("{name} (mean of the day)")
+            } else {
+                name.to_owned()
+            };
+            let points = simulated.write_amplification(by_day);
+            Curve::line(
+                name,
+                points.into_iter().map(|(hour, value)| (day(hour), value)),
+            )
+        };
+        LineChart {
+            title: "Write amplification".to_owned(),
+            y_label: "write amplification".to_owned(),
+            y_from: Some(1.0),
+            curves: self.all().map(curve).collect(),
+            ..self.over_days()
+        }
+    }
+
+    fn further_charts(&self, page: &mut Page) {
+        let mut chart = |title: &str, y_format: Format, of: fn(&Interval) -> Option<f64>| {
+            let curve = |(name, _, simulated): (&str, &Setup, &Simulated)| {
+                let intervals = simulated.outcome.intervals.iter();
+                let points =
+                    intervals.filter_map(|interval| Some((day(interval.hour), of(interval)?)));
+                Curve::line(name, points)
+            };
+            page.push(LineChart {
+                title: title.to_owned(),
+                y_label: title.to_owned(),
+                y_format,
+                y_from: Some(0.0),
+                curves: self.all().map(curve).collect(),
+                ..self.over_days()
+            });
+        };
+        chart(
+            "Sustained write throughput",
+            Format::BytesPerSecond,
+            |interval| Some(interval.point.sustained_mb_s? * 1e6),
+        );
+        chart(
+            "99th percentile of write latency",
+            Format::Seconds,
+            |interval| Some(interval.point.writes?.p99_us / 1e6),
+        );
+        if self.has_reads() {
+            chart(
+                "99th percentile of read latency",
+                Format::Seconds,
+                |interval| Some(interval.reads?.p99_us / 1e6),
+            );
+        }
+        chart(
+            "Deleted, and the drive does not know it: share of the drive",
+            Format::Percent,
+            |interval| Some(interval.free_untrimmed_share),
+        );
+    }
+
+    /// A chart over the days of the series, with the trims of what was asked.
+    fn over_days(&self) -> LineChart {
+        let is_shown = match self.setup.when.trims {
+            // Marks of every day would be a line.
+            Trims::Periodic(_) => !self.setup.is_trimmed_daily(),
+            Trims::Never | Trims::Online => false,
+        };
+        let intervals = self.simulated.outcome.intervals.iter();
+        let trims: Vec<(f64, f64)> = intervals
+            .filter(|interval| is_shown && interval.trimmed)
+            .map(|interval| (day(interval.hour), day(interval.hour)))
+            .collect();
+        let name = match self.setup.when.reach {
+            Reach::Heard => "trim",
+            Reach::Ignored | Reach::Swallowed => "trim that no drive hears",
+        };
+        let marks = Marks {
+            name: name.to_owned(),
+            spans: trims,
+        };
+        LineChart {
+            x: Axis {
+                label: "days".to_owned(),
+                ..Axis::default()
+            },
+            marks: Some(marks)
+                .into_iter()
+                .filter(|marks| !marks.spans.is_empty())
+                .collect(),
+            ..LineChart::default()
+        }
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        let outcome = &self.simulated.outcome;
+        let scenario = &self.setup.scenario;
+        let drive = &scenario.drive;
+        let name = self.setup.drive_name.as_deref();
+        let name = name.map_or(String::new(), |name| format!("{name}; "));
+        let mut facts = vec![(
+            "model".to_owned(),
+            format!(
+                "{name}{} with {} dies, pages of {}, {} to a block, {} collection, workload {}, seed {}",
+                self.setup.preset,
+                drive.timing.dies,
+                bytes(drive.page_bytes.into()),
+                grouped(drive.pages_per_block.into()),
+                drive.collection,
+                self.setup.workload,
+                scenario.seed
+            ),
+        )];
+        if outcome.scale.is_scaled() {
+            facts.push((
+                "scale".to_owned(),
+                format!(
+                    "{} pages of a drive, {} to a block, stand for {} times as many; {} of warm-up",
+                    grouped(outcome.scale.pages.into()),
+                    grouped(outcome.scale.pages_per_block.into()),
+                    number(outcome.scale.factor),
+                    count(scenario.warm_up_days, "day")
+                ),
+            ));
+        }
+        if let Some(measured) = self.measured_amplification() {
+            let model = amplification_cell(outcome.total.write_amplification);
+            facts.push((
+                "measured".to_owned(),
+                format!("{measured:.2} by the drive's own account; the model says {model}"),
+            ));
+        }
+        for evidence in &self.evidence {
+            facts.push((
+                "from".to_owned(),
+                format!("{}: {}", evidence.source, evidence.value),
+            ));
+        }
+        facts
+    }
+}
+
+/// Days of the series before an hour of it.
+fn day(hour: u32) -> f64 {
+    f64::from(hour) / 24.0
+}
+
+/// `This host writes 1.9 TB a day onto a 3.84 TB drive`.
+pub fn load_words(setup: &Setup, from_host: bool) -> String {
+    let drive = &setup.scenario.drive;
+    let host = if from_host { "This host" } else { "A host" };
+    let capacity = as_sold(drive.capacity_bytes);
+    let drives = match drive.drives {
+        1 => format!("{} drive", with_article(&capacity)),
+        count => format!("{count} striped {capacity} drives"),
+    };
+    let per_day = as_sold(setup.scenario.bytes_per_day);
+    format!("{host} writes {per_day} a day onto {drives}")
+}
+
+/// `1.3 to 1.6`, `3.9`.
+fn range(simulated: &Simulated) -> String {
+    let ends = simulated.cycle.and_then(|cycle| {
+        cycle
+            .after
+            .write_amplification
+            .zip(cycle.before.write_amplification)
+    });
+    match (ends, simulated.long_run.write_amplification) {
+        (Some((after, before)), _) => {
+            let (from, to) = (amplification(after), amplification(before));
+            if from == to {
+                from
+            } else {
+                format!("{from} to {to}")
+            }
+        }
+        (None, Some(found)) => amplification(found),
+        (None, None) => "nothing written".to_owned(),
+    }
+}
+
+/// The columns that a table of scenarios has beside their names, the last only where reads were asked for.
+pub(super) fn cell_names(reads: bool) -> &'static [&'static str] {
+    const NAMES: [&str; 7] = [
+        "write ampl.",
+        "after trim",
+        "before next",
+        "sustained",
+        "at worst",
+        "write p99",
+        "read p99",
+    ];
+    &NAMES[..NAMES.len() - usize::from(!reads)]
+}
+
+/// A cell for each of [`cell_names`].
+pub fn cells(simulated: &Simulated, reads: bool) -> Vec<String> {
+    let total = &simulated.outcome.total;
+    let cycle = simulated.cycle.as_ref();
+    let p99 = |latency: Option<Latency>| {
+        latency.map_or_else(
+            || UNKNOWN.to_owned(),
+            |latency| seconds(latency.p99_us / 1e6),
+        )
+    };
+    let mut cells = vec![
+        amplification_cell(total.write_amplification),
+        amplification_cell(cycle.and_then(|cycle| cycle.after.write_amplification)),
+        amplification_cell(cycle.and_then(|cycle| cycle.before.write_amplification)),
+        rate_cell(total.sustained_mb_s),
+        rate_cell(simulated.worst_mb_s()),
+        p99(total.writes),
+    ];
+    if reads {
+        cells.push(p99(simulated.outcome.reads));
+    }
+    cells
+}
+
+fn csv_line(name: &str, interval: &Interval) -> String {
+    let of = |latency: Option<&Latency>, of: fn(&Latency) -> f64| csv::number(latency.map(of));
+    let write = |field| of(interval.point.writes.as_ref(), field);
+    let read = |field| of(interval.reads.as_ref(), field);
+    csv::line(&[
+        name.to_owned(),
+        interval.hour.to_string(),
+        interval.hours.to_string(),
+        csv::number(interval.point.write_amplification),
+        csv::number(interval.point.sustained_mb_s),
+        interval.written_bytes.to_string(),
+        write(|latency| latency.mean_us),
+        write(|latency| latency.p50_us),
+        write(|latency| latency.p99_us),
+        write(|latency| latency.p999_us),
+        read(|latency| latency.mean_us),
+        read(|latency| latency.p50_us),
+        read(|latency| latency.p99_us),
+        read(|latency| latency.p999_us),
+        interval.live_share.to_string(),
+        interval.free_untrimmed_share.to_string(),
+        interval.trimmed.to_string(),
+        interval.throttled.to_string(),
+    ])
+}

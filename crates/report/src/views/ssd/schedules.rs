@@ -1,0 +1,193 @@
+//! A host trimmed weekly, daily and never.
+
+use super::csv;
+use super::figures::{SCENARIO_LABEL, UNKNOWN, amplification_cell};
+use super::scenario_rows::SeriesRow;
+use flash::scenario::{Outcome, Scenario};
+use page::chart::{Axis, Curve, Format, LineChart, Marks};
+use page::{Block, Page, Table, Tone};
+use schemars::JsonSchema;
+use serde::Serialize;
+use units::percent;
+use units::size::as_sold;
+
+/// The articles' change of schedule: four weeks weekly, four weeks daily.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Schedules {
+    /// `schedules`.
+    #[schemars(extend("const" = "schedules"))]
+    kind: &'static str,
+    /// What it is worth.
+    label: &'static str,
+    /// Weekly, daily, never.
+    cases: Vec<ScheduleCase>,
+    /// The host, in sentences.
+    #[serde(skip)]
+    question: String,
+}
+
+/// A schedule.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ScheduleCase {
+    /// When it is trimmed.
+    name: &'static str,
+    /// Pages programmed by page written, over the series.
+    write_amplification: Option<f64>,
+    /// The same after a trim; null without trims.
+    after_trim: Option<f64>,
+    /// The same before the next; null without trims.
+    before_next_trim: Option<f64>,
+    /// By what share the sustained throughput falls between them; null without trims.
+    throughput_fall: Option<f64>,
+    /// Over time.
+    series: Vec<SeriesRow>,
+}
+
+impl Schedules {
+    /// The answer: the cases by name, with what came of each.
+    pub fn of(cases: &[(&'static str, Scenario)], outcomes: &[Outcome]) -> Self {
+        let case = |((name, scenario), outcome): (&(&'static str, Scenario), &Outcome)| {
+            let cycle = outcome.cycle(&scenario.drive);
+            ScheduleCase {
+                name,
+                write_amplification: outcome.total.write_amplification,
+                after_trim: cycle.and_then(|cycle| cycle.after.write_amplification),
+                before_next_trim: cycle.and_then(|cycle| cycle.before.write_amplification),
+                throughput_fall: cycle.and_then(|cycle| cycle.throughput_fall()),
+                series: outcome.intervals.iter().map(SeriesRow::of).collect(),
+            }
+        };
+        Self {
+            kind: "schedules",
+            label: SCENARIO_LABEL,
+            cases: cases.iter().zip(outcomes).map(case).collect(),
+            question: cases
+                .first()
+                .map_or_else(String::new, |(_, host)| question(host)),
+        }
+    }
+
+    /// The series as comma-separated values.
+    pub fn csv(&self) -> String {
+        let mut out = csv::line(&[
+            "schedule",
+            "hour",
+            "write_amplification",
+            "sustained_mb_s",
+            "free_untrimmed_share",
+            "trimmed",
+        ]);
+        for case in &self.cases {
+            for row in &case.series {
+                out += &csv::line(&[
+                    case.name.to_owned(),
+                    row.hour.to_string(),
+                    csv::number(row.point.write_amplification),
+                    csv::number(row.point.sustained_mb_s),
+                    row.free_untrimmed_share.to_string(),
+                    row.trimmed.to_string(),
+                ]);
+            }
+        }
+        out
+    }
+
+    /// The page of it; a brief one has one curve.
+    pub fn page(&self, brief: bool) -> Page {
+        let mut page = Page {
+            title: "Trimmed weekly, daily, never".to_owned(),
+            lead: self.falls(),
+            tone: Tone::Strong,
+            about: vec![self.label.to_owned()],
+            ..Page::default()
+        };
+        page.push(Block::text(self.question.clone()));
+        page.push(LineChart {
+            title: "Sustained write throughput".to_owned(),
+            y_label: "sustained write throughput".to_owned(),
+            y_format: Format::BytesPerSecond,
+            y_from: Some(0.0),
+            ..self.chart(|row| Some(row.point.sustained_mb_s? * 1e6))
+        });
+        if !brief {
+            page.push(LineChart {
+                title: "Write amplification".to_owned(),
+                y_label: "write amplification".to_owned(),
+                y_from: Some(1.0),
+                ..self.chart(|row| row.point.write_amplification)
+            });
+        }
+        page.push(self.table());
+        page
+    }
+
+    fn falls(&self) -> String {
+        let falls: Vec<String> = self
+            .cases
+            .iter()
+            .filter_map(|case| Some((case.name, case.throughput_fall?)))
+            .map(|(name, fall)| {
+                let fall = (fall * 100.0).round().max(0.0);
+                format!("by {fall:.0} % if trimmed {name}")
+            })
+            .collect();
+        format!(
+            "From one trim to the next, sustained write throughput falls {}.",
+            falls.join(", ")
+        )
+    }
+
+    fn chart(&self, of: fn(&SeriesRow) -> Option<f64>) -> LineChart {
+        let day = |row: &SeriesRow| f64::from(row.hour) / 24.0;
+        let curve = |case: &ScheduleCase| {
+            let rows = case.series.iter();
+            Curve::line(case.name, rows.filter_map(|row| Some((day(row), of(row)?))))
+        };
+        let weekly = self.cases.first().map_or(&[][..], |case| &case.series);
+        let trims = weekly.iter().filter(|row| row.trimmed);
+        LineChart {
+            x: Axis {
+                label: "days".to_owned(),
+                ..Axis::default()
+            },
+            curves: self.cases.iter().map(curve).collect(),
+            marks: vec![Marks {
+                name: "weekly trim".to_owned(),
+                spans: trims.map(|row| (day(row), day(row))).collect(),
+            }],
+            ..LineChart::default()
+        }
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(&[
+            "<trimmed",
+            "write ampl.",
+            "after trim",
+            "before next",
+            "throughput falls by",
+        ]);
+        for case in &self.cases {
+            table.row([
+                case.name.to_owned(),
+                amplification_cell(case.write_amplification),
+                amplification_cell(case.after_trim),
+                amplification_cell(case.before_next_trim),
+                case.throughput_fall
+                    .map_or_else(|| UNKNOWN.to_owned(), percent),
+            ]);
+        }
+        table
+    }
+}
+
+fn question(host: &Scenario) -> String {
+    format!(
+        "A host writes {} of indices and logs a day onto a {} drive with {} spare, {} full. What is \
+         deleted stays valid data to the drive until the next trim.",
+        as_sold(host.bytes_per_day),
+        as_sold(host.drive.capacity_bytes),
+        percent(host.drive.over_provisioning),
+        percent(host.fill),
+    )
+}

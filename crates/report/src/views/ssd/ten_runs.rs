@@ -1,0 +1,240 @@
+//! A benchmark, run again and again, with and without trims.
+
+use super::csv;
+use super::figures::{SCENARIO_LABEL, amplification_cell, rate};
+use flash::scenario::{Run, Runs, RunsOutcome};
+use page::chart::{Axis, Bar, BarChart, BarPanel, Curve, Format, LineChart};
+use page::{Block, Page, Table, Tone};
+use schemars::JsonSchema;
+use serde::Serialize;
+use units::percent;
+use units::size::as_sold;
+
+/// Ten runs, three ways.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TenRuns {
+    /// `ten-runs`.
+    #[schemars(extend("const" = "ten-runs"))]
+    kind: &'static str,
+    /// Trimmed before the first run only, before each, and before each without the drive hearing.
+    cases: Vec<TenRunsCase>,
+    /// The benchmark, in a sentence.
+    #[serde(skip)]
+    question: String,
+}
+
+/// A way to trim.
+#[derive(Debug, Serialize, JsonSchema)]
+struct TenRunsCase {
+    /// When it is trimmed.
+    name: &'static str,
+    /// Throughput of the last run by that of the first.
+    last_by_first: f64,
+    /// In order.
+    runs: Vec<RunRow>,
+}
+
+/// A run.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "TenRunsRun")]
+struct RunRow {
+    /// From 1.
+    run: usize,
+    /// A trim came before it.
+    trimmed: bool,
+    /// Throughput in 10^6 bytes a second.
+    mb_s: f64,
+    /// How long it took.
+    duration_s: f64,
+    /// Written by the host.
+    written_bytes: u64,
+    /// Pages programmed by page written; null where nothing was.
+    write_amplification: Option<f64>,
+    /// 99 % of the writes took at most so long.
+    write_p99_us: Option<f64>,
+    /// Deleted and not known to the drive when it began, by capacity.
+    free_untrimmed_share: f64,
+}
+
+impl RunRow {
+    fn of(index: usize, run: &Run) -> Self {
+        Self {
+            run: index + 1,
+            trimmed: run.trimmed,
+            mb_s: run.mb_s,
+            duration_s: run.seconds,
+            written_bytes: run.written_bytes,
+            write_amplification: run.point.write_amplification,
+            write_p99_us: run.point.writes.map(|latency| latency.p99_us),
+            free_untrimmed_share: run.free_untrimmed_share,
+        }
+    }
+}
+
+impl TenRuns {
+    /// The answer: the cases by name, with what came of each.
+    pub fn of(cases: &[(&'static str, Runs)], outcomes: &[RunsOutcome]) -> Self {
+        Self {
+            kind: "ten-runs",
+            cases: cases
+                .iter()
+                .zip(outcomes)
+                .map(|((name, _), outcome)| TenRunsCase {
+                    name,
+                    last_by_first: outcome.last_by_first(),
+                    runs: outcome
+                        .runs
+                        .iter()
+                        .enumerate()
+                        .map(|(index, run)| RunRow::of(index, run))
+                        .collect(),
+                })
+                .collect(),
+            question: cases
+                .first()
+                .map_or_else(String::new, |(_, runs)| question(runs)),
+        }
+    }
+
+    /// The runs as comma-separated values.
+    pub fn csv(&self) -> String {
+        let mut out = csv::line(&[
+            "case",
+            "run",
+            "trimmed",
+            "mb_s",
+            "duration_s",
+            "written_bytes",
+            "write_amplification",
+            "write_p99_us",
+            "free_untrimmed_share",
+        ]);
+        for case in &self.cases {
+            for run in &case.runs {
+                out += &csv::line(&[
+                    case.name.to_owned(),
+                    run.run.to_string(),
+                    run.trimmed.to_string(),
+                    run.mb_s.to_string(),
+                    run.duration_s.to_string(),
+                    run.written_bytes.to_string(),
+                    csv::number(run.write_amplification),
+                    csv::number(run.write_p99_us),
+                    run.free_untrimmed_share.to_string(),
+                ]);
+            }
+        }
+        out
+    }
+
+    /// The page of it. A brief one has curves instead of bars, which take a line each.
+    pub fn page(&self, brief: bool) -> Page {
+        let mut page = Page {
+            title: "A benchmark, run again and again".to_owned(),
+            lead: self.last_runs(),
+            tone: Tone::Strong,
+            about: vec![SCENARIO_LABEL.to_owned()],
+            ..Page::default()
+        };
+        page.push(Block::text(self.question.clone()));
+        if brief {
+            page.push(self.curves());
+        } else {
+            page.push(self.bars());
+        }
+        page.push(self.table());
+        page
+    }
+
+    /// The last run of each case against its first.
+    fn last_runs(&self) -> String {
+        let cases: Vec<String> = self
+            .cases
+            .iter()
+            .map(|case| format!("{:.0} % if {}", 100.0 * case.last_by_first, case.name))
+            .collect();
+        let runs = self.cases.first().map_or(0, |case| case.runs.len());
+        format!(
+            "Throughput of run {runs} by that of run 1: {}.",
+            cases.join("; ")
+        )
+    }
+
+    fn curves(&self) -> LineChart {
+        let curve = |case: &TenRunsCase| {
+            #[allow(clippy::cast_precision_loss)] // a handful
+            let points = case.runs.iter().map(|run| (run.run as f64, run.mb_s * 1e6));
+            Curve::line(case.name, points)
+        };
+        LineChart {
+            title: "Throughput of each run".to_owned(),
+            x: Axis {
+                label: "run".to_owned(),
+                ..Axis::default()
+            },
+            y_label: "throughput".to_owned(),
+            y_format: Format::BytesPerSecond,
+            y_from: Some(0.0),
+            curves: self.cases.iter().map(curve).collect(),
+            ..LineChart::default()
+        }
+    }
+
+    fn bars(&self) -> BarChart {
+        let panel = |case: &TenRunsCase| BarPanel {
+            name: case.name.to_owned(),
+            bars: case
+                .runs
+                .iter()
+                .map(|run| Bar {
+                    label: run.run.to_string(),
+                    value: run.mb_s * 1e6,
+                    marked: run.trimmed,
+                    ..Bar::default()
+                })
+                .collect(),
+        };
+        BarChart {
+            title: "Throughput of each run".to_owned(),
+            x_label: "run".to_owned(),
+            format: Format::BytesPerSecond,
+            mark_label: "trimmed before".to_owned(),
+            panels: self.cases.iter().map(panel).collect(),
+        }
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new(&[
+            "run",
+            "first only",
+            "write ampl.",
+            "before each",
+            "write ampl.",
+            "not heard",
+            "write ampl.",
+        ]);
+        let runs = self.cases.first().map_or(0, |case| case.runs.len());
+        for index in 0..runs {
+            let mut row = vec![(index + 1).to_string()];
+            for case in &self.cases {
+                let run = &case.runs[index];
+                row.push(rate(run.mb_s));
+                row.push(amplification_cell(run.write_amplification));
+            }
+            table.row(row);
+        }
+        table
+    }
+}
+
+fn question(runs: &Runs) -> String {
+    format!(
+        "A benchmark of a database is run {} times on a {} drive with {} spare. Each run writes {} of \
+         the drive and deletes its files in the end; {} of the drive holds other data.",
+        runs.runs,
+        as_sold(runs.drive.capacity_bytes),
+        percent(runs.drive.over_provisioning),
+        percent(runs.written),
+        percent(runs.others)
+    )
+}
