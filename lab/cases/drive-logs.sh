@@ -60,7 +60,7 @@ ask() { # LABEL MOUNT [ARGUMENT...]: as far as what drives say is concerned, wit
     local label=$1 mount=$2
     shift 2
     "${as[@]}" $trimtab ssd run --from-host "/mnt/$mount" --writes-per-day 10GB --fill 50% --capacity 100GB \
-        --simulated-pages 8K --days 1 --alone --quiet --format json "$@" >"$out/$label.json" 2>"$out/$label.err"
+        --simulated-pages 8192 --days 1 --alone --quiet --format json "$@" >"$out/$label.json" 2>"$out/$label.err"
     record "$label.exit" $?
 }
 as=()

@@ -16,7 +16,7 @@ SAMPLES = [
 def calls(samples):
     """Names and arguments; `samples` is the directory with the traces."""
     bare = ["ssd", "run", "--logical-pages"]
-    host = ["ssd", "run", "--simulated-pages", "16K", "--days", "7", "--alone", "--capacity"]
+    host = ["ssd", "run", "--simulated-pages", "16384", "--days", "7", "--alone", "--capacity"]
     found = {}
     for policy in ("greedy", "fifo", "d-choices:3", "d-choices:10"):
         found[f"bare, {policy}"] = [*bare, "32768", "--policy", policy, "--passes", "2"]
@@ -42,7 +42,7 @@ def calls(samples):
     ]  # fmt: skip
     found["sweep, host"] = [
         "ssd", "sweep", "--capacity", "400GB", "--writes-per-day", "400GB", "--days", "7",
-        "--simulated-pages", "16K", "--fill", "50%,80%", "--trim", "weekly,never",
+        "--simulated-pages", "16384", "--fill", "50%,80%", "--trim", "weekly,never",
     ]  # fmt: skip
     for sample, more in SAMPLES:
         found[f"replay {sample} {' '.join(more)}".strip()] = ["ssd", "replay", str(samples / sample), *more]

@@ -3,7 +3,7 @@
 # the machine does meets both, and prints the medians of the times and their ratio.
 #
 #   lab/compare/speed.sh OLD_BINARY NEW_BINARY [ROUNDS]      11 rounds
-#   PAGES=1M lab/compare/speed.sh OLD NEW 3                  a smaller drive
+#   PAGES=1048576 lab/compare/speed.sh OLD NEW 3                  a smaller drive
 #
 # Times are of whole processes, in user and system time of one call. The shard scheduler is called
 # twice: `reroute` on 25,000 started shards reads a state and decides once (cold); `what-if` on
@@ -19,4 +19,4 @@ rounds=${3:-11}
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d "${TMPDIR:-/tmp}/trimtab-speed.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-python3 lab/compare/speed.py "$old" "$new" "$work" "$rounds" "${PAGES:-16M}"
+python3 lab/compare/speed.py "$old" "$new" "$work" "$rounds" "${PAGES:-16777216}"

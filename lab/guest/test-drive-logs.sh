@@ -119,7 +119,7 @@ done
 expect "so does an anonymous one" is "$(why live-stripe)" "$(why anonymous-stripe)"
 elsewhere() {
     "$binary" ssd run --from-host /mnt/stripe --bundle "$out/after.tar.zst" --writes-per-day 10GB --fill 50% \
-        --capacity 100GB --simulated-pages 8K --days 1 --alone --quiet --format json >"$out/elsewhere.json"
+        --capacity 100GB --simulated-pages 8192 --days 1 --alone --quiet --format json >"$out/elsewhere.json"
     is "$(why live-stripe)" "$(why elsewhere)"
 }
 expect "and on another machine" elsewhere

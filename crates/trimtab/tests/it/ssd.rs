@@ -16,7 +16,7 @@ const SCENARIO: &[&str] = &[
     "--fill",
     "62%",
     "--simulated-pages",
-    "64K",
+    "64Ki",
     "--days",
     "21",
 ];
@@ -42,7 +42,7 @@ fn bare(more: &[&str]) -> Value {
     let mut all = vec![
         "run",
         "--logical-pages",
-        "256K",
+        "256Ki",
         "--pages-per-block",
         "64",
         "--format",
@@ -155,7 +155,7 @@ fn a_bare_drive_in_text_and_csv() {
     let arguments = [
         "run",
         "--logical-pages",
-        "64K",
+        "64Ki",
         "--op",
         "25%",
         "--pages-per-block",
@@ -365,7 +365,7 @@ fn a_drive_of_ones_own() {
         "--writes-per-day",
         "100GB",
         "--simulated-pages",
-        "32K",
+        "32Ki",
         "--alone",
         "--days",
         "14",
@@ -476,7 +476,7 @@ pub fn of_host(root: &str) -> [&str; 10] {
         "--root",
         root,
         "--simulated-pages",
-        "64K",
+        "64Ki",
         "--days",
         "14",
         "--alone",
@@ -556,7 +556,7 @@ fn a_recorded_host_says_what_it_lacks() {
     ];
     let more = [
         "--simulated-pages",
-        "32K",
+        "32Ki",
         "--days",
         "14",
         "--alone",

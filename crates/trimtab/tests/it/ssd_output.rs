@@ -25,7 +25,7 @@ const SCENARIO: &[&str] = &[
     "--media-written",
     "80TB",
     "--simulated-pages",
-    "32K",
+    "32Ki",
     "--days",
     "14",
 ];
@@ -54,7 +54,7 @@ const SWEEP: &[&str] = &[
     "--workload",
     "lsm",
     "--simulated-pages",
-    "32K",
+    "32Ki",
     "--days",
     "7",
 ];

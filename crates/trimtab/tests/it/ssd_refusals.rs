@@ -80,21 +80,21 @@ const BARE: &[(&[&str], &str)] = &[
         "a million drive writes",
     ),
     (
-        &["run", "--logical-pages", "1000", "--page-bytes", "16"],
+        &["run", "--logical-pages", "1000", "--page-bytes", "16B"],
         "512 bytes",
     ),
     (&["run", "--logical-pages", "1000", "--root", "/"], "--root"),
     (
-        &["run", "--logical-pages", "1K", "--op", "-5%"],
+        &["run", "--logical-pages", "1Ki", "--op", "-5%"],
         "expected a share such as 7% or 0.07, found \"-5%\"",
     ),
     (
-        &["run", "--logical-pages", "1K", "--seed", "abc"],
-        "expected a whole number of 0 to 18446744073709551615, found \"abc\"",
+        &["run", "--logical-pages", "1Ki", "--seed", "abc"],
+        "expected a count such as 25000, 25,000, 25k or 1M, found \"abc\"",
     ),
     (
-        &["run", "--logical-pages", "1K", "--pages-per-block", "1M"],
-        "expected 1 to 65535 pages such as 256 or 16K, found \"1M\"",
+        &["run", "--logical-pages", "1Ki", "--pages-per-block", "1M"],
+        "expected 1 to 65535 pages such as 256 or 16Ki, found \"1M\"",
     ),
     (
         &["run", "--logical-pages", "4294967294"],
@@ -116,13 +116,18 @@ const DAYS: &[(&[&str], &str)] = &[
         "KB, MB, GB and TB powers of 1000",
     ),
     (&["run", "--capacity", "16EiB"], "powers of 1024"),
+    (&["run", "--interval", "6"], "found \"6\": 6 of what?"),
     (
-        &["run", "--interval", "0.0001"],
-        "expected a whole number of 1 to 168, found \"0.0001\"",
+        &["run", "--interval", "90min"],
+        "expected whole hours of 1h to 168h, found \"90min\"",
+    ),
+    (
+        &["run", "--capacity", "1TB", "--writes-per-day", "1.9"],
+        "found \"1.9\": 1.9 of what? Write 1.9GiB or 1.9GB",
     ),
     (
         &["run", "--workload", "lucene@80,log@30"],
-        "come to 100 %, found 110 %",
+        "come to 100 %, found \"110 %\"",
     ),
     (
         &[

@@ -17,7 +17,7 @@ const SCENARIO: &[&str] = &[
     "--writes-per-day",
     "250GB",
     "--simulated-pages",
-    "64K",
+    "64Ki",
     "--days",
     "14",
     "--alone",
@@ -58,7 +58,7 @@ fn reads_that_are_asked_for_are_told() {
         "--reads",
         "1",
         "--simulated-pages",
-        "32K",
+        "32Ki",
         "--days",
         "7",
     ];
@@ -69,19 +69,19 @@ fn reads_that_are_asked_for_are_told() {
 
 #[test]
 fn what_whole_blocks_make_of_the_spare_area_is_said() {
-    let words = ["run", "--logical-pages", "10K"];
+    let words = ["run", "--logical-pages", "10Ki"];
     let text = flat(&stdout(&ssd(&words)));
     assert!(
         text.contains("with 7.5 % spare (7 % asked: whole blocks), 256 pages a block"),
         "{text}"
     );
-    let words = ["run", "--logical-pages", "1K", "--op", "0.01%"];
+    let words = ["run", "--logical-pages", "1Ki", "--op", "0.01%"];
     let text = flat(&stdout(&ssd(&words)));
     assert!(
         text.contains("with 25 % spare (0.01 % asked: whole blocks)"),
         "{text}"
     );
-    let words = ["sweep", "--logical-pages", "10K", "--op", "7%,25%"];
+    let words = ["sweep", "--logical-pages", "10Ki", "--op", "7%,25%"];
     let text = stdout(&ssd(&words));
     assert!(
         text.contains("note        7.5 % spare (7 % asked: whole blocks)\n"),
@@ -103,7 +103,7 @@ fn what_whole_blocks_make_of_the_spare_area_is_said() {
 
 #[test]
 fn theory_stands_in_the_steady_state_only() {
-    let words = |more: &[&'static str]| [&["run", "--logical-pages", "200K"][..], more].concat();
+    let words = |more: &[&'static str]| [&["run", "--logical-pages", "200Ki"][..], more].concat();
     let young = words(&["--power-on", "empty", "--warm-up", "1"]);
     let text = flat(&stdout(&ssd(&young)));
     assert!(
@@ -138,7 +138,7 @@ fn a_last_read_is_no_peak() {
     let directory = tempfile::tempdir().unwrap();
     let trace = file(directory.path(), "usr_0.csv", &steady_trace());
     let trace = trace.to_str().unwrap();
-    for more in [&[][..], &["--interval", "1"], &["--interval", "0.999"]] {
+    for more in [&[][..], &["--interval", "1s"], &["--interval", "999ms"]] {
         let words = [&["replay", trace, "--format", "json"][..], more].concat();
         let document = json(&ssd(&words));
         let series = document["result"]["series"].as_array().unwrap();
@@ -167,7 +167,7 @@ fn devices_of_a_trace_are_listed_and_compressed_traces_known() {
     let text = steady_trace().replacen("usr,0", "usr,1", 1);
     let trace = file(directory.path(), "usr.csv", &text);
     let trace = trace.to_str().unwrap();
-    for more in [&[][..], &["--capacity", "64MiB", "--interval", "1"]] {
+    for more in [&[][..], &["--capacity", "64MiB", "--interval", "1s"]] {
         let output = ssd(&[&["replay", trace, "--devices", "foo"][..], more].concat());
         assert_eq!(output.status.code(), Some(2));
         assert!(

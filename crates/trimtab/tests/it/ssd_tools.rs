@@ -14,7 +14,7 @@ fn a_sweep_is_a_table() {
     let words = [
         "sweep",
         "--logical-pages",
-        "64K",
+        "64Ki",
         "--pages-per-block",
         "32",
         "--op",
@@ -40,7 +40,7 @@ fn a_sweep_is_a_table() {
     let single = json(&ssd(&[
         "run",
         "--logical-pages",
-        "64K",
+        "64Ki",
         "--pages-per-block",
         "32",
         "--op",
@@ -73,7 +73,7 @@ fn a_sweep_over_schedules() {
         "--trim",
         "weekly,Sun 06:47,daily",
         "--simulated-pages",
-        "32K",
+        "32Ki",
         "--days",
         "14",
     ];
@@ -97,7 +97,7 @@ fn a_sweep_over_schedules() {
         "--fill",
         "50%,99.5%",
         "--simulated-pages",
-        "32K",
+        "32Ki",
         "--days",
         "7",
         "--workload",
@@ -385,7 +385,7 @@ fn a_simulated_decay_is_calibrated() {
     let csv = stdout(&ssd(&[
         "run",
         "--logical-pages",
-        "256K",
+        "256Ki",
         "--pages-per-block",
         "64",
         "--op",

@@ -1,12 +1,12 @@
 //! The words of `trimtab ssd`.
 
-use super::load::{self, Mix, TrimWhen};
 use super::values;
 use crate::answer::{Format, OutputArgs};
 use crate::values as plain;
 use clap::{Args, Subcommand, ValueEnum};
 use flash::calibrate::HostWrites;
 use flash::ftl::{Collection, PowerOn};
+use flash::setup::{Mix, TrimWhen};
 use flash::workload::rhythm::Rhythm;
 use std::path::PathBuf;
 
@@ -63,9 +63,10 @@ pub enum SsdCommand {
     --workload lucene@80,log@20/5 -o ssd.html\n  \
     trimtab ssd run --from-host /data --trim daily   this host, trimmed otherwise\n  \
     trimtab ssd run --logical-pages 1M --op 25% --policy d-choices:10 --format json\n  \
-    trimtab ssd run --logical-pages 256K --op 15% --trim-share 0.2\n\n\
+    trimtab ssd run --logical-pages 256Ki --op 15% --trim-share 0.2\n\n\
     Sizes: 3.84TB and 960GB are decimal, as drives are sold; 16KiB, 1TiB and K, M, G, T alone are\n\
-    binary. Shares: 7% or 0.07. Exit codes: 0 simulated, 2 could not run.")]
+    binary. Counts: 1000000, 1M; 16Mi is binary. Shares: 7% or 0.07.\n\
+    Exit codes: 0 simulated, 2 could not run.")]
 pub struct Run {
     #[command(flatten)]
     pub scene: Scene,
@@ -75,7 +76,7 @@ pub struct Run {
     pub op: Option<f64>,
 
     /// Which block is collected: greedy, fifo, d-choices:D [default: greedy]
-    #[arg(long, value_name = "POLICY", value_parser = values::policy, help_heading = "The drive")]
+    #[arg(long, value_name = "POLICY", help_heading = "The drive")]
     pub policy: Option<Collection>,
 
     /// Live data by capacity: 62% [default: 62%, or the host's]
@@ -84,7 +85,11 @@ pub struct Run {
 
     /// When free space is trimmed: weekly, daily, online (at each delete), never, swallowed (weekly,
     /// and the drive never hears), "Sun 06:47", "03:00", "every 3 days" [default: weekly, or the host's]
-    #[arg(long, value_name = "WHEN", value_parser = load::trim_when, help_heading = "A drive below a filesystem, over days")]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        help_heading = "A drive below a filesystem, over days"
+    )]
     pub trim: Option<TrimWhen>,
 
     /// Of all requests, so many trim a page at random; the others write one (uniform only)
@@ -121,11 +126,11 @@ pub struct Scene {
     /// (overwritten), files, and mixes by percent of the writes and of the data, which both come to
     /// 100: lucene@80,circular-log@20/5 (of the data the log has 5, and lucene what is left: 95)
     /// [default: uniform; below a filesystem elasticsearch, or what the host's store does]
-    #[arg(long, value_name = "WORKLOAD", value_parser = load::mix, help_heading = "The load")]
+    #[arg(long, value_name = "WORKLOAD", help_heading = "The load")]
     pub workload: Option<Mix>,
 
     /// Seed of everything that is drawn; the same seed gives the same answer
-    #[arg(long, value_name = "N", value_parser = values::number, help_heading = "The load", default_value_t = 1)]
+    #[arg(long, value_name = "N", value_parser = plain::count, help_heading = "The load", default_value_t = 1)]
     pub seed: u64,
 }
 
@@ -133,7 +138,7 @@ pub struct Scene {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A bare drive, in pages")]
 pub struct Bare {
-    /// Pages that the host can address: 1000000, 16M
+    /// Pages that the host can address: 1000000, 1M, 16Mi (16 times 1024 times 1024)
     #[arg(long, value_name = "N", value_parser = values::pages)]
     pub logical_pages: Option<u64>,
 
@@ -143,7 +148,7 @@ pub struct Bare {
 
     /// The drive before the first write: empty, filled in order, or aged:P (filled, then
     /// overwritten P times at random) [default: filled]
-    #[arg(long, value_name = "STATE", value_parser = values::power_on)]
+    #[arg(long, value_name = "STATE")]
     pub power_on: Option<PowerOn>,
 
     /// Drive writes before anything is counted [default: 8]
@@ -188,13 +193,13 @@ pub struct Days {
     #[arg(long, value_name = "N", value_parser = values::whole::<0, 3660>)]
     pub warm_up_days: Option<u32>,
 
-    /// Hours of a point of the series [default: 6]
-    #[arg(long, value_name = "H", value_parser = values::whole::<1, 168>)]
+    /// Length of a point of the series, in whole hours [default: 6h]
+    #[arg(long, value_name = "TIME", value_parser = values::hours)]
     pub interval: Option<u32>,
 
     /// How writes lie over the day: steady, or daily:HOUR/SHARE, the peak at HOUR and SHARE of it
     /// twelve hours later (daily:14/20%) [default: steady]
-    #[arg(long, value_name = "RHYTHM", value_parser = values::rhythm)]
+    #[arg(long, value_name = "RHYTHM")]
     pub rhythm: Option<Rhythm>,
 
     /// Bytes read at random by byte written [default: 0]
@@ -203,10 +208,10 @@ pub struct Days {
 
     /// The drive before: new (discarded whole), or used:P (overwritten P times, never trimmed)
     /// [default: new]
-    #[arg(long, value_name = "STATE", value_parser = values::history)]
+    #[arg(long, value_name = "STATE")]
     pub history: Option<flash::scenario::History>,
 
-    /// Pages that are simulated at most: larger drives are scaled down [default: 256K]
+    /// Pages that are simulated at most: larger drives are scaled down [default: 256Ki]
     #[arg(long, value_name = "N", value_parser = values::pages)]
     pub simulated_pages: Option<u64>,
 
@@ -320,7 +325,12 @@ pub struct Sweep {
     pub op: Vec<f64>,
 
     /// Policies [default: greedy]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::policy, help_heading = "The grid")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "The grid"
+    )]
     pub policy: Vec<Collection>,
 
     /// Fill levels [default: 62%]
@@ -328,7 +338,13 @@ pub struct Sweep {
     pub fill: Vec<f64>,
 
     /// Trim schedules, as `ssd run --trim` [default: weekly]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = load::trim_when, help_heading = "The grid", conflicts_with = "logical_pages")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        help_heading = "The grid",
+        conflicts_with = "logical_pages"
+    )]
     pub trim: Vec<TrimWhen>,
 
     /// Shares of requests that trim (bare drives) [default: 0]
@@ -368,7 +384,7 @@ pub struct Replay {
     pub time_unit: Option<u64>,
 
     /// Leave out up to N lines that cannot be read
-    #[arg(long, value_name = "N", value_parser = values::number)]
+    #[arg(long, value_name = "N", value_parser = plain::count)]
     pub skip_bad_lines: Option<u64>,
 
     /// Devices of the trace, by name; `all` lays them over each other [default: the first]
@@ -393,11 +409,11 @@ pub struct Replay {
     pub rounds: u32,
 
     /// The drive before the first request: empty, filled in order, or aged:P [default: filled]
-    #[arg(long, value_name = "STATE", value_parser = values::power_on)]
+    #[arg(long, value_name = "STATE")]
     pub power_on: Option<PowerOn>,
 
-    /// Seconds of a point of the series [default: a ninetieth of the trace]
-    #[arg(long, value_name = "S", value_parser = values::seconds)]
+    /// Length of a point of the series: 1s, 500ms [default: a ninetieth of the trace]
+    #[arg(long, value_name = "TIME", value_parser = values::seconds)]
     pub interval: Option<f64>,
 
     #[command(flatten)]
@@ -408,7 +424,7 @@ pub struct Replay {
     pub op: Option<f64>,
 
     /// Which block is collected [default: greedy]
-    #[arg(long, value_name = "POLICY", value_parser = values::policy, help_heading = "The drive")]
+    #[arg(long, value_name = "POLICY", help_heading = "The drive")]
     pub policy: Option<Collection>,
 
     /// Drives of a RAID-0 [default: 1]
@@ -420,7 +436,7 @@ pub struct Replay {
     pub chunk: Option<u64>,
 
     /// Seed of everything that is drawn
-    #[arg(long, value_name = "N", value_parser = values::number, default_value_t = 1)]
+    #[arg(long, value_name = "N", value_parser = plain::count, default_value_t = 1)]
     pub seed: u64,
 
     /// Form of the output [default: text]
@@ -503,11 +519,11 @@ pub struct Calibrate {
 
     /// The drive at the first point: filled:SHARE or trimmed:SHARE of it in use
     /// [default: filled:100%]
-    #[arg(long, value_name = "STATE", value_parser = values::start)]
+    #[arg(long, value_name = "STATE")]
     pub start: Option<flash::theory::Start>,
 
     /// How the drive collects: fifo or greedy [default: greedy]
-    #[arg(long, value_name = "POLICY", value_parser = values::policy)]
+    #[arg(long, value_name = "POLICY")]
     pub policy: Option<Collection>,
 
     /// Pages of a block [default: 256]

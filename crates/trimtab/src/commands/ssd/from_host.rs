@@ -1,13 +1,13 @@
 //! The host that a simulation takes its drives and their load from.
 
 use super::args::Days;
-use super::load::{self, Mix, TrimWhen};
 use crate::arguments::SourceArgs;
 use crate::commands::source;
 use crate::config::Config;
 use crate::error::{CommandError, Kind};
 use facts::{Evidence, Skipped};
 use flash::scenario::{Schedule, Trims};
+use flash::setup::{Mix, TrimWhen};
 use rules::{DriveLoad, NoMount, TrimTimes, loaded_mount};
 
 pub use rules::LoadFact as Fact;
@@ -58,7 +58,7 @@ pub fn read(
     Ok(Found {
         source: opened.label,
         when: load.trims.map(|times| when(times, load.loses_discards)),
-        workload: load.workload.and_then(|name| load::mix(name).ok()),
+        workload: load.workload.and_then(|name| name.parse().ok()),
         load,
     })
 }

@@ -13,7 +13,6 @@ mod from_host;
 mod give;
 mod grid;
 mod html;
-mod load;
 mod memory;
 pub mod numbers;
 mod refuse;

@@ -6,6 +6,7 @@ use super::numbers::{digits, percent};
 use super::values;
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
+use crate::values::configured;
 use flash::drive_file::DriveFile;
 use flash::ftl::Collection;
 use flash::time::Timing;
@@ -51,32 +52,15 @@ impl Basis {
             Some(path) => drive_file::read(path)?,
             None => DriveFile::default(),
         };
-        let configured = |key: &'static str| {
-            move |message: String| {
-                CommandError::new(
-                    Kind::Input,
-                    format!("configuration: [ssd] {key}: {message}"),
-                )
-            }
-        };
-        let config_op = config
-            .over_provisioning
-            .as_deref()
-            .map(values::over_provisioning)
-            .transpose()
-            .map_err(configured("over_provisioning"))?;
-        let config_policy = config
-            .policy
-            .as_deref()
-            .map(values::policy)
-            .transpose()
-            .map_err(configured("policy"))?;
-        let config_preset = config
-            .preset
-            .as_deref()
-            .map(values::preset)
-            .transpose()
-            .map_err(configured("preset"))?;
+        let config_op = (config.over_provisioning.as_deref())
+            .map(|text| configured("ssd", "over_provisioning", text, values::over_provisioning))
+            .transpose()?;
+        let config_policy = (config.policy.as_deref())
+            .map(|text| configured("ssd", "policy", text, str::parse::<Collection>))
+            .transpose()?;
+        let config_preset = (config.preset.as_deref())
+            .map(|text| configured("ssd", "preset", text, values::preset))
+            .transpose()?;
         let page_bytes = flags
             .page_bytes
             .or(file.page_bytes.map(u64::from))
