@@ -190,7 +190,7 @@ fn a_scenario_is_told_in_a_sentence() {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(flat.starts_with("Write amplification climbs from "));
     for words in [
-        "A host writes 250 GB a day onto a 1 TB drive with 7 % spare, 62 % full, trimmed weekly.",
+        "A host writes 250 GB a day onto a 1 TB drive with 7 % spare, 62 % full, trimmed weekly; ",
         "Trimmed daily: ",
         "At 28 % spare: ",
         "scenario, not prediction",

@@ -55,7 +55,7 @@ impl ScenarioResult {
         ScenarioAnswer {
             kind: "scenario",
             label: self.label(),
-            sentence: format!("{} {}", self.question(), self.lead()),
+            sentence: format!("{}. {}", self.question(), self.lead()),
             write_amplification: outcome.total.write_amplification,
             summary: Summary::of(&self.simulated),
             variants: self
@@ -228,7 +228,7 @@ impl ScenarioResult {
         )
     }
 
-    /// What was asked, in a sentence.
+    /// What was asked: a sentence without its full stop.
     fn question(&self) -> String {
         let scenario = &self.setup.scenario;
         let trimmed = match self.setup.when.trims {
@@ -236,7 +236,7 @@ impl ScenarioResult {
             _ => format!("trimmed {}", self.setup.when),
         };
         format!(
-            "{} with {}, {} full, {trimmed}.",
+            "{} with {}, {} full, {trimmed}",
             load_words(&self.setup, self.from_host),
             spare(
                 scenario.drive.over_provisioning,

@@ -1,8 +1,6 @@
 //! A page that loads nothing: sentences, pictures, tables.
 
-use super::chart::Chart;
 use super::grid::Grid;
-use super::svg;
 use report::{PAGE_END, escape_html as escaped, page_start, page_table};
 use std::fmt::Write as _;
 
@@ -26,8 +24,6 @@ pub struct Content {
 /// A picture or table.
 #[derive(Debug, Clone)]
 pub enum Part {
-    /// Curves.
-    Chart(Chart),
     /// Numbers by two settings, shaded.
     Grid(Grid),
     /// Names and cells.
@@ -49,7 +45,6 @@ pub fn page(content: &Content) -> String {
     }
     for part in &content.parts {
         match part {
-            Part::Chart(chart) => out += &svg::chart(chart),
             Part::Grid(grid) => out += &grid.svg(),
             Part::Table(head, rows) => out += &page_table(head, rows),
         }
@@ -72,7 +67,6 @@ pub fn page(content: &Content) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::ssd::chart::Curve;
     use crate::commands::ssd::grid::{Cell, GridPanel};
 
     /// One of everything, with the words wherever words can be.
@@ -84,17 +78,6 @@ mod tests {
             sentence: text.clone(),
             rows: vec![(text.clone(), text.clone())],
             parts: vec![
-                Part::Chart(Chart {
-                    title: text.clone(),
-                    x_label: text.clone(),
-                    curves: vec![
-                        Curve::line(words, vec![(0.0, 1.0), (1.0, 2.0)]),
-                        Curve::dots(words, vec![(0.0, 1.0), (1.0, 2.0)]),
-                    ],
-                    ticks: vec![0.5],
-                    tick_label: text.clone(),
-                    ..Chart::default()
-                }),
                 Part::Grid(Grid {
                     title: text.clone(),
                     legend: text.clone(),

@@ -3,7 +3,6 @@
 pub mod args;
 mod bare;
 mod calibrate;
-mod chart;
 mod days;
 mod delivery;
 mod document;
@@ -19,7 +18,6 @@ mod refuse;
 mod replay;
 mod run;
 mod spec;
-mod svg;
 mod sweep;
 mod sweep_answer;
 pub mod table;

@@ -17,13 +17,6 @@ pub fn bytes(bytes: f64) -> String {
     format!("{} {}", digits(value), UNITS[unit])
 }
 
-/// `a 1 TB`, `an 819 MB`: the article that a number is spoken with.
-pub fn with_article(words: &str) -> String {
-    let whole = words.split(|c: char| !c.is_ascii_digit()).next();
-    let is_an = words.starts_with('8') || matches!(whole, Some("11" | "18"));
-    format!("{} {words}", if is_an { "an" } else { "a" })
-}
-
 /// A write amplification: `1.3`, `12`.
 pub fn amplification(value: f64) -> String {
     if value < 10.0 {
@@ -69,21 +62,10 @@ mod tests {
     }
 
     #[test]
-    fn amplifications_times_and_articles() {
+    fn amplifications_and_times() {
         assert_eq!(amplification(3.94), "3.9");
         assert_eq!(amplification(15.3), "15");
         assert_eq!(micros(340.4), "340 us");
         assert_eq!(micros(1234.0), "1.23 ms");
-        for (words, expected) in [
-            ("819 MB", "an 819 MB"),
-            ("8 TB", "an 8 TB"),
-            ("11.5 TB", "an 11.5 TB"),
-            ("18 GB", "an 18 GB"),
-            ("110 GB", "a 110 GB"),
-            ("1.8 TB", "a 1.8 TB"),
-            ("67.1 MB", "a 67.1 MB"),
-        ] {
-            assert_eq!(with_article(words), expected);
-        }
     }
 }
