@@ -113,7 +113,7 @@ const DAYS: &[(&[&str], &str)] = &[
     (&["run", "--capacity", "big"], "expected a size"),
     (
         &["run", "--capacity", "1XB"],
-        "KB, MB, GB and TB powers of 1000",
+        "KB, MB, GB, TB and PB powers of 1000",
     ),
     (&["run", "--capacity", "16EiB"], "powers of 1024"),
     (&["run", "--interval", "6"], "found \"6\": 6 of what?"),

@@ -28,14 +28,14 @@ fn reads_that_are_asked_for_are_told() {
     let said = |more: &[&str]| stdout(&ssd(&[SCENARIO, more].concat()));
     let text = said(&["--reads", "1"]);
     fits(&text);
-    let columns = flat(&text);
-    assert!(
-        columns.contains("read p99") || columns.contains("write read"),
-        "{text}"
-    );
-    assert!(columns.contains("A host writes 250 GB a day onto an 819 GB drive"));
-    let without = flat(&said(&[]));
-    assert!(!without.contains("read p99") && !without.contains("write read"));
+    // A heading of two lines may be broken.
+    let has_reads = |text: &str| {
+        let mut lines = text.lines();
+        lines.any(|line| line.ends_with(" read") || line.ends_with("read p99"))
+    };
+    assert!(has_reads(&text), "{text}");
+    assert!(text.contains("A host writes 250 GB a day onto an 819 GB drive"));
+    assert!(!has_reads(&said(&[])));
     let csv = said(&["--reads", "1", "--format", "csv"]);
     let head: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     let column = head.iter().position(|name| *name == "read_p99_us").unwrap();

@@ -235,7 +235,7 @@ impl DriveAnswer {
         let (asked, drive) = (&self.asked, &self.drive);
         let found = match self.write_amplification {
             Some(found) => format!("Write amplification is {found:.3}"),
-            None => "Write amplification is unknown: nothing was written".to_owned(),
+            None => "Nothing was written".to_owned(),
         };
         let trims = if asked.trim_share > 0.0 {
             format!(", {} of the requests trims", percent(asked.trim_share))
@@ -243,7 +243,7 @@ impl DriveAnswer {
             String::new()
         };
         format!(
-            "{found}, on a bare drive with {}, {} a block, {} collection, {} writes{trims}.",
+            "{found} on a bare drive with {}, {} a block, {} collection, {} writes{trims}.",
             spare(asked.over_provisioning, drive.over_provisioning),
             count(drive.pages_per_block, "page"),
             asked.policy,
