@@ -103,7 +103,7 @@ impl FivePages {
              has deleted without telling.",
         ));
         page.push(Block::text(
-            "In a block such as [ A |(B)|-C-| . ], A is data, (B) data of a file that was deleted \
+            "In a block such as `[ A |(B)|-C-| . ]`, A is data, (B) data of a file that was deleted \
              without the drive's knowledge, -C- data known to be unused, and . an erased page.",
         ));
         for drive in &self.drives {
@@ -197,10 +197,18 @@ impl FivePagesDrive {
                 table.row(row);
                 before = &step.operation;
             }
+            let picture = |block: &str| {
+                if brief {
+                    block.to_owned()
+                } else {
+                    format!("`{block}`")
+                }
+            };
+            let buffer = step.buffer.as_deref();
             let mut row = vec![
                 format!("- {}", step.step),
-                step.flash.clone(),
-                step.buffer.clone().unwrap_or_default(),
+                picture(&step.flash),
+                buffer.map_or(String::new(), picture),
             ];
             if !brief {
                 row.extend([
