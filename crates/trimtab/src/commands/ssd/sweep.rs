@@ -201,7 +201,7 @@ fn days_row(plan: &Plan, fill: f64, watch: &(dyn Fn(u64, u64) + Sync)) -> Row {
         write_amplification: ok.and_then(|ok| ok.outcome.total.write_amplification),
         theory: None,
         summary: ok.map(Summary::of),
-        error: simulated.as_ref().err().map(|error| error.to_string()),
+        error: simulated.as_ref().err().map(ToString::to_string),
         cells: shown,
     }
 }
