@@ -187,6 +187,13 @@ fn the_schema_stands_alone() {
     let output = ssd(&["--schema", "example", "five-pages"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("stands alone"));
+    let schema = stdout(&ssd(&["--schema"]));
+    for words in [
+        &["run", "--schema"][..],
+        &["example", "five-pages", "--schema"],
+    ] {
+        assert_eq!(stdout(&ssd(words)), schema, "{words:?}");
+    }
     // Without any command it is said which there are.
     for words in [&[][..], &["--quiet"]] {
         let output = ssd(words);

@@ -40,7 +40,13 @@ pub fn run(arguments: &Ssd, config: &Config, quiet: bool) -> Result<ExitCode, Co
         arguments.schema,
         "run, sweep, replay, example, calibrate",
     )?;
-    let Some(command) = named else {
+    let wants_schema = match named {
+        None => true,
+        Some(SsdCommand::Run(arguments)) => arguments.output.schema,
+        Some(SsdCommand::Example(arguments)) => arguments.output.schema,
+        Some(_) => false,
+    };
+    let (Some(command), false) = (named, wants_schema) else {
         output::print(&report::schema_of::<document::Answer>())?;
         return Ok(ExitCode::SUCCESS);
     };
