@@ -28,13 +28,12 @@ fn tenths(bytes: u128, unit: usize) -> u128 {
     (bytes * 10 + size / 2) / size
 }
 
-/// Decimal units, as drives are sold in.
-const SOLD: [(&str, u64); 5] = [
+/// Decimal units that drives are sold in. Below them a round number is as likely a binary size.
+const SOLD: [(&str, u64); 4] = [
     ("PB", 1_000_000_000_000_000),
     ("TB", 1_000_000_000_000),
     ("GB", 1_000_000_000),
     ("MB", 1_000_000),
-    ("kB", 1_000),
 ];
 
 /// A size that somebody typed, or that stands on a drive: in decimal units where two decimals tell it
@@ -151,7 +150,7 @@ mod tests {
             (1_900_000_000_000, "1.9 TB"),
             (960_000_000_000, "960 GB"),
             (250_000_000_000, "250 GB"),
-            (100_000, "100 kB"),
+            (40 << 10, "40 KiB"),
             // What the kernel says of a drive that is sold as 3.84 TB.
             (3_840_755_982_336, "3.5 TiB"),
             (1 << 40, "1 TiB"),
