@@ -19,8 +19,8 @@ pub(crate) fn bars(chart: &BarChart, width: usize, unicode: bool) -> Vec<String>
     let label_columns = widest(&mut all().map(|bar| label(bar, unicode)))
         .min(LABEL_COLUMNS_MAX)
         .min(width / 3);
-    let text_columns =
-        widest(&mut all().map(|bar| escape(&chart.text(bar)).into_owned())).min(width / 2);
+    // What a bar stands for is worth more than its length: long texts leave less room for bars, or none.
+    let text_columns = widest(&mut all().map(|bar| escape(&chart.text(bar)).into_owned()));
     let room = width.saturating_sub(2 + label_columns + 1 + 1 + text_columns);
     let columns = if room < BAR_MIN { 0 } else { room };
     let longest = chart.longest();

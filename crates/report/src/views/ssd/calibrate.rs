@@ -178,9 +178,9 @@ pub fn calibration(answer: &CalibrationAnswer, fitted: &Fitted<'_>) -> Page {
     page
 }
 
-/// `7.1 % (95 %: 6.4 % to 8 %)`.
-fn ranged(estimate: &CalibrationEstimate, word: impl Fn(f64) -> String) -> String {
-    let value = word(estimate.value);
+/// `7.1 % (95 %: 6.4 % to 8 %)`. The `unit` stands behind the value alone.
+fn ranged(estimate: &CalibrationEstimate, word: impl Fn(f64) -> String, unit: &str) -> String {
+    let value = format!("{}{unit}", word(estimate.value));
     if estimate.given {
         return format!("{value} (given)");
     }
@@ -195,16 +195,14 @@ fn ranged(estimate: &CalibrationEstimate, word: impl Fn(f64) -> String) -> Strin
 /// All estimates, each drawn relative to its value, so that one sees which are known well.
 fn ranges(answer: &CalibrationAnswer) -> BarChart {
     let mut bars = vec![
-        bar("spare area", &answer.over_provisioning, percent),
-        bar("capacity", &answer.capacity_bytes, bytes_estimate),
+        bar("spare area", &answer.over_provisioning, percent, ""),
+        bar("capacity", &answer.capacity_bytes, bytes_estimate, ""),
     ];
     if let Some(fresh) = &answer.fresh_bytes_per_s {
-        bars.push(bar("fresh throughput", fresh, bytes_per_s));
+        bars.push(bar("fresh drive", fresh, bytes_per_s, ""));
     }
     if let Some(cost) = &answer.moved_page_cost {
-        bars.push(bar("cost of a moved page", cost, |cost| {
-            format!("{} host pages", number(cost))
-        }));
+        bars.push(bar("moved page", cost, number, " host pages"));
     }
     BarChart {
         title: "Fitted values with their 95 % ranges".to_owned(),
@@ -220,7 +218,12 @@ fn ranges(answer: &CalibrationAnswer) -> BarChart {
 /// A range that ends beyond twice the value is drawn like an open one.
 const RANGE_MAX: f64 = 2.0;
 
-fn bar(label: &str, estimate: &CalibrationEstimate, word: impl Fn(f64) -> String) -> Bar {
+fn bar(
+    label: &str,
+    estimate: &CalibrationEstimate,
+    word: impl Fn(f64) -> String,
+    unit: &str,
+) -> Bar {
     let relative = |end: Option<f64>| end.map(|end| end / estimate.value);
     let low = relative(estimate.low).unwrap_or(f64::NEG_INFINITY);
     let high = relative(estimate.high)
@@ -230,7 +233,7 @@ fn bar(label: &str, estimate: &CalibrationEstimate, word: impl Fn(f64) -> String
         label: label.to_owned(),
         value: 1.0,
         range: (!estimate.given).then_some((low, high)),
-        text: ranged(estimate, word),
+        text: ranged(estimate, word, unit),
         marked: false,
     }
 }
@@ -391,7 +394,7 @@ mod tests {
     #[test]
     fn a_range_far_off_is_drawn_open_and_told_as_it_is() {
         let far = CalibrationEstimate::from(&estimate(1.0, Some(0.5), Some(7.0)));
-        let bar = bar("x", &far, number);
+        let bar = bar("x", &far, number, "");
         assert_eq!(bar.range, Some((0.5, f64::INFINITY)));
         assert_eq!(bar.text, "1 (95 %: 0.5 to 7)");
     }

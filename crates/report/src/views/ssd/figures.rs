@@ -3,7 +3,7 @@
 use units::bytes_per_s;
 
 /// What stands on every scenario that no measurement backs.
-pub const SCENARIO_LABEL: &str = "scenario, not prediction";
+pub(super) const SCENARIO_LABEL: &str = "scenario, not prediction";
 /// What stands in a cell whose value is unknown.
 pub(super) const UNKNOWN: &str = "-";
 

@@ -513,7 +513,7 @@ pub(super) fn cell_names(reads: bool) -> &'static [&'static str] {
 }
 
 /// A cell for each of [`cell_names`].
-pub fn cells(simulated: &Simulated, reads: bool) -> Vec<String> {
+pub(super) fn cells(simulated: &Simulated, reads: bool) -> Vec<String> {
     let total = &simulated.outcome.total;
     let cycle = simulated.cycle.as_ref();
     let p99 = |latency: Option<Latency>| {

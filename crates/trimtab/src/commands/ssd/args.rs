@@ -355,9 +355,12 @@ pub struct Sweep {
     #[arg(long, value_name = "N", value_parser = values::whole::<1, 1024>)]
     pub jobs: Option<u32>,
 
-    /// Form of the output [default: text]
-    #[arg(long, value_enum)]
+    /// Form of the answer [default: text, or what the name of -o FILE ends in]
+    #[arg(long, value_enum, help_heading = "Output")]
     pub format: Option<SsdFormat>,
+
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// `trimtab ssd replay`.
@@ -372,7 +375,7 @@ pub struct Sweep {
     that cannot be read, unless --skip-bad-lines).")]
 pub struct Replay {
     /// Traces, replayed one after the other; `-` reads standard input
-    #[arg(value_name = "TRACE", required = true)]
+    #[arg(value_name = "TRACE", required_unless_present = "schema")]
     pub traces: Vec<PathBuf>,
 
     /// The traces' format [default: what their first lines tell]
@@ -439,9 +442,12 @@ pub struct Replay {
     #[arg(long, value_name = "N", value_parser = plain::count, default_value_t = 1)]
     pub seed: u64,
 
-    /// Form of the output [default: text]
-    #[arg(long, value_enum)]
+    /// Form of the answer [default: text, or what the name of -o FILE ends in]
+    #[arg(long, value_enum, help_heading = "Output")]
     pub format: Option<SsdFormat>,
+
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// What becomes of addresses beyond the drive.
@@ -534,9 +540,12 @@ pub struct Calibrate {
     #[arg(long, value_name = "R", value_parser = values::cost, allow_hyphen_values = true)]
     pub moved_page_cost: Option<f64>,
 
-    /// Form of the output [default: text]
-    #[arg(long, value_enum)]
+    /// Form of the answer [default: text, or what the name of -o FILE ends in]
+    #[arg(long, value_enum, help_heading = "Output")]
     pub format: Option<SsdFormat>,
+
+    #[command(flatten)]
+    pub output: OutputArgs,
 }
 
 /// What a time says of an interval.

@@ -1,8 +1,8 @@
 //! `trimtab ssd calibrate`: which spare area and timing explain a measured decay.
 
 use super::args::{Calibrate, Measured, Stamped};
-use super::document;
-use super::give;
+use super::delivery::Delivery;
+use super::document::Answer;
 use super::spec::shown;
 use crate::answer::envelope;
 use crate::config::SsdConfig;
@@ -30,6 +30,7 @@ const LINE: &str = "a line holds a time in seconds and a value, times ascend";
 /// # Errors
 /// When the series cannot be read or fitted; that it determines nothing is no error.
 pub fn run(arguments: &Calibrate, config: &SsdConfig) -> Result<ExitCode, CommandError> {
+    let delivery = Delivery::of(arguments.format, &arguments.output, config.format)?;
     let name = shown(&arguments.series);
     let text = read(&arguments.series, &name)?;
     let mut points = Points::parse(&text).map_err(|error| no_series(&name, &error))?;
@@ -90,13 +91,12 @@ pub fn run(arguments: &Calibrate, config: &SsdConfig) -> Result<ExitCode, Comman
         policy,
         is_answer: found.verdict.is_answer(),
     };
-    give::give(
-        arguments.format.or(config.format).unwrap_or_default(),
+    delivery.give(
         answer,
-        |answer| calibration(answer, &fitted),
+        |answer, _| calibration(answer, &fitted),
         CalibrationAnswer::csv,
         |answer| {
-            let answer = document::Answer::Calibration(Box::new(answer));
+            let answer = Answer::Calibration(Box::new(answer));
             Ok(envelope(format!("series {name}"), answer)?.json())
         },
     )?;

@@ -1,7 +1,9 @@
 //! What `trimtab ssd ... --format json` prints, schema `trimtab.ssd/1`.
 
-use super::sweep_answer;
-use report::ssd::{DriveAnswer, FivePages, ScenarioAnswer, Schedules, TenRuns};
+use report::ssd::{
+    CalibrationAnswer, DriveAnswer, FivePages, ReplayAnswer, ScenarioAnswer, Schedules,
+    SweepAnswer, TenRuns,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -14,11 +16,11 @@ pub enum Answer {
     /// `run` below a filesystem.
     Scenario(Box<ScenarioAnswer>),
     /// `sweep`.
-    Sweep(Box<sweep_answer::Answer>),
+    Sweep(Box<SweepAnswer>),
     /// `replay`.
-    Replay(Box<report::ssd::ReplayAnswer>),
+    Replay(Box<ReplayAnswer>),
     /// `calibrate`.
-    Calibration(Box<report::ssd::CalibrationAnswer>),
+    Calibration(Box<CalibrationAnswer>),
     /// `example five-pages`.
     FivePages(Box<FivePages>),
     /// `example ten-runs`.

@@ -1,4 +1,4 @@
-//! `trimtab ssd`: arguments to a simulated drive, what it did to text, JSON, CSV and HTML.
+//! `trimtab ssd`: arguments to a simulated drive, what it did to the views of `report`.
 
 pub mod args;
 mod bare;
@@ -9,9 +9,6 @@ mod document;
 mod drive_file;
 mod example;
 mod from_host;
-mod give;
-mod grid;
-mod html;
 mod memory;
 pub mod numbers;
 mod refuse;
@@ -19,7 +16,6 @@ mod replay;
 mod run;
 mod spec;
 mod sweep;
-mod sweep_answer;
 pub mod table;
 pub mod values;
 
@@ -44,7 +40,9 @@ pub fn run(arguments: &Ssd, config: &Config, quiet: bool) -> Result<ExitCode, Co
         None => true,
         Some(SsdCommand::Run(arguments)) => arguments.output.schema,
         Some(SsdCommand::Example(arguments)) => arguments.output.schema,
-        Some(_) => false,
+        Some(SsdCommand::Sweep(arguments)) => arguments.output.schema,
+        Some(SsdCommand::Replay(arguments)) => arguments.output.schema,
+        Some(SsdCommand::Calibrate(arguments)) => arguments.output.schema,
     };
     let (Some(command), false) = (named, wants_schema) else {
         output::print(&report::schema_of::<document::Answer>())?;

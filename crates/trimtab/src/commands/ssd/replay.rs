@@ -1,10 +1,11 @@
 //! `trimtab ssd replay`: recorded requests on a drive, streamed.
 
-use super::args::{Beyond, Replay as Arguments, SsdFormat};
-use super::document;
+use super::args::{Beyond, Replay as Arguments};
+use super::delivery::Delivery;
+use super::document::Answer;
+use super::memory;
 use super::spec::{Basis, PAGES_PER_BLOCK, require_chunk, shown};
-use super::{give, memory};
-use crate::answer::envelope;
+use crate::answer::{Medium, envelope};
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
 use crate::progress::Meter;
@@ -34,6 +35,7 @@ const RECORDS: u64 = 1 << 16;
 /// # Errors
 /// A trace that cannot be read, numbers of which there is no drive.
 pub fn run(arguments: &Arguments, config: &SsdConfig, quiet: bool) -> Result<(), CommandError> {
+    let delivery = Delivery::of(arguments.format, &arguments.output, config.format)?;
     let stdins = arguments.traces.iter().filter(|trace| is_stdin(trace));
     let once = arguments.traces.iter().any(|trace| is_read_once(trace));
     if stdins.count() > 1 || (once && arguments.rounds > 1) {
@@ -121,14 +123,12 @@ pub fn run(arguments: &Arguments, config: &SsdConfig, quiet: bool) -> Result<(),
     let warnings = replay_warnings(&run);
     let names: Vec<String> = arguments.traces.iter().map(|trace| shown(trace)).collect();
     let names = names.join(", ");
-    let format = arguments.format.or(config.format).unwrap_or_default();
-    give::give(
-        format,
+    delivery.give(
         ReplayAnswer::of(&run),
-        |answer| view(answer, &names, &warnings, format == SsdFormat::Text),
+        |answer, medium| view(answer, &names, &warnings, medium == Medium::Terminal),
         ReplayAnswer::csv,
         |answer| {
-            let answer = document::Answer::Replay(Box::new(answer));
+            let answer = Answer::Replay(Box::new(answer));
             let mut document = envelope(format!("trace {names}"), answer)?;
             document.warnings.clone_from(&warnings);
             Ok(document.json())

@@ -2,7 +2,6 @@
 
 use super::args::{DriveArgs, Moved};
 use super::drive_file;
-use super::numbers::{digits, percent};
 use super::values;
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
@@ -105,30 +104,6 @@ impl Basis {
     }
 }
 
-/// Whole blocks may have so much more spare area than was asked without a word of it.
-const SPARE_EXCESS: f64 = 0.01;
-
-/// `7 % spare`, `7.5 % spare (7 % asked: whole blocks)`.
-pub fn spare_words(asked: f64, built: f64) -> String {
-    if (built / asked - 1.0).abs() <= SPARE_EXCESS {
-        return format!("{} spare", small_percent(asked));
-    }
-    format!(
-        "{} spare ({} asked: whole blocks)",
-        small_percent(built),
-        small_percent(asked)
-    )
-}
-
-/// As [`percent`], and below a tenth of a percent not 0.
-fn small_percent(share: f64) -> String {
-    if share < 0.001 {
-        format!("{} %", digits(share * 100.0))
-    } else {
-        percent(share)
-    }
-}
-
 /// Refuses a chunk of a RAID-0 that is no whole number of pages: it would be cut without a word.
 ///
 /// # Errors
@@ -148,23 +123,5 @@ pub fn require_chunk(bytes: u64, drives: u32, page_bytes: u32) -> Result<(), Com
 
 /// Where a path is shown.
 pub fn shown(path: &Path) -> String {
-    report::escape(&path.display().to_string()).into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_whole_blocks_make_of_the_spare_is_said() {
-        assert_eq!(spare_words(0.07, 0.0705), "7 % spare");
-        assert_eq!(
-            spare_words(0.07, 0.075),
-            "7.5 % spare (7 % asked: whole blocks)"
-        );
-        assert_eq!(
-            spare_words(0.0001, 0.00015),
-            "0.015 % spare (0.01 % asked: whole blocks)"
-        );
-    }
+    units::escape(&path.display().to_string()).into_owned()
 }

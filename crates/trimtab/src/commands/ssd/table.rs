@@ -1,4 +1,4 @@
-//! Tables for people, and comma-separated values for spreadsheets.
+//! Tables for people.
 
 /// Right-aligned columns under their names; the first `left` columns are left-aligned.
 pub fn text(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
@@ -47,25 +47,6 @@ pub fn text(head: &[&str], rows: &[Vec<String>], left: usize) -> String {
     out
 }
 
-/// One line of RFC 4180, with a plain line break.
-pub fn csv_line<S: AsRef<str>>(cells: &[S]) -> String {
-    let cells: Vec<String> = cells.iter().map(|cell| csv_cell(cell.as_ref())).collect();
-    cells.join(",") + "\n"
-}
-
-fn csv_cell(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
-
-/// A number, or nothing where it is unknown.
-pub fn csv_number(value: Option<f64>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,11 +61,5 @@ mod tests {
             text(&["spare", "trim", "write\nampl."], &rows, 2),
             "               write\nspare  trim    ampl.\n7 %    weekly   3.90\n28 %   daily   11.20\n"
         );
-    }
-
-    #[test]
-    fn cells_are_quoted_where_they_must_be() {
-        assert_eq!(csv_line(&["a", "b,c", "d\"e"]), "a,\"b,c\",\"d\"\"e\"\n");
-        assert_eq!(csv_number(None), "");
     }
 }

@@ -1,0 +1,477 @@
+//! Which combination of settings is enough: write amplification by spare area, fill, trim schedule and policy.
+
+use super::csv;
+use super::figures::{SCENARIO_LABEL, amplification, rate};
+use super::scenario::cell_names;
+use super::scenario_rows::{PointRow, Summary};
+use super::sweep_axes::{Axis, SETTINGS, Setting, axes, words};
+use super::sweep_row::{BARE_CELLS, SweepRow};
+use super::words::{is_as_asked, spare};
+use page::chart::{self, Curve, HeatCell, HeatGrid, HeatPanel, LineChart};
+use page::{Block, Page, Table, Tone};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::HashSet;
+use units::count::grouped_usize;
+use units::number;
+
+/// What a sweep found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SweepAnswer {
+    /// `sweep`.
+    #[schemars(extend("const" = "sweep"))]
+    kind: &'static str,
+    /// What it is worth.
+    label: &'static str,
+    /// What all settings have in common, and the best and the worst of them.
+    sentence: String,
+    /// One for each combination, the last list running fastest.
+    rows: Vec<SweepRow>,
+    /// What all settings have in common.
+    #[serde(skip)]
+    common: String,
+    /// The best and the worst setting.
+    #[serde(skip)]
+    extremes: String,
+    #[serde(skip)]
+    is_bare: bool,
+    /// Names of [`SweepRow::cells`].
+    #[serde(skip)]
+    cell_names: Vec<&'static str>,
+}
+
+impl SweepAnswer {
+    /// A sweep of bare drives, or of drives below a filesystem with or without reads. `load` says who
+    /// writes to what.
+    pub fn new(load: &str, rows: Vec<SweepRow>, is_bare: bool, reads: bool) -> Self {
+        let (axes, common) = axes(&rows);
+        let common = std::iter::once(load.to_owned())
+            .chain(common)
+            .collect::<Vec<_>>()
+            .join(", ");
+        let extremes = extremes(&rows, &axes);
+        Self {
+            kind: "sweep",
+            label: if is_bare { "simulated" } else { SCENARIO_LABEL },
+            sentence: format!("{common}. {extremes}"),
+            rows,
+            common,
+            extremes,
+            is_bare,
+            cell_names: if is_bare {
+                BARE_CELLS.to_vec()
+            } else {
+                cell_names(reads).to_vec()
+            },
+        }
+    }
+
+    /// The rows as comma-separated values.
+    pub fn csv(&self) -> String {
+        let mut out = csv::line(&[
+            "over_provisioning",
+            "policy",
+            "fill",
+            "trim",
+            "trim_share",
+            "write_amplification",
+            "theory",
+            "after_trim",
+            "before_next_trim",
+            "throughput_fall",
+            "sustained_mb_s",
+            "write_p99_us",
+            "read_p99_us",
+            "error",
+        ]);
+        for row in &self.rows {
+            let summary = row.summary.as_ref();
+            let number = csv::number;
+            let end = |point: Option<&PointRow>| {
+                number(point.and_then(|point| point.write_amplification))
+            };
+            out += &csv::line(&[
+                row.over_provisioning.to_string(),
+                row.policy.clone(),
+                number(row.fill),
+                row.trim.clone().unwrap_or_default(),
+                number(row.trim_share),
+                number(row.write_amplification),
+                number(row.theory),
+                end(summary.and_then(|summary| summary.after_trim.as_ref())),
+                end(summary.and_then(|summary| summary.before_next_trim.as_ref())),
+                number(summary.and_then(|summary| summary.throughput_fall)),
+                number(summary.and_then(|summary| summary.mean.sustained_mb_s)),
+                number(summary.and_then(|summary| summary.mean.write_p99_us())),
+                number(summary.and_then(Summary::read_p99_us)),
+                row.error.clone().unwrap_or_default(),
+            ]);
+        }
+        out
+    }
+}
+
+/// The best and the worst setting.
+fn extremes(rows: &[SweepRow], axes: &[Axis]) -> String {
+    let known = || rows.iter().filter(|row| row.write_amplification.is_some());
+    let by_value = |a: &&SweepRow, b: &&SweepRow| {
+        let value = |row: &SweepRow| row.write_amplification.unwrap_or(f64::NAN);
+        value(a).total_cmp(&value(b))
+    };
+    let (Some(best), Some(worst)) = (known().min_by(by_value), known().max_by(by_value)) else {
+        return "Nothing was written.".to_owned();
+    };
+    let value = |row: &SweepRow| row.write_amplification.map_or(String::new(), amplification);
+    if axes.is_empty() {
+        return format!("Write amplification is {}.", value(best));
+    }
+    let told = |row: &SweepRow| format!("{} with {}", value(row), words(row, axes));
+    format!(
+        "Of {} settings, the best has a write amplification of {}; the worst of {}.",
+        rows.len(),
+        told(best),
+        told(worst)
+    )
+}
+
+/// A page has no grid of more settings than this, and no longer table: nobody could read it.
+const SHOWN_MAX: usize = 500;
+/// Settings that make a curve.
+const CURVE_MIN: usize = 3;
+
+/// The page of a sweep. A brief one has the table of all rows, and a grid only where a single one shows them.
+pub fn sweep(answer: &SweepAnswer, brief: bool) -> Page {
+    let (axes, _) = axes(&answer.rows);
+    let mut about = vec![format!("{}.", answer.common)];
+    if !answer.is_bare {
+        about.push(answer.label.to_owned());
+    }
+    let mut page = Page {
+        title: "Which settings are enough".to_owned(),
+        lead: answer.extremes.clone(),
+        tone: Tone::Strong,
+        about,
+        cautions: failures(answer, &axes),
+        ..Page::default()
+    };
+    page.cautions.truncate(SHOWN_MAX);
+    let is_cut = !brief && answer.rows.len() > SHOWN_MAX;
+    if is_cut {
+        page.cautions.push(format!(
+            "{} settings are too many for a grid, and the table has the first {SHOWN_MAX} only: \
+             --format csv has all",
+            grouped_usize(answer.rows.len())
+        ));
+    } else {
+        match axes.as_slice() {
+            [axis] if axis.setting.share.is_some() && axis.values.len() >= CURVE_MIN => {
+                page.push(curve(answer, axis));
+            }
+            [] | [_] | [_, _] => page.push(grid(answer, &axes)),
+            _ if brief => {}
+            _ => page.push(grid(answer, &axes)),
+        }
+    }
+    let rows_max = if is_cut { SHOWN_MAX } else { usize::MAX };
+    page.push(table(answer, &axes, rows_max));
+    let mut rounded = rounded(answer);
+    rounded.truncate(SHOWN_MAX);
+    if !rounded.is_empty() {
+        page.push(Block::Facts(
+            rounded
+                .into_iter()
+                .map(|words| ("note".to_owned(), words))
+                .collect(),
+        ));
+    }
+    page
+}
+
+/// Why rows have no numbers, each reason once.
+fn failures(answer: &SweepAnswer, axes: &[Axis]) -> Vec<String> {
+    let mut reasons: Vec<(&str, String, usize)> = Vec::new();
+    for row in &answer.rows {
+        let Some(error) = row.error.as_deref() else {
+            continue;
+        };
+        match reasons.iter_mut().find(|(reason, _, _)| *reason == error) {
+            Some((_, _, more)) => *more += 1,
+            None => reasons.push((error, words(row, axes), 0)),
+        }
+    }
+    let told = |(reason, first, more): (&str, String, usize)| match more {
+        0 => format!("not simulated: {first}: {reason}"),
+        more => format!("not simulated: {first}, and {more} more: {reason}"),
+    };
+    reasons.into_iter().map(told).collect()
+}
+
+/// What whole blocks made of spare areas, each once.
+fn rounded(answer: &SweepAnswer) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let words = answer.rows.iter().filter_map(|row| {
+        let (asked, built) = (row.over_provisioning, row.over_provisioning_built?);
+        (!is_as_asked(asked, built)).then(|| spare(asked, built))
+    });
+    words.filter(|words| seen.insert(words.clone())).collect()
+}
+
+/// A row for each setting, the settings that differ first.
+fn table(answer: &SweepAnswer, axes: &[Axis], rows_max: usize) -> Table {
+    let settings: Vec<&Setting> = if axes.is_empty() {
+        vec![&SETTINGS[0]]
+    } else {
+        axes.iter().map(|axis| axis.setting).collect()
+    };
+    let mut columns: Vec<String> = settings
+        .iter()
+        .map(|setting| format!("<{}", setting.name))
+        .collect();
+    columns.extend(answer.cell_names.iter().map(|&name| name.to_owned()));
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let mut table = Table::new(&columns);
+    for row in answer.rows.iter().take(rows_max) {
+        let values = settings.iter().map(|setting| (setting.of)(row));
+        table.row(values.chain(row.cells.iter().cloned()));
+    }
+    table
+}
+
+/// Write amplification over the only setting that differs.
+fn curve(answer: &SweepAnswer, axis: &Axis) -> LineChart {
+    let at = |row: &SweepRow| axis.setting.share.and_then(|share| share(row));
+    let points = |of: fn(&SweepRow) -> Option<f64>| {
+        let rows = answer.rows.iter();
+        let mut points: Vec<(f64, f64)> = rows
+            .filter_map(|row| Some((at(row)? * 100.0, of(row)?)))
+            .collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        points
+    };
+    let mut curves = vec![Curve::line(
+        "simulated",
+        points(|row| row.write_amplification),
+    )];
+    if answer.is_bare {
+        curves.push(Curve::dots("theory", points(|row| row.theory)));
+    }
+    LineChart {
+        title: TITLE.to_owned(),
+        x: chart::Axis {
+            label: format!("{}, %", axis.setting.name),
+            ..chart::Axis::default()
+        },
+        y_label: TITLE.to_lowercase(),
+        y_from: Some(1.0),
+        curves,
+        ..LineChart::default()
+    }
+}
+
+/// What charts and grids show.
+const TITLE: &str = "Write amplification";
+
+/// The first setting that differs runs to the right, the second down, the others from panel to panel.
+fn grid(answer: &SweepAnswer, axes: &[Axis]) -> HeatGrid {
+    let alone = Axis {
+        setting: &SETTINGS[0],
+        values: answer
+            .rows
+            .first()
+            .map(SETTINGS[0].of)
+            .into_iter()
+            .collect(),
+    };
+    let columns = axes.first().unwrap_or(&alone);
+    let down = axes.get(1);
+    let names_down = down.map_or_else(|| vec![String::new()], |axis| axis.values.clone());
+    let others = axes.get(2..).unwrap_or(&[]);
+    let mut panels: Vec<HeatPanel> = Vec::new();
+    for row in &answer.rows {
+        let name = words(row, others);
+        let index = panels.iter().position(|panel| panel.name == name);
+        let index = index.unwrap_or_else(|| {
+            panels.push(HeatPanel {
+                name,
+                cells: vec![vec![None; columns.values.len()]; names_down.len()],
+            });
+            panels.len() - 1
+        });
+        let line = down.map_or(Some(0), |axis| axis.place(row));
+        if let (Some(line), Some(right)) = (line, columns.place(row)) {
+            panels[index].cells[line][right] = cell(answer, row);
+        }
+    }
+    let below = if answer.is_bare {
+        "the closed form"
+    } else {
+        "the mean sustained write throughput"
+    };
+    let scale = if panels.len() > 1 {
+        " (same scale in every grid)"
+    } else {
+        ""
+    };
+    HeatGrid {
+        title: TITLE.to_owned(),
+        legend: format!("Darker means higher write amplification{scale}; below it, {below}."),
+        columns_name: columns.setting.name.to_owned(),
+        columns: columns.values.clone(),
+        rows_name: down.map_or("", |axis| axis.setting.name).to_owned(),
+        rows: names_down,
+        base: 1.0,
+        panels,
+        ..HeatGrid::default()
+    }
+}
+
+fn cell(answer: &SweepAnswer, row: &SweepRow) -> Option<HeatCell> {
+    let sustained = || row.summary.as_ref()?.mean.sustained_mb_s;
+    let below = if answer.is_bare {
+        row.theory
+            .map(|theory| format!("theory {}", number(theory)))
+    } else {
+        sustained().map(rate)
+    };
+    Some(HeatCell {
+        value: row.write_amplification?,
+        below: below.unwrap_or_default(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sweep_row::tests::row;
+    use super::*;
+    use page::Terminal;
+
+    fn text(answer: &SweepAnswer) -> String {
+        page::terminal(&sweep(answer, true), &Terminal::default())
+    }
+
+    fn many() -> SweepAnswer {
+        let mut rows = Vec::new();
+        for op in [0.07, 0.28] {
+            for fill in [0.5, 0.8] {
+                for trim in ["weekly", "daily", "never"] {
+                    let failed = fill > 0.7 && trim == "never";
+                    rows.push(row(op, fill, trim, (!failed).then_some(1.0 + fill / op)));
+                }
+            }
+        }
+        SweepAnswer::new("A host", rows, false, false)
+    }
+
+    #[test]
+    fn the_best_and_the_worst_are_named() {
+        let rows = vec![
+            row(0.07, 0.5, "weekly", Some(8.14)),
+            row(0.28, 0.5, "weekly", Some(2.79)),
+            row(0.28, 0.5, "daily", None),
+        ];
+        let answer = SweepAnswer::new("A host", rows, false, false);
+        assert_eq!(
+            answer.sentence,
+            "A host, 50 % full, greedy collection. Of 3 settings, the best has a write amplification \
+             of 2.8 with 28 % spare, trimmed weekly; the worst of 8.1 with 7 % spare, trimmed weekly."
+        );
+        let none = vec![row(0.07, 0.5, "weekly", None)];
+        let answer = SweepAnswer::new("A host", none, false, false);
+        assert!(answer.sentence.ends_with("Nothing was written."));
+    }
+
+    #[test]
+    fn what_differs_makes_the_grid() {
+        let answer = many();
+        let (axes, _) = axes(&answer.rows);
+        let grid = grid(&answer, &axes);
+        assert_eq!(grid.columns, ["7 %", "28 %"]);
+        assert_eq!(grid.rows, ["50 %", "80 %"]);
+        let names: Vec<&str> = grid
+            .panels
+            .iter()
+            .map(|panel| panel.name.as_str())
+            .collect();
+        assert_eq!(names, ["trimmed weekly", "trimmed daily", "never trimmed"]);
+        let value = |panel: usize, row: usize, column: usize| {
+            let cell = grid.panels[panel].cells[row][column].as_ref();
+            cell.map(|cell| number(cell.value))
+        };
+        assert_eq!(value(0, 0, 0).as_deref(), Some("8.14"));
+        assert_eq!(value(1, 1, 1).as_deref(), Some("3.86"));
+        assert_eq!(value(2, 1, 0), None);
+        // Two rows, one reason.
+        assert_eq!(
+            failures(&answer, &axes),
+            ["not simulated: 7 % spare, 80 % full, never trimmed, and 1 more: does not fit"]
+        );
+        // Three grids are for a document; a terminal has the table of them.
+        assert!(!text(&answer).contains("Darker"));
+        assert!(page::markdown(&sweep(&answer, false)).contains("same scale in every grid"));
+    }
+
+    #[test]
+    fn text_fits_and_keeps_everything_however_long_the_settings() {
+        let rows = [
+            ("every 30 days", 0.0725, 0.125, "d-choices:10"),
+            ("swallowed", 0.28, 0.995, "d-choices:100"),
+        ]
+        .map(|(trim, op, fill, policy)| SweepRow {
+            policy: policy.to_owned(),
+            ..row(op, fill, trim, Some(2.0))
+        });
+        let text = text(&SweepAnswer::new("A host", rows.into(), false, false));
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+        for words in [
+            "7.25 %",
+            "99.5 %",
+            "d-choices:100",
+            "every 30 days",
+            "123.4 MiB/s",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+    }
+
+    #[test]
+    fn one_setting_is_one_square_and_several_spare_areas_are_a_curve() {
+        let one = SweepAnswer::new(
+            "A host",
+            vec![row(0.07, 0.5, "weekly", Some(2.0))],
+            false,
+            false,
+        );
+        let (axes_of_one, _) = axes(&one.rows);
+        let grid = grid(&one, &axes_of_one);
+        assert_eq!((grid.panels.len(), grid.panels[0].cells.len()), (1, 1));
+        let rows = [(0.28, 1.5), (0.07, 4.0), (0.15, 2.0)]
+            .map(|(op, value)| row(op, 0.5, "weekly", Some(value)));
+        let several = SweepAnswer::new("A host", rows.into(), false, false);
+        let page = sweep(&several, true);
+        let Block::Lines(chart) = &page.blocks[0] else {
+            panic!("{page:?}");
+        };
+        let xs: Vec<f64> = chart.curves[0].stretches[0]
+            .iter()
+            .map(|point| point.x.round())
+            .collect();
+        assert_eq!(xs, [7.0, 15.0, 28.0]);
+    }
+
+    #[test]
+    fn a_page_stays_small() {
+        let rows = (0..60_000)
+            .map(|index| {
+                let value = (index % 2 == 0).then_some(2.0);
+                row(f64::from(index) / 1e5, 0.5, "weekly", value)
+            })
+            .collect();
+        let answer = SweepAnswer::new("A host", rows, false, false);
+        let text = page::html(&sweep(&answer, false));
+        assert!(text.len() < 1_000_000, "{}", text.len());
+        assert!(text.contains("--format csv has all"));
+    }
+}

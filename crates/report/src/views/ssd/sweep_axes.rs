@@ -1,0 +1,107 @@
+//! Which settings differ from row to row of a sweep, and what they are called.
+
+use super::sweep_row::SweepRow;
+use std::collections::HashSet;
+
+/// A setting.
+#[derive(Debug)]
+pub(super) struct Setting {
+    /// What tables call it.
+    pub name: &'static str,
+    /// A row's value in words; empty where it has none.
+    pub of: fn(&SweepRow) -> String,
+    /// A row's value as a share, for settings that can stand on an axis.
+    pub share: Option<fn(&SweepRow) -> Option<f64>>,
+    /// The value in a sentence.
+    words: fn(&str) -> String,
+}
+
+/// `7 %`, `7.25 %`: settings that differ must not look the same.
+fn share(share: f64) -> String {
+    format!("{} %", (share * 1e6).round() / 1e4)
+}
+
+/// Spare area first: it runs to the right in grids.
+pub(super) static SETTINGS: [Setting; 5] = [
+    Setting {
+        name: "spare",
+        of: |row| share(row.over_provisioning),
+        share: Some(|row| Some(row.over_provisioning)),
+        words: |value| format!("{value} spare"),
+    },
+    Setting {
+        name: "fill",
+        of: |row| row.fill.map_or_else(String::new, share),
+        share: Some(|row| row.fill),
+        words: |value| format!("{value} full"),
+    },
+    Setting {
+        name: "trimmed",
+        of: |row| row.trim.clone().unwrap_or_default(),
+        share: None,
+        words: |value| match value {
+            "never" => "never trimmed".to_owned(),
+            when => format!("trimmed {when}"),
+        },
+    },
+    Setting {
+        name: "trims",
+        of: |row| row.trim_share.map_or_else(String::new, share),
+        share: Some(|row| row.trim_share),
+        words: |value| match value {
+            "0 %" => "no trims".to_owned(),
+            share => format!("{share} trims"),
+        },
+    },
+    Setting {
+        name: "policy",
+        of: |row| row.policy.clone(),
+        share: None,
+        words: |value| format!("{value} collection"),
+    },
+];
+
+/// A setting that differs from row to row.
+#[derive(Debug)]
+pub(super) struct Axis {
+    pub setting: &'static Setting,
+    /// All values, in the order of the rows.
+    pub values: Vec<String>,
+}
+
+impl Axis {
+    /// The place of a row's value.
+    pub fn place(&self, row: &SweepRow) -> Option<usize> {
+        let value = (self.setting.of)(row);
+        self.values.iter().position(|other| *other == value)
+    }
+}
+
+/// What differs, and what all rows have in common in words.
+pub(super) fn axes(rows: &[SweepRow]) -> (Vec<Axis>, Vec<String>) {
+    let (mut differ, mut common) = (Vec::new(), Vec::new());
+    for setting in &SETTINGS {
+        let mut seen = HashSet::new();
+        let values: Vec<String> = rows
+            .iter()
+            .map(setting.of)
+            .filter(|value| seen.insert(value.clone()))
+            .collect();
+        match values.as_slice() {
+            [] => {}
+            [value] if value.is_empty() => {}
+            [value] => common.push((setting.words)(value)),
+            _ => differ.push(Axis { setting, values }),
+        }
+    }
+    (differ, common)
+}
+
+/// `7 % spare, trimmed weekly`: of a row what differs.
+pub(super) fn words(row: &SweepRow, axes: &[Axis]) -> String {
+    let words = axes.iter().map(|axis| {
+        let value = (axis.setting.of)(row);
+        (axis.setting.words)(&value)
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
