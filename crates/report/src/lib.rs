@@ -18,7 +18,6 @@ mod html_frame;
 mod nagios;
 mod render;
 mod sarif;
-mod sheet;
 pub mod trim;
 mod views;
 mod words;
@@ -34,6 +33,7 @@ pub use html_frame::{PAGE_END, escape_html, page_start, page_table, scale_steps}
 pub use nagios::{NagiosStatus, nagios, nagios_status};
 pub use render::{TextOptions, html, markdown, text};
 pub use sarif::sarif;
+pub use views::explain::{ExplainDetail, page as explain_page};
 pub use views::ssd;
 pub use words::{
     count, cut, digits, escape, escape_json, grouped, human_bytes, human_duration, listed, percent,

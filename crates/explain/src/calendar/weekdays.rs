@@ -1,7 +1,7 @@
 //! Days of the week.
 
 use super::periods::{DAY_US, MONDAY_US};
-use jiff::Timestamp;
+use jiff::civil::Weekday;
 
 /// Charge for a choice of weekdays, in nats: the logarithm of how many choices of two to six days there are.
 const CHOICE_NATS: f64 = 4.8;
@@ -42,7 +42,8 @@ impl Weekdays {
     /// Names of the days, each moved `later` days on; Monday first.
     pub fn names(self, later: i64) -> Vec<String> {
         let days = (0..7).filter(|day| self.has(MONDAY_US + (day - later) * DAY_US));
-        days.map(weekday_name).collect()
+        days.map(|day| units::date::weekday(weekday(day)).to_owned())
+            .collect()
     }
 }
 
@@ -52,9 +53,13 @@ pub(crate) fn weekday_number(wall_us: i64) -> usize {
     usize::try_from(days).unwrap_or(0)
 }
 
-/// Name of a day of the week; 0 is Monday.
-pub(crate) fn weekday_name(number: i64) -> String {
-    let day_us = MONDAY_US + number.rem_euclid(7) * DAY_US;
-    let day = Timestamp::from_microsecond(day_us).unwrap_or(Timestamp::UNIX_EPOCH);
-    day.strftime("%A").to_string()
+/// A day of the week; 0 is Monday.
+fn weekday(number: i64) -> Weekday {
+    Weekday::Monday.wrapping_add(number)
+}
+
+/// Days of the week by their names.
+pub(crate) fn named(names: &[String]) -> Vec<Weekday> {
+    let is_named = |day: &Weekday| names.iter().any(|name| name == units::date::weekday(*day));
+    (0..7).map(weekday).filter(is_named).collect()
 }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use std::fmt::Write as _;
+use units::number::factor;
 
 /// More devices are told by their extremes.
 const DEVICES_NAMED: usize = 10;
@@ -16,8 +17,9 @@ pub(super) fn sentences(log: &DiskLog) -> Vec<String> {
     sentences.extend(reads(log));
     if let Some(iowait) = log.iowait_percent {
         sentences.push(format!(
-            "CPU time spent waiting for disks (%iowait) goes from {:.1} to {:.1} %.",
-            iowait.from, iowait.to
+            "CPU time spent waiting for disks (%iowait) goes from {} to {}.",
+            units::percent(iowait.from / 100.0),
+            units::percent(iowait.to / 100.0)
         ));
     }
     sentences.push(match log.writes_are {
@@ -51,7 +53,7 @@ fn writes(log: &DiskLog) -> String {
     let mut named: Vec<String> = log
         .devices
         .iter()
-        .filter_map(|device| Some(format!("{} x{}", device.device, whole(device.write_times?))))
+        .filter_map(|device| Some(format!("{} {}", device.device, factor(device.write_times?))))
         .collect();
     let more = named.len().saturating_sub(DEVICES_NAMED);
     named.truncate(DEVICES_NAMED);
@@ -91,11 +93,7 @@ fn reads(log: &DiskLog) -> Option<String> {
                 .read_down_times
                 .iter()
                 .take(3)
-                .map(|times| {
-                    times.map_or("to nothing".to_owned(), |times| {
-                        format!("{}x", two_digits(times))
-                    })
-                })
+                .map(|times| times.map_or("to nothing".to_owned(), factor))
                 .collect();
             format!("{} down {}", device.device, times.join(", then "))
         })
@@ -134,10 +132,9 @@ pub(super) fn cannot_tell(log: &DiskLog, jobs: &[JobRuns], zone: &TimeZone) -> V
 }
 
 fn of_day(day: Date, jobs: &[JobRuns], zone: &TimeZone) -> String {
-    let weekday = |day: Date| format!("{:?}", day.weekday());
     let mut text = format!(
         "When: the log is dated {} {day}, without times of day",
-        weekday(day)
+        units::date::weekday(day.weekday())
     );
     let end = day
         .tomorrow()
@@ -164,14 +161,12 @@ fn of_day(day: Date, jobs: &[JobRuns], zone: &TimeZone) -> String {
     }
     text.push('.');
     for (name, last) in trims {
-        let last = last.to_zoned(zone.clone());
+        let last = units::date::formatted(last, zone, "%A %Y-%m-%d %H:%M");
         // Writing to a string does not fail.
         let _ = write!(
             text,
-            " {name} was last due on {} {}: this log neither confirms nor excludes that it was that \
+            " {name} was last due on {last}: this log neither confirms nor excludes that it was that \
              run (a long trim takes hours, and anyone can start one manually).",
-            weekday(last.date()),
-            last.strftime("%Y-%m-%d %H:%M"),
         );
     }
     text
@@ -186,9 +181,21 @@ pub(super) fn drive_rates(devices: &[DeviceJump]) -> String {
     let rates: Vec<f64> = drives
         .flat_map(|drive| drive.write_after_kb_s.iter().flatten().copied())
         .collect();
-    let lowest = rates.iter().copied().fold(f64::INFINITY, f64::min);
-    let highest = rates.iter().copied().fold(0.0, f64::max);
-    let (from, to) = (rate(lowest), rate(highest));
+    range(&rates, rate)
+}
+
+/// How long requests of drives are after the jump: `7.9 to 8.2 MiB`.
+pub(super) fn request_lengths(devices: &[DeviceJump]) -> String {
+    let drives = devices.iter().filter(|device| device.members.is_empty());
+    let lengths: Vec<f64> = drives.filter_map(|drive| drive.request_kb).collect();
+    range(&lengths, |kb| units::size::bytes_estimate(kb * 1024.0))
+}
+
+/// The lowest to the highest value; their unit is named once where they share it.
+fn range(values: &[f64], write: impl Fn(f64) -> String) -> String {
+    let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = values.iter().copied().fold(0.0, f64::max);
+    let (from, to) = (write(lowest), write(highest));
     if from == to {
         return to;
     }
@@ -198,51 +205,7 @@ pub(super) fn drive_rates(devices: &[DeviceJump]) -> String {
     }
 }
 
-/// How long requests of drives are after the jump: `7.9 to 8.2 MiB`.
-pub(super) fn request_lengths(devices: &[DeviceJump]) -> String {
-    let drives = devices.iter().filter(|device| device.members.is_empty());
-    let lengths: Vec<f64> = drives.filter_map(|drive| drive.request_kb).collect();
-    let lowest = lengths.iter().copied().fold(f64::INFINITY, f64::min) / 1024.0;
-    let highest = lengths.iter().copied().fold(0.0, f64::max) / 1024.0;
-    let (from, to) = (format!("{lowest:.1}"), format!("{highest:.1}"));
-    if from == to {
-        format!("{to} MiB")
-    } else {
-        format!("{from} to {to} MiB")
-    }
-}
-
 /// `7.2 GiB/s`.
 fn rate(kb_s: f64) -> String {
-    const MIB: f64 = 1024.0;
-    const GIB: f64 = 1024.0 * 1024.0;
-    if kb_s >= GIB {
-        format!("{:.1} GiB/s", kb_s / GIB)
-    } else if kb_s >= MIB {
-        format!("{:.1} MiB/s", kb_s / MIB)
-    } else {
-        format!("{kb_s:.0} KiB/s")
-    }
-}
-
-/// `13,465`.
-fn whole(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `7.4`, `200`.
-fn two_digits(number: f64) -> String {
-    if number < 10.0 {
-        return format!("{number:.1}");
-    }
-    let unit = 10_f64.powf(number.log10().floor() - 1.0);
-    whole((number / unit).round() * unit)
+    units::bytes_per_s(kb_s * 1024.0)
 }

@@ -1,7 +1,7 @@
 //! What would change a verdict.
 
 use super::decision::{CauseFound, Decision, Outcome, Recurs};
-use super::phrases::{names, span};
+use super::phrases::names;
 use super::result::Cycle;
 use super::sentence::SentenceContext;
 use crate::numbers::seconds;
@@ -73,7 +73,7 @@ fn about_pattern(recurs: &Recurs, context: &SentenceContext) -> Vec<String> {
     if seconds(context.gap_us) >= RARE_S {
         lines.push(format!(
             "Sample more often than every {} to narrow down when it happens.",
-            span(seconds(context.gap_us))
+            units::seconds(seconds(context.gap_us))
         ));
     }
     lines

@@ -2,9 +2,7 @@
 
 use super::decision::{CauseFound, Decision, JobMatch, LikeLoad, Outcome, Recurs};
 use super::lasting::{Coincidence, Lasting, LastingChange, Trend};
-use super::phrases::{
-    day, every, how_often, minute, names, number, percent, periods, place, sampling, span,
-};
+use super::phrases::{every, how_often, names, percent, periods, place, sampling};
 use super::recurrence::{Place, Recurrence, Secondary, is_event};
 use super::result::{ChangeKind, Cycle, Kind, Role, Shape};
 use super::separation::Experiment;
@@ -13,7 +11,9 @@ use crate::model::samples::{SAMPLES_MIN, Unusable};
 use crate::numbers::seconds;
 use facts::series::{Better, Dating};
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use std::fmt::Write as _;
+use units::number::probability;
 
 /// What sentences need to know besides the decision.
 pub(crate) struct SentenceContext<'a> {
@@ -73,7 +73,10 @@ pub(crate) fn sentence(
         }
     };
     match significance.likely_chance {
-        Some(q) => format!("Not significant among this many series (q = {q:.2}). {text}"),
+        Some(q) => format!(
+            "Not significant among this many series (q = {}). {text}",
+            probability(q)
+        ),
         None => text,
     }
 }
@@ -135,10 +138,7 @@ fn may_trim(jobs: &[String]) -> bool {
 
 impl SentenceContext<'_> {
     fn amount(&self, value: f64) -> String {
-        match self.unit {
-            Some(unit) => format!("{} {unit}", number(value)),
-            None => number(value),
-        }
+        units::number::with_unit(&units::number(value), self.unit)
     }
 
     fn unusable(&self, why: Unusable) -> String {
@@ -167,7 +167,7 @@ impl SentenceContext<'_> {
         let chance = match p {
             Some(p) if p < 1.0 => format!(
                 "; noise alone looks as regular {} % of the time",
-                number((p * 100.0).round().max(1.0))
+                units::number((p * 100.0).round().max(1.0))
             ),
             _ => String::new(),
         };
@@ -227,8 +227,8 @@ impl SentenceContext<'_> {
         format!(
             "{} {count}, {which}between {} and {}{what}{when}{provisional}.",
             self.name,
-            minute(last.from),
-            minute(last.to)
+            units::date::minute_in_zone(last.from, &TimeZone::UTC),
+            units::date::minute_in_zone(last.to, &TimeZone::UTC)
         )
     }
 
@@ -265,6 +265,7 @@ impl SentenceContext<'_> {
         let late = recurrence.since.zip(self.first).filter(|(since, first)| {
             since.duration_since(*first).as_secs_f64() > recurrence.rhythm.period_s
         });
+        let day = |at: Timestamp| units::date::day(at, &TimeZone::UTC);
         match (late, recurrence.until) {
             (None, None) => String::new(),
             (Some((since, _)), None) => format!(", since {}", day(since)),
@@ -282,9 +283,9 @@ impl SentenceContext<'_> {
             Some(relative) if relative.is_finite() => percent(relative),
             _ => self.amount(effect.size.abs()),
         };
-        let lasting = effect
-            .len_s
-            .map_or(String::new(), |len_s| format!(" for about {}", span(len_s)));
+        let lasting = effect.len_s.map_or(String::new(), |len_s| {
+            format!(" for about {}", units::seconds(len_s))
+        });
         match recurrence.shape {
             Shape::Sawtooth => {
                 let rises = effect.size > 0.0;
@@ -399,7 +400,7 @@ impl SentenceContext<'_> {
         if first.dated_by_start {
             text.push_str(", if your timestamps mark the start of each interval");
         } else if let Some(lag_s) = first.lag_s {
-            let _ = write!(text, " or up to {} before", span(lag_s));
+            let _ = write!(text, " or up to {} before", units::seconds(lag_s));
         }
         let _ = write!(text, ": {}", names(&first.jobs));
         if several {

@@ -38,10 +38,9 @@ impl Experiment {
                 .map(|job| &job.runs)
         };
         let first = runs(names.first()?)?.last()?;
-        let local = first.earliest.to_zoned(zone.clone());
-        let at = local.strftime("%A %H:%M").to_string();
+        let at = units::date::formatted(first.earliest, zone, "%A %H:%M");
         let is_trim = names.iter().any(|name| name.contains("trim"));
-        let day = if local.strftime("%A").to_string() == "Wednesday" {
+        let day = if at.starts_with("Wednesday") {
             "Saturday"
         } else {
             "Wednesday"

@@ -132,12 +132,12 @@ fn writes_rise_by_the_figures_of_the_third_sample_over_the_first() {
     assert_near(device(&log, "md0").write_times, 17_429.0, 0.5);
     assert_eq!(log.devices.len(), 9);
     assert!(
-        log.sentences[0].contains("nvme1n1 x13,465"),
+        log.sentences[0].contains("nvme1n1 13,465x"),
         "{:?}",
         log.sentences
     );
     assert!(
-        log.sentences[0].contains("md0 x17,429"),
+        log.sentences[0].contains("md0 17,429x"),
         "{:?}",
         log.sentences
     );
@@ -154,7 +154,7 @@ fn reads_fall_to_a_7th_and_then_to_a_200th_and_that_is_the_harm() {
     assert_eq!(device(&log, "nvme0n1").read_down_times[1], None);
     let harm = &log.sentences[1];
     assert!(
-        harm.contains("md0 down 7.4x, then 200x") && harm.contains("harm"),
+        harm.contains("md0 down 7.4x, then 203x") && harm.contains("harm"),
         "{harm}"
     );
 }
@@ -172,7 +172,7 @@ fn processors_wait_for_disks() {
     assert!(
         log.sentences
             .iter()
-            .any(|text| text.contains("from 0.2 to 9.8 %"))
+            .any(|text| text.contains("from 0.2 % to 9.8 %"))
     );
 }
 
@@ -183,8 +183,8 @@ fn on_a_kernel_before_4_18_these_are_probably_discards() {
     let because = log.because.join(" ");
     // 7392044.00 and 8689493.33 kB/s; nvme3n1 7653532.83 kB in 932.33 requests, nvme6n1
     // 7421348.00 in 889.67.
-    assert!(because.contains("7.0 to 8.3 GiB/s"), "{because}");
-    assert!(because.contains("8.0 to 8.1 MiB"), "{because}");
+    assert!(because.contains("7 to 8.3 GiB/s"), "{because}");
+    assert!(because.contains("8 to 8.1 MiB"), "{because}");
     assert!(because.contains("4.18"), "{because}");
     let said = log.sentences.join(" ");
     assert!(said.contains("probably discards"), "{said}");

@@ -3,6 +3,7 @@
 
 pub(crate) mod check;
 pub(crate) mod cluster;
+pub(crate) mod explain;
 pub(crate) mod finding;
 pub(crate) mod groups;
 pub mod ssd;

@@ -4,24 +4,42 @@ use crate::explained::{self, Case};
 use crate::schemas::assert_valid;
 use explain::verdict::Kind;
 use jsonschema::Validator;
-use report::explain::{ExplainTextOptions, HtmlOptions, html, json, text};
-use report::{ExplainResult, TextOptions, schema_of};
+use page::Terminal;
+use report::explain::json;
+use report::{ExplainDetail, ExplainResult, explain_page, schema_of};
 use serde_json::Value;
 
-fn options(width: usize, unicode: bool, color: bool) -> ExplainTextOptions {
-    ExplainTextOptions {
-        text: TextOptions {
-            width,
-            unicode,
-            color,
-            verbose: false,
-        },
-        ..ExplainTextOptions::default()
-    }
+/// As on a terminal.
+const BRIEF: ExplainDetail = ExplainDetail {
+    verbose: false,
+    brief: true,
+    all: false,
+};
+/// As on a page.
+const IN_FULL: ExplainDetail = ExplainDetail {
+    brief: false,
+    ..BRIEF
+};
+
+fn text(case: &Case, width: usize, unicode: bool, color: bool) -> String {
+    let terminal = Terminal {
+        width,
+        color,
+        unicode,
+    };
+    page::terminal(&explain_page(&case.report(), BRIEF), &terminal)
 }
 
 fn plain(case: &Case) -> String {
-    text(&case.report(), &ExplainTextOptions::default())
+    text(case, 80, true, false)
+}
+
+fn html(case: &Case) -> String {
+    page::html(&explain_page(&case.report(), IN_FULL))
+}
+
+fn markdown(case: &Case) -> String {
+    page::markdown(&explain_page(&case.report(), IN_FULL))
 }
 
 #[test]
@@ -31,13 +49,25 @@ fn text_at_80_columns() {
     }
 }
 
+/// What a browser shows as well, with the tables behind the charts.
+#[test]
+fn markdown_in_full() {
+    for (name, case) in [
+        ("weekly", explained::weekly()),
+        ("several", explained::several()),
+        ("disks", explained::disks()),
+    ] {
+        insta::assert_snapshot!(format!("explain_markdown_{name}"), markdown(&case));
+    }
+}
+
 #[test]
 fn text_in_ascii_and_in_colour() {
     let weekly = explained::weekly();
-    let ascii = text(&weekly.report(), &options(80, false, false));
+    let ascii = text(&weekly, 80, false, false);
     assert!(ascii.is_ascii(), "{ascii}");
     insta::assert_snapshot!("explain_text_weekly_ascii", ascii);
-    let color = text(&weekly.report(), &options(80, true, true));
+    let color = text(&weekly, 80, true, true);
     insta::assert_snapshot!("explain_text_weekly_color", color);
     // Colour adds nothing and takes nothing away.
     let mut without = String::new();
@@ -51,17 +81,18 @@ fn text_in_ascii_and_in_colour() {
     assert_eq!(without, plain(&weekly));
 }
 
-/// Columns as terminals count them: the wide characters of these cases take two.
-fn columns(line: &str) -> usize {
-    line.chars()
-        .map(|c| {
-            if ('日'..='本').contains(&c) || c == '日' {
-                2
-            } else {
-                1
-            }
-        })
-        .sum()
+fn assert_fits(name: &str, shown: &str, width: usize) {
+    for line in shown.lines() {
+        // What stands between two backticks is never broken.
+        if !line.contains('`') {
+            let columns = units::display_width(line);
+            assert!(columns <= width, "{name} at {width}: {line:?}");
+        }
+        assert!(
+            !line.chars().any(|c| c.is_control() || c == '\u{202e}'),
+            "{name}: {line:?}"
+        );
+    }
 }
 
 #[test]
@@ -69,17 +100,7 @@ fn lines_fit_and_hold_no_controls() {
     for (name, case) in explained::all() {
         for width in [40, 60, 80, 120] {
             for unicode in [false, true] {
-                let shown = text(&case.report(), &options(width, unicode, false));
-                for line in shown.lines() {
-                    // What stands between two backticks is never broken.
-                    if !line.contains('`') {
-                        assert!(columns(line) <= width, "{name} at {width}: {line:?}");
-                    }
-                    assert!(
-                        !line.chars().any(|c| c.is_control() || c == '\u{202e}'),
-                        "{name}: {line:?}"
-                    );
-                }
+                assert_fits(name, &text(&case, width, unicode, false), width);
             }
         }
     }
@@ -95,28 +116,35 @@ fn the_sentence_comes_first_and_nothing_is_a_candidate() {
     );
     for (_, case) in explained::all() {
         let shown = plain(&case);
-        let candidates = shown
-            .lines()
-            .filter(|line| line.ends_with("  nothing"))
-            .count();
+        let candidates = shown.matches("\nnothing: noise alone ").count();
         assert_eq!(candidates, case.series.len().min(5), "{shown}");
     }
 }
 
 #[test]
-fn a_class_and_its_candidate_are_one_line() {
+fn a_class_and_its_candidate_are_one_row() {
     let shown = plain(&explained::weekly());
-    let lines: Vec<&str> = shown.lines().filter(|line| line.contains(" %  ")).collect();
-    assert_eq!(lines.len(), 4, "{lines:#?}");
-    assert!(
-        lines[0].contains("11") && lines[0].contains("heals"),
-        "{}",
-        lines[0]
-    );
-    assert!(
-        lines[0].ends_with("cron.weekly (fstrim, man-db)"),
-        "{}",
-        lines[0]
+    let table = shown
+        .split_once("Explanations, most likely first")
+        .unwrap()
+        .1;
+    let table = table.split_once("\n\n").unwrap().0;
+    let rows: Vec<&str> = table.lines().filter(|line| line.contains(" %")).collect();
+    assert_eq!(rows.len(), 4, "{rows:#?}");
+    let cells: Vec<&str> = rows[0].split_whitespace().collect();
+    assert_eq!(
+        cells,
+        [
+            "cron.weekly",
+            "(fstrim,",
+            "man-db)",
+            "94",
+            "%",
+            "11",
+            "0",
+            "0",
+            "improves"
+        ]
     );
 }
 
@@ -140,7 +168,7 @@ fn series_of_one_name_are_told_apart_by_their_source() {
         part("load", "/srv/load.csv"),
     ]);
     let shown = plain(&case);
-    let page = html(&case.report(), &HtmlOptions::default());
+    let page = html(&case);
     for (title, escaped) in [
         ("latency_ms of es1/d.csv", "latency_ms of es1/d.csv"),
         (
@@ -151,30 +179,43 @@ fn series_of_one_name_are_told_apart_by_their_source() {
     ] {
         let rows = shown
             .lines()
-            .filter(|line| line.ends_with(&format!("  {title}")));
+            .filter(|line| line.starts_with(&format!("{title}  ")));
         assert_eq!(rows.count(), 1, "{shown}");
-        assert!(shown.contains(&format!("── {title} ──")), "{shown}");
-        assert!(page.contains(&format!("\">{escaped}</a></td>")), "{page}");
+        assert!(shown.contains(&format!("\n{title} ──")), "{shown}");
+        assert!(page.contains(&format!("\">{escaped}</a></th>")), "{page}");
         assert!(page.contains(&format!("<h2>{escaped}</h2>")), "{page}");
     }
     // By nothing, where the source is the same.
     let case = Case::new(vec![part("x", "/srv/a.csv"), part("x", "/srv/a.csv")]);
-    assert_eq!(plain(&case).matches("── x ──").count(), 2);
+    assert_eq!(plain(&case).matches("\nx ──").count(), 2);
 }
 
 #[test]
 fn details_are_of_the_first_only() {
-    let case = explained::several();
-    let few = ExplainTextOptions {
-        details_max: 1,
-        ..ExplainTextOptions::default()
+    let series = |number: usize| {
+        let name = format!("s{number}");
+        let values = vec![1.0; 20];
+        (
+            explained::series(&name, "2026-01-01T00:00:00Z", explained::DAY_S, values),
+            explained::bare(Kind::None, &format!("Nothing recurs in {name}.")),
+        )
     };
-    let shown = text(&case.report(), &few);
-    assert!(shown.contains("3 more series"), "{shown}");
-    assert!(!shown.contains("Throughput decays"), "{shown}");
-    let page = html(&case.report(), &HtmlOptions { details_max: 1 });
-    assert_eq!(page.matches("<section").count(), 1);
-    assert!(page.contains("href=\"#s0\"") && !page.contains("href=\"#s1\""));
+    let case = Case::new((0..25).map(series).collect());
+    let shown = plain(&case);
+    assert!(shown.contains("20 more series; `--all` shows"), "{shown}");
+    assert!(
+        shown.contains("Nothing recurs in s4.") && !shown.contains("Nothing recurs in s5."),
+        "{shown}"
+    );
+    // All of them have a row.
+    assert_eq!(shown.matches(" no pattern ").count(), 25, "{shown}");
+    let page = html(&case);
+    assert_eq!(page.matches("<section").count(), 20);
+    assert!(page.contains("href=\"#s19\"") && !page.contains("href=\"#s20\""));
+    assert!(page.contains("5 more series"));
+    let all = ExplainDetail { all: true, ..BRIEF };
+    let shown = page::terminal(&explain_page(&case.report(), all), &Terminal::default());
+    assert!(shown.contains("Nothing recurs in s24.") && !shown.contains("more series"));
 }
 
 fn validator() -> Validator {
@@ -254,10 +295,10 @@ fn assert_well_formed(name: &str, page: &str) {
 #[test]
 fn pages_are_well_formed_and_load_nothing() {
     for (name, case) in explained::all() {
-        let page = html(&case.report(), &HtmlOptions::default());
+        let page = html(&case);
         assert_well_formed(name, &page);
         for word in [
-            "http:", "https:", "@import", "url(h", "url('", "//www", "fetch(", "XMLHttp",
+            "http:", "https:", "@import", "url(h", "url('", "//www", "<script",
         ] {
             assert!(!page.contains(word), "{name}: {word}");
         }
@@ -268,18 +309,11 @@ fn pages_are_well_formed_and_load_nothing() {
 
 #[test]
 fn words_stay_words_on_a_page() {
-    let page = html(&explained::hostile().report(), &HtmlOptions::default());
+    let page = html(&explained::hostile());
     assert!(!page.contains("<img") && !page.contains("onerror=\"") && !page.contains('\u{202e}'));
-    // The data of one series, and the page's own script.
-    assert_eq!(page.matches("</script>").count(), 2);
-    let data = data_of(&page);
-    assert_eq!(data["unit"], explained::HOSTILE);
-}
-
-fn data_of(page: &str) -> Value {
-    let start = page.find("<script type=\"application/json\">").unwrap();
-    let json = &page[start + "<script type=\"application/json\">".len()..];
-    serde_json::from_str(&json[..json.find("</script>").unwrap()]).unwrap()
+    assert!(!page.contains("</script>"));
+    // The unit is shown as it is written.
+    assert!(page.contains("onerror=&quot;alert(1)&quot;&gt;&#39;&amp;"));
 }
 
 #[test]
@@ -287,45 +321,39 @@ fn a_page_keeps_a_spike_of_a_long_series() {
     let mut values = vec![1.0; 100_000];
     values[77_777] = 9.0;
     let long = explained::series("long", "2026-01-01T00:00:00Z", 60, values);
-    let verdict = explained::bare(explain::verdict::Kind::None, "Nothing explains it best.");
+    let verdict = explained::bare(Kind::None, "Nothing explains it best.");
     let case = Case::new(vec![(long, verdict)]);
-    let page = html(&case.report(), &HtmlOptions::default());
-    let data = data_of(&page);
-    let high = data["high"].as_array().unwrap();
-    assert!(high.len() <= 2_880);
-    assert_eq!(
-        high.iter()
-            .filter(|value| value.as_f64() == Some(9.0))
-            .count(),
-        1
-    );
+    let page = html(&case);
+    // In the table behind the chart, in a row of its own.
+    assert_eq!(page.matches("(1 to 9)").count(), 1);
     assert!(page.len() < 400_000, "{}", page.len());
-    // 100,000 samples in 2,880 columns.
-    let caption = "mean and range of columns of 34.7 samples on average; a closer look";
-    assert!(page.contains(caption));
+    // 100,000 samples at 720 points.
+    assert!(page.contains("mean of 139 samples on average"));
+    assert!(!html(&explained::weekly()).contains("samples on average"));
     assert!(
-        !html(&explained::weekly().report(), &HtmlOptions::default())
-            .contains("samples on average")
+        plain(&case)
+            .lines()
+            .any(|line| line.contains("   9 ") || line.contains("10 "))
     );
-    assert!(plain(&case).contains(" 9 "));
 }
 
 #[test]
-fn without_a_script_the_picture_is_there() {
-    let page = html(&explained::weekly().report(), &HtmlOptions::default());
+fn a_page_is_complete_without_a_script() {
+    let page = html(&explained::weekly());
     for part in [
-        "<svg class=\"series\"",
-        "<svg class=\"fold\"",
-        "class=\"event\"",
-        "class=\"change\"",
-        "data-row=\"0\"",
+        "<svg class=\"wide\"",
+        "<svg class=\"narrow\"",
+        "class=\"mark m0\"",
+        "class=\"mark m1\"",
+        "class=\"run r0\"",
+        "a: cron.weekly/fstrim, cron.weekly/man-db",
         ">Mon</text>",
         "What would change this verdict",
-        "<td class=\"name\">nothing</td>",
+        "nothing: noise alone</th>",
+        "Folded by week",
     ] {
         assert!(page.contains(part), "{part}");
     }
-    insta::assert_snapshot!("explain_html_weekly", page);
 }
 
 #[test]
@@ -333,31 +361,15 @@ fn a_log_of_disks_is_told_as_a_whole() {
     let case = explained::disks();
     insta::assert_snapshot!("explain_text_disks", plain(&case));
     for width in [40, 80] {
-        for line in text(&case.report(), &options(width, false, false)).lines() {
-            assert!(
-                line.contains('`') || columns(line) <= width,
-                "{width}: {line:?}"
-            );
-            assert!(
-                !line.chars().any(|c| c.is_control() || c == '\u{202e}'),
-                "{line:?}"
-            );
-        }
+        assert_fits("disks", &text(&case, width, false, false), width);
     }
-    let page = html(&case.report(), &HtmlOptions::default());
+    let page = html(&case);
     assert_well_formed("disks", &page);
-    assert!(!page.contains("<img") && page.contains("x15,625"));
+    assert!(!page.contains("<img") && page.contains("15,625x"));
     assert_valid(&validator(), &json(&case.report()));
     // All of them, where that is asked for.
-    let options = ExplainTextOptions {
-        details_max: usize::MAX,
-        ..ExplainTextOptions::default()
-    };
+    let all = ExplainDetail { all: true, ..BRIEF };
     assert_eq!(plain(&case).matches("Cannot tell.").count(), 0);
-    assert_eq!(
-        text(&case.report(), &options)
-            .matches("Cannot tell.")
-            .count(),
-        3
-    );
+    let shown = page::terminal(&explain_page(&case.report(), all), &Terminal::default());
+    assert_eq!(shown.matches("Cannot tell.").count(), 3);
 }

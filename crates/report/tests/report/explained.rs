@@ -480,7 +480,7 @@ pub fn disks() -> Case {
         writes_are: WritesAre::ProbablyDiscards,
         because: vec!["Linux 4.4.0-1105-aws counts discards as writes.".to_owned()],
         sentences: vec![
-            "Writes jump between sample 1 and sample 2 of 2: md0 x15,625.".to_owned(),
+            "Writes jump between sample 1 and sample 2 of 2: md0 15,625x.".to_owned(),
             HOSTILE.to_owned(),
         ],
         cannot_tell: vec!["Whether it recurs.".to_owned()],

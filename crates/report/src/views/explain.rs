@@ -1,0 +1,225 @@
+//! What recurs or changed in histories, and which job is behind it: the sentence, the curve with the runs
+//! of jobs, every explanation that was compared, and what it all rests on.
+
+mod causes;
+mod chart;
+mod clock;
+mod detail;
+mod disk_log;
+mod names;
+mod series;
+mod told;
+
+pub use detail::ExplainDetail;
+
+use crate::explain::ExplainReport;
+use explain::verdict::Kind;
+use page::{Block, Cell, Level, Page, Section, Table, Text, Tone};
+use told::Told;
+use units::cut;
+
+/// Rows of the summary and of lists on a terminal.
+const SUMMARY_MAX: usize = 40;
+const NOTES_MAX: usize = 5;
+/// Columns of a name in a heading; JSON has all of it.
+const NAME_COLUMNS_MAX: usize = 200;
+
+/// The page of a report.
+pub fn page(report: &ExplainReport<'_>, detail: ExplainDetail) -> Page {
+    let (told, summed_up) = told::parted(report, detail.all);
+    let mut view = View {
+        report,
+        detail,
+        page: Page {
+            title: format!("trimtab explain: {}", report.source),
+            cautions: report.warnings.to_vec(),
+            ..Page::default()
+        },
+    };
+    match (report.disk_logs, told.as_slice()) {
+        ([], []) if summed_up.is_empty() => {
+            view.lead("No series: there is nothing to explain.", Tone::Strong);
+        }
+        ([], []) => view.lead(&told::summed_up(&summed_up), Tone::Level(Level::Note)),
+        ([], [one]) => view.only_series(one),
+        ([], all) => {
+            let tone = if report.is_trouble() {
+                names::tone(Kind::Periodic)
+            } else {
+                Tone::Strong
+            };
+            view.lead(&format!("{}.", told::counts(all)), tone);
+            let blocks = view.all_series(all);
+            view.page.blocks.extend(blocks);
+        }
+        (_, all) => view.disk_logs(all),
+    }
+    if !summed_up.is_empty() && !(report.disk_logs.is_empty() && told.is_empty()) {
+        view.page.push(Block::aside(told::summed_up(&summed_up)));
+    }
+    view.close();
+    view.page
+}
+
+struct View<'r, 'a> {
+    report: &'r ExplainReport<'a>,
+    detail: ExplainDetail,
+    page: Page,
+}
+
+impl View<'_, '_> {
+    fn lead(&mut self, lead: &str, tone: Tone) {
+        lead.clone_into(&mut self.page.lead);
+        self.page.tone = tone;
+    }
+
+    /// A series that is all there is: its sentence is the answer.
+    fn only_series(&mut self, told: &Told<'_>) {
+        let series = told.verdict;
+        self.page.title = name(&series.name);
+        self.lead(&series.verdict.sentence, names::tone(series.verdict.kind));
+        self.page.about.push(format!(
+            "{} of {}: {}",
+            name(&series.name),
+            name(&series.source),
+            series::about(self.report, series)
+        ));
+        self.page.blocks = series::blocks(self.report, told, self.detail, false);
+    }
+
+    /// Logs of disks, and below them the series that are shown one by one.
+    fn disk_logs(&mut self, told: &[Told<'_>]) {
+        let [first, others @ ..] = self.report.disk_logs else {
+            return;
+        };
+        self.lead(&disk_log::lead(first), names::tone(Kind::Change));
+        let about = format!("{}: {}", name(&first.source), disk_log::about(first));
+        self.page.about.push(about);
+        self.page.blocks = disk_log::blocks(first, self.detail);
+        for log in others {
+            let mut section = Section::new(name(&log.source));
+            section.push(Text::new(disk_log::lead(log), names::tone(Kind::Change)));
+            section.push(Block::aside(disk_log::about(log)));
+            section.blocks.extend(disk_log::blocks(log, self.detail));
+            self.page.push(section);
+        }
+        if !told.is_empty() {
+            let mut section = Section::new("Series");
+            section.aside = told::counts(told);
+            section.blocks = self.all_series(told);
+            self.page.push(section);
+        }
+    }
+
+    /// A table of all series, the largest effect first, and the first of them in full.
+    fn all_series(&self, told: &[Told<'_>]) -> Vec<Block> {
+        let max = self.detail.series_max();
+        let titles = told::titles(told);
+        let mut table = Table::new(&["<series", "<verdict", "effect", "period", "q"]);
+        let shown = self.detail.shown(told.len(), SUMMARY_MAX);
+        for (index, (one, title)) in told.iter().zip(&titles).take(shown).enumerate() {
+            let verdict = &one.verdict.verdict;
+            let dash = || "-".to_owned();
+            let cell = Cell {
+                text: name(title),
+                section: (index < max).then(|| id(index)),
+            };
+            table.rows.push(vec![
+                cell,
+                names::kind(verdict.kind).into(),
+                series::effect(one.verdict).into(),
+                verdict.period_s.map_or_else(dash, units::seconds).into(),
+                verdict
+                    .q
+                    .map_or_else(dash, units::number::probability)
+                    .into(),
+            ]);
+        }
+        let mut blocks = vec![table.into()];
+        blocks.extend(self.detail.more(told.len(), SUMMARY_MAX).map(Block::aside));
+        for (index, (one, title)) in told.iter().zip(&titles).take(max).enumerate() {
+            let verdict = &one.verdict.verdict;
+            let mut section = Section::new(name(title));
+            section.id = id(index);
+            section.push(Text::new(&verdict.sentence, names::tone(verdict.kind)));
+            let about = series::about(self.report, one.verdict);
+            section.push(Block::aside(format!(
+                "{}: {about}",
+                name(&one.verdict.source)
+            )));
+            section
+                .blocks
+                .extend(series::blocks(self.report, one, self.detail, true));
+            blocks.push(section.into());
+        }
+        let rest = told.len().saturating_sub(max);
+        if rest > 0 {
+            blocks.push(Block::aside(format!(
+                "{} more series; `--all` shows them in full, `--select` chooses.",
+                units::count::grouped_usize(rest)
+            )));
+        }
+        blocks
+    }
+
+    /// What holds for all series.
+    fn close(&mut self) {
+        let report = self.report;
+        self.page.about.push(format!(
+            "times in {} ({})",
+            report.analysis.zone, report.zone_from
+        ));
+        let number = units::count(report.jobs.len(), "job");
+        self.page.about.push(match &report.jobs_from {
+            Some(from) => format!("{number} of {from}"),
+            None if report.jobs.is_empty() => "no jobs were looked at".to_owned(),
+            None => format!("{number} given by hand"),
+        });
+        if !self.detail.brief {
+            self.page.about.push(format!(
+                "made by trimtab {} at {}",
+                report.tool_version,
+                report.generated_at.strftime("%Y-%m-%d %H:%M UTC")
+            ));
+        }
+        let unknown = report.jobs.iter().flat_map(|job| {
+            let why = job.unknown.iter();
+            why.map(|why| format!("{}: {why}", job.name))
+        });
+        let skipped = report.skipped.iter().map(|skip| match &skip.needs {
+            Some(needs) => format!("{}: {} (needs {needs})", skip.what, skip.why),
+            None => format!("{}: {}", skip.what, skip.why),
+        });
+        let sections = [
+            (
+                "Unknown runs",
+                "when these jobs run is not known",
+                unknown.collect::<Vec<_>>(),
+            ),
+            (
+                "Skipped",
+                "not looked at is not passed",
+                skipped.collect::<Vec<_>>(),
+            ),
+        ];
+        for (title, aside, items) in sections {
+            let Some(list) = self.detail.list("", &items, NOTES_MAX) else {
+                continue;
+            };
+            let mut section = Section::new(title);
+            aside.clone_into(&mut section.aside);
+            section.push(list);
+            self.page.push(section);
+        }
+    }
+}
+
+/// A name for a heading.
+fn name(name: &str) -> String {
+    cut(name, NAME_COLUMNS_MAX).into_owned()
+}
+
+/// The id of a series' section.
+fn id(index: usize) -> String {
+    format!("s{index}")
+}

@@ -1,0 +1,161 @@
+//! What was compared as an explanation, and what it rests on.
+
+use super::detail::ExplainDetail;
+use super::names;
+use explain::verdict::{Candidate, JobClass, Verdict};
+use page::{Block, Table};
+use units::count::grouped_usize;
+use units::share::score;
+
+/// Explanations and pieces of evidence on a terminal.
+const EXPLANATIONS_MAX: usize = 8;
+const EVIDENCE_MAX: usize = 3;
+/// Classes that are drawn, and on a terminal told in full.
+pub(super) const CLASSES_DRAWN: usize = 4;
+
+/// The candidate that blames nothing.
+const NOTHING: &str = "nothing";
+/// What it says.
+const NOISE: &str = "nothing: noise alone";
+
+/// A row of the table.
+struct Row<'a> {
+    score: String,
+    name: String,
+    class: Option<&'a JobClass>,
+}
+
+/// The table of explanations, with the evidence of the likeliest.
+pub(super) fn blocks(verdict: &Verdict, detail: ExplainDetail) -> Vec<Block> {
+    let rows = rows(verdict);
+    let is_shown = |(index, row): &(usize, &Row<'_>)| {
+        *index < detail.shown(rows.len(), EXPLANATIONS_MAX) || row.class.is_none()
+    };
+    let shown: Vec<&Row<'_>> = rows
+        .iter()
+        .enumerate()
+        .filter(is_shown)
+        .map(|(_, row)| row)
+        .collect();
+    // Columns without a number in them say nothing.
+    let has_runs = shown.iter().any(|row| row.class.is_some());
+    let mut table = if has_runs {
+        Table::new(&[
+            "<explanation",
+            "score",
+            "events matched",
+            "events missed",
+            "runs without effect",
+            "<effect",
+        ])
+    } else {
+        Table::new(&["<explanation", "score"])
+    };
+    "Explanations, most likely first".clone_into(&mut table.title);
+    for row in &shown {
+        let mut cells = vec![row.name.clone(), row.score.clone()];
+        if has_runs {
+            cells.extend(row.class.map_or_else(Default::default, |class| {
+                [
+                    grouped_usize(class.matched),
+                    grouped_usize(class.missed),
+                    grouped_usize(class.idle_runs),
+                    names::role(class.role).to_owned(),
+                ]
+            }));
+        }
+        table.row(cells);
+    }
+    let mut blocks = vec![table.into()];
+    if shown.len() < rows.len() {
+        let left = grouped_usize(rows.len() - shown.len());
+        blocks.push(Block::aside(format!("and {left} more (-v lists them all)")));
+    }
+    let told: Vec<&JobClass> = if detail.verbose {
+        verdict.classes.iter().collect()
+    } else if detail.brief {
+        likely(verdict).take(CLASSES_DRAWN).collect()
+    } else {
+        likely(verdict).collect()
+    };
+    for class in told {
+        let mut items = class.evidence[..detail.shown(class.evidence.len(), EVIDENCE_MAX)].to_vec();
+        items.extend(detail.more(class.evidence.len(), EVIDENCE_MAX));
+        if let Some(experiment) = &class.separate_by {
+            items.push(format!("To tell them apart: {experiment}"));
+        }
+        blocks.extend(detail.list(&class.jobs.join(", "), &items, usize::MAX));
+    }
+    blocks
+}
+
+/// Classes that are drawn and told in full: all that are not as good as ruled out.
+pub(super) fn likely(verdict: &Verdict) -> impl Iterator<Item = &JobClass> {
+    /// One less likely is in the table alone, unless it is the likeliest.
+    const SCORE_MIN: f64 = 0.01;
+    let all = verdict.classes.iter().enumerate();
+    all.filter(|(index, class)| *index == 0 || class.score >= SCORE_MIN)
+        .map(|(_, class)| class)
+}
+
+/// Every explanation, the likeliest first; "nothing" is always among them.
+fn rows(verdict: &Verdict) -> Vec<Row<'_>> {
+    let mut rows: Vec<(f64, Row<'_>)> = Vec::new();
+    let mut is_told = vec![false; verdict.classes.len()];
+    for candidate in &verdict.candidates {
+        let class = verdict
+            .classes
+            .iter()
+            .position(|class| is_of(class, candidate));
+        if let Some(index) = class {
+            is_told[index] = true;
+        }
+        rows.push((
+            candidate.score,
+            Row {
+                score: score(candidate.score),
+                name: name_of(candidate),
+                class: class.map(|index| &verdict.classes[index]),
+            },
+        ));
+    }
+    for (class, is_told) in verdict.classes.iter().zip(is_told) {
+        if !is_told {
+            let row = Row {
+                score: score(class.score),
+                name: class.jobs.join(", "),
+                class: Some(class),
+            };
+            rows.push((class.score, row));
+        }
+    }
+    rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut rows: Vec<Row<'_>> = rows.into_iter().map(|(_, row)| row).collect();
+    let is_nothing = |candidate: &Candidate| candidate.name == NOTHING;
+    if !verdict.candidates.iter().any(is_nothing) {
+        rows.push(Row {
+            score: "-".to_owned(),
+            name: NOISE.to_owned(),
+            class: None,
+        });
+    }
+    rows
+}
+
+fn name_of(candidate: &Candidate) -> String {
+    if candidate.name == NOTHING {
+        NOISE.to_owned()
+    } else {
+        candidate.name.clone()
+    }
+}
+
+/// Whether a candidate is a class: it has its score, and names its jobs, those of one directory perhaps
+/// together: `cron.weekly (fstrim, man-db)`.
+fn is_of(class: &JobClass, candidate: &Candidate) -> bool {
+    let own = |job: &String| {
+        let (_, own) = job.split_once('/').unwrap_or(("", job));
+        candidate.name.contains(own)
+    };
+    class.score.to_bits() == candidate.score.to_bits() && class.jobs.iter().all(own)
+}

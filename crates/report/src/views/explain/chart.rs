@@ -1,0 +1,321 @@
+//! The curve with what happened beside it, and one period of it.
+
+use super::causes::{CLASSES_DRAWN, likely};
+use super::clock::Clock;
+use super::names;
+use super::told::Told;
+use crate::explain::ExplainReport;
+use explain::verdict::{Folded, Interval, JobClass, SeriesVerdict};
+use facts::series::{Dating, Series};
+use jiff::Timestamp;
+use jiff::civil::Weekday;
+use jiff::tz::TimeZone;
+use page::chart::{Axis, Curve, LineChart, Marks, Point, Runs, Scale};
+
+/// Points of a curve: more than any chart tells apart.
+const POINTS: usize = 720;
+/// Points of one period.
+const FOLD_POINTS: usize = 336;
+/// A longer gap than so many usual ones breaks the line.
+const GAPS: f64 = 3.5;
+
+const HOUR_S: f64 = 3_600.0;
+const DAY_S: f64 = 24.0 * HOUR_S;
+const WEEK_S: f64 = 7.0 * DAY_S;
+/// A period this near to a calendar's is one.
+const NEAR: f64 = 0.005;
+
+/// All samples, with events, changes and the runs of the likeliest jobs; `None` where there is nothing to
+/// draw: one sample is told in words.
+pub(super) fn whole(report: &ExplainReport<'_>, told: &Told<'_>) -> Option<LineChart> {
+    let series = told.series.filter(|series| series.values.len() > 1)?;
+    let verdict = &told.verdict.verdict;
+    let clock = Clock::of(report, told.verdict);
+    let x = |at: Timestamp| place(&clock, told.verdict.dating, at);
+    let spans = |found: &[Interval]| -> Vec<(f64, f64)> {
+        found
+            .iter()
+            .map(|span| (x(span.from), x(span.to)))
+            .collect()
+    };
+    let changes: Vec<Interval> = verdict
+        .changes
+        .iter()
+        .map(|change| Interval {
+            from: change.from,
+            to: change.to,
+        })
+        .collect();
+    let marks = [
+        (names::events(verdict.shape), &verdict.events),
+        ("changes", &changes),
+    ];
+    let runs = likely(verdict).take(CLASSES_DRAWN).map(|class| Runs {
+        name: class.jobs.join(", "),
+        spans: spans(&runs_of(report, class)),
+    });
+    Some(LineChart {
+        title: title(told.verdict),
+        y_label: title(told.verdict),
+        x: Axis {
+            scale: match told.verdict.dating {
+                Dating::Absolute => Scale::Time(report.zone.clone()),
+                Dating::Day(_) | Dating::Undated => Scale::Elapsed,
+            },
+            ..Axis::default()
+        },
+        curves: vec![curve(told.verdict, series, x)],
+        marks: marks
+            .into_iter()
+            .filter(|(_, found)| !found.is_empty())
+            .map(|(name, found)| Marks {
+                name: name.to_owned(),
+                spans: spans(found),
+            })
+            .collect(),
+        runs: runs.collect(),
+        ..LineChart::default()
+    })
+}
+
+/// `throughput (ops/s)`.
+fn title(series: &SeriesVerdict) -> String {
+    match &series.unit {
+        Some(unit) => format!("{} ({unit})", series.name),
+        None => series.name.clone(),
+    }
+}
+
+/// Where a moment lies along the bottom: since 1970, or since the first sample where only distances are
+/// known.
+fn place(clock: &Clock<'_>, dating: Dating, at: Timestamp) -> f64 {
+    if dating == Dating::Absolute {
+        at.as_duration().as_secs_f64()
+    } else {
+        clock.since_first_s(at)
+    }
+}
+
+fn curve(verdict: &SeriesVerdict, series: &Series, x: impl Fn(Timestamp) -> f64) -> Curve {
+    let at = |us: &i64| Timestamp::from_microsecond(*us).map_or(f64::NAN, &x);
+    let gap_s = verdict.gap_s.map_or(f64::INFINITY, |gap_s| gap_s * GAPS);
+    let samples = series.times_us.iter().map(at);
+    let samples = samples.zip(series.values.iter().copied());
+    let mut curve = Curve::reduced("", samples, POINTS, gap_s);
+    let points = curve.stretches.iter().flatten().count();
+    if curve.range_name.is_empty() || points == 0 {
+        curve.name = title(verdict);
+    } else {
+        #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+        let each = series.values.len() as f64 / points as f64;
+        let each = units::number(each);
+        curve.name = format!("mean of {each} samples on average");
+    }
+    curve
+}
+
+/// When jobs of a class ran.
+fn runs_of(report: &ExplainReport<'_>, class: &JobClass) -> Vec<Interval> {
+    report
+        .jobs
+        .iter()
+        .filter(|job| class.jobs.contains(&job.name))
+        .flat_map(|job| &job.runs)
+        .map(|run| Interval {
+            from: run.earliest,
+            to: run.latest,
+        })
+        .collect()
+}
+
+/// All periods on top of each other; `None` where nothing is known.
+pub(super) fn folded(report: &ExplainReport<'_>, series: &SeriesVerdict) -> Option<LineChart> {
+    let folded = series.verdict.folded.as_ref()?;
+    let (name, axis) = axis(report.zone, folded, series.dating);
+    let start = axis.range.map_or(0.0, |range| range.0);
+    let stretches = points(folded, start);
+    if stretches.is_empty() {
+        return None;
+    }
+    Some(LineChart {
+        title: format!("Folded by {name}: all periods on top of each other"),
+        x: axis,
+        y_label: title(series),
+        curves: vec![Curve {
+            name: "median".to_owned(),
+            range_name: "middle half".to_owned(),
+            stretches,
+            ..Curve::default()
+        }],
+        ..LineChart::default()
+    })
+}
+
+/// What the fold is called, and the axis below it: of a calendar's period in local time, of any other one
+/// since its beginning.
+fn axis(zone: &TimeZone, folded: &Folded, dating: Dating) -> (String, Axis) {
+    let is = |calendar_s: f64| {
+        dating == Dating::Absolute && (folded.period_s / calendar_s - 1.0).abs() < NEAR
+    };
+    let anchor = folded.anchor.to_zoned(zone.clone());
+    let time = anchor.time();
+    let since_hour_s = f64::from(time.minute()) * 60.0 + f64::from(time.second());
+    let since_midnight_s = f64::from(time.hour()) * HOUR_S + since_hour_s;
+    let weekday = anchor.weekday().since(Weekday::Monday);
+    let (name, scale, label, start) = if is(WEEK_S) {
+        let start = f64::from(weekday) * DAY_S + since_midnight_s;
+        ("week".to_owned(), Scale::Week, "", start)
+    } else if is(DAY_S) {
+        (
+            "day".to_owned(),
+            Scale::Day,
+            "time of day",
+            since_midnight_s,
+        )
+    } else if is(HOUR_S) {
+        let label = "time since the full hour";
+        ("hour".to_owned(), Scale::Elapsed, label, since_hour_s)
+    } else {
+        let name = units::seconds(folded.period_s);
+        (
+            name,
+            Scale::Elapsed,
+            "time since the start of a period",
+            0.0,
+        )
+    };
+    let axis = Axis {
+        label: label.to_owned(),
+        scale,
+        range: Some((start, start + folded.period_s)),
+    };
+    (name, axis)
+}
+
+/// The bins of a fold in stretches without a gap; several share a point where there are many.
+fn points(folded: &Folded, start: f64) -> Vec<Vec<Point>> {
+    let bins = folded.median.len();
+    let points = bins.min(FOLD_POINTS);
+    #[expect(clippy::cast_precision_loss, reason = "bins of a week at most")]
+    let x = |bin: f64| start + bin / bins as f64 * folded.period_s;
+    let all: Vec<Option<Point>> = (0..points)
+        .map(|point| {
+            let (first, end) = (point * bins / points, (point + 1) * bins / points);
+            let known: Vec<(f64, f64, f64)> = (first..end)
+                .filter_map(|bin| quartiles(folded, bin))
+                .collect();
+            let lowest = known.iter().map(|(low, ..)| *low).reduce(f64::min)?;
+            let highest = known.iter().map(|(.., high)| *high).reduce(f64::max)?;
+            #[expect(clippy::cast_precision_loss, reason = "bins")]
+            let (part, middle) = (1.0 / known.len() as f64, (first + end) as f64 / 2.0);
+            Some(Point {
+                x: x(middle),
+                y: known.iter().map(|(_, median, _)| median * part).sum(),
+                range: Some((lowest, highest)),
+            })
+        })
+        .collect();
+    all.split(Option::is_none)
+        .filter(|stretch| !stretch.is_empty())
+        .map(|stretch| stretch.iter().copied().flatten().collect())
+        .collect()
+}
+
+/// Lower quartile, median and upper quartile of a bin; a quartile that is not known is the median.
+fn quartiles(folded: &Folded, bin: usize) -> Option<(f64, f64, f64)> {
+    let at = |values: &[Option<f64>]| {
+        let value = values.get(bin).copied().flatten();
+        value.filter(|value| value.is_finite())
+    };
+    let median = at(&folded.median)?;
+    let low = at(&folded.low).unwrap_or(median);
+    let high = at(&folded.high).unwrap_or(median);
+    Some((low, median, high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folded(period_s: f64, anchor: &str, median: Vec<Option<f64>>) -> Folded {
+        Folded {
+            period_s,
+            anchor: anchor.parse().unwrap(),
+            low: median.clone(),
+            high: median.clone(),
+            median,
+        }
+    }
+
+    fn berlin() -> TimeZone {
+        units::zone::parse("Europe/Berlin").unwrap()
+    }
+
+    /// Name, scale and start of the axis.
+    fn axis_of(folded: &Folded, zone: &TimeZone, dating: Dating) -> (String, Scale, f64) {
+        let (name, axis) = axis(zone, folded, dating);
+        let (start, end) = axis.range.unwrap();
+        assert!((end - start - folded.period_s).abs() < 1e-6);
+        (name, axis.scale, start)
+    }
+
+    #[test]
+    fn a_week_begins_where_it_is_anchored() {
+        // Sunday 06:47 in Berlin.
+        let fold = folded(WEEK_S, "2016-01-03T05:47:00Z", vec![None; 7]);
+        let sunday = 6.0 * DAY_S + 6.0 * HOUR_S + 47.0 * 60.0;
+        assert_eq!(
+            axis_of(&fold, &berlin(), Dating::Absolute),
+            ("week".to_owned(), Scale::Week, sunday)
+        );
+    }
+
+    #[test]
+    fn other_periods() {
+        let absolute = Dating::Absolute;
+        let day = folded(DAY_S, "2024-07-01T22:00:00Z", vec![None; 24]);
+        assert_eq!(
+            axis_of(&day, &berlin(), absolute),
+            ("day".to_owned(), Scale::Day, 0.0)
+        );
+        let hour = folded(HOUR_S, "2024-07-01T22:05:00Z", vec![None; 24]);
+        assert_eq!(
+            axis_of(&hour, &TimeZone::UTC, absolute),
+            ("hour".to_owned(), Scale::Elapsed, 300.0)
+        );
+        // Nobody knows what time it was.
+        assert_eq!(
+            axis_of(&day, &berlin(), Dating::Undated),
+            ("1 day".to_owned(), Scale::Elapsed, 0.0)
+        );
+        let odd = folded(36.0 * HOUR_S, "2024-07-01T22:00:00Z", vec![]);
+        assert_eq!(
+            axis_of(&odd, &TimeZone::UTC, absolute),
+            ("1 day 12 h".to_owned(), Scale::Elapsed, 0.0)
+        );
+    }
+
+    #[test]
+    fn bins_become_points() {
+        let few = vec![Some(1.0), None, Some(3.0)];
+        let few = points(&folded(DAY_S, "2024-07-01T22:00:00Z", few), 0.0);
+        assert_eq!(few.len(), 2, "broken where nothing is known");
+        assert!((few[1][0].y - 3.0).abs() < 1e-9);
+        assert!(
+            (few[1][0].x - 20.0 * HOUR_S).abs() < 1e-6,
+            "the middle of its bin"
+        );
+        let mut many = folded(
+            WEEK_S,
+            "2024-07-01T22:00:00Z",
+            (0..3360).map(|value| Some(f64::from(value))).collect(),
+        );
+        many.high[55] = Some(1e6);
+        let many = points(&many, 0.0);
+        assert_eq!((many.len(), many[0].len()), (1, 336));
+        let point = many[0][5];
+        assert!((point.y - 54.5).abs() < 1e-9);
+        assert_eq!(point.range, Some((50.0, 1e6)));
+        assert!(points(&folded(DAY_S, "2024-07-01T22:00:00Z", vec![]), 0.0).is_empty());
+    }
+}

@@ -1,0 +1,84 @@
+//! A log of disks: its figures, and what stays open.
+
+use super::clock;
+use super::detail::ExplainDetail;
+use explain::disk_log::{DeviceJump, DiskLog};
+use page::{Block, Table};
+
+/// Rows of devices on a terminal.
+const DEVICES_MAX: usize = 40;
+
+/// What the log shows.
+pub(super) fn lead(log: &DiskLog) -> String {
+    log.sentences.join(" ")
+}
+
+/// `host mongo-03, Linux 4.4.0-1105-aws: 4 samples; the first sample is of 2020-04-13, ...`
+pub(super) fn about(log: &DiskLog) -> String {
+    let host = log.host.as_ref().map(|host| format!("host {host}"));
+    let kernel = log.kernel.as_ref().map(|kernel| format!("Linux {kernel}"));
+    let whose: Vec<String> = [host, kernel].into_iter().flatten().collect();
+    let mut text = whose.join(", ");
+    if !text.is_empty() {
+        text += ": ";
+    }
+    text += &units::count(log.samples, "sample");
+    if let Some(dating) = clock::dating(log.dating) {
+        text += "; ";
+        text += &dating;
+    }
+    text
+}
+
+/// Everything below that.
+pub(super) fn blocks(log: &DiskLog, detail: ExplainDetail) -> Vec<Block> {
+    let mut table = Table::new(&[
+        "<device",
+        "written before",
+        "written after",
+        "times",
+        "read before",
+        "read after",
+    ]);
+    "Before: the first sample. After: the first sample after the jump."
+        .clone_into(&mut table.title);
+    let shown = detail.shown(log.devices.len(), DEVICES_MAX);
+    for device in &log.devices[..shown] {
+        table.row(row(device));
+    }
+    let mut blocks = vec![table.into()];
+    blocks.extend(
+        detail
+            .more(log.devices.len(), DEVICES_MAX)
+            .map(Block::aside),
+    );
+    let lists = [
+        ("Why", &log.because),
+        ("How filesystems are mounted", &log.mounts),
+        ("What this log cannot tell", &log.cannot_tell),
+    ];
+    blocks.extend(
+        lists
+            .into_iter()
+            .filter_map(|(title, items)| detail.list(title, items, usize::MAX)),
+    );
+    blocks
+}
+
+fn row(device: &DeviceJump) -> [String; 6] {
+    let first = |values: &[Option<f64>]| values.first().copied().flatten();
+    [
+        device.device.clone(),
+        rate(Some(device.write_before_kb_s)),
+        rate(first(&device.write_after_kb_s)),
+        device
+            .write_times
+            .map_or_else(|| "-".to_owned(), units::number::factor),
+        rate(device.read_before_kb_s),
+        rate(first(&device.read_after_kb_s)),
+    ]
+}
+
+fn rate(kb_s: Option<f64>) -> String {
+    kb_s.map_or_else(|| "-".to_owned(), |kb_s| units::bytes_per_s(kb_s * 1024.0))
+}

@@ -1,0 +1,247 @@
+//! One series: its curve, what explains it, and the facts of its verdict.
+
+use super::causes;
+use super::chart;
+use super::clock::{self, Clock};
+use super::detail::ExplainDetail;
+use super::names;
+use super::told::Told;
+use crate::explain::ExplainReport;
+use explain::verdict::{Change, ChangeKind, OtherPattern, SeriesVerdict, Verdict};
+use facts::series::Better;
+use page::{Block, Table};
+use std::fmt::Write as _;
+use units::count::grouped_usize;
+use units::number::{probability, signed, with_unit};
+use units::share::percent_change;
+
+/// Lines of lists on a terminal.
+const NOTES_MAX: usize = 5;
+const CHANGES_MAX: usize = 8;
+
+/// What the series is: `320 samples from 2016-01-04 05:40 to 2016-11-18 05:40, usually 1 day apart`.
+pub(super) fn about(report: &ExplainReport<'_>, series: &SeriesVerdict) -> String {
+    let clock = Clock::of(report, series);
+    let mut words = units::count(series.samples, "sample");
+    match (series.from, series.until) {
+        (Some(from), Some(until)) if from < until => {
+            let (from, until) = (clock.moment(from), clock.moment(until));
+            let _ = write!(words, " from {from} to {until}");
+        }
+        (Some(from), _) => {
+            let _ = write!(words, " at {}", clock.moment(from));
+        }
+        _ => {}
+    }
+    if let Some(gap_s) = series.gap_s {
+        let _ = write!(words, ", usually {} apart", units::seconds(gap_s));
+    }
+    if let Some(dating) = clock::dating(series.dating) {
+        let _ = write!(words, "; {dating}");
+    }
+    words
+}
+
+/// Everything below the sentence: first what it is about and what explains it.
+pub(super) fn blocks(
+    report: &ExplainReport<'_>,
+    told: &Told<'_>,
+    detail: ExplainDetail,
+    has_others: bool,
+) -> Vec<Block> {
+    let series = told.verdict;
+    let verdict = &series.verdict;
+    let clock = Clock::of(report, series);
+    let mut blocks = Vec::new();
+    blocks.extend(chart::whole(report, told).map(Block::from));
+    blocks.extend(changes(verdict, series.unit.as_deref(), &clock, detail));
+    blocks.extend(causes::blocks(verdict, detail));
+    blocks.extend(chart::folded(report, series).map(Block::from));
+    blocks.push(Block::Facts(facts(told, has_others, &clock)));
+    let also: Vec<String> = verdict.also.iter().map(other).collect();
+    let lists = [
+        ("Weaker patterns", &also, NOTES_MAX),
+        (
+            "What would change this verdict",
+            &verdict.would_change,
+            usize::MAX,
+        ),
+        ("Notes", &series.notes, NOTES_MAX),
+    ];
+    blocks.extend(
+        lists
+            .into_iter()
+            .filter_map(|(title, items, max)| detail.list(title, items, max)),
+    );
+    blocks
+}
+
+/// `-12 %`, or the size in the series' unit where there is no median to compare with.
+pub(super) fn effect(series: &SeriesVerdict) -> String {
+    let Some(effect) = &series.verdict.effect else {
+        return "-".to_owned();
+    };
+    match effect.relative {
+        Some(relative) => percent_change(relative),
+        None => signed(effect.size, series.unit.as_deref()),
+    }
+}
+
+/// The facts of a verdict, each with its label.
+fn facts(told: &Told<'_>, has_others: bool, clock: &Clock<'_>) -> Vec<(String, String)> {
+    let series = told.verdict;
+    let verdict = &series.verdict;
+    let unit = series.unit.as_deref();
+    let mut rows = Vec::new();
+    let mut row = |label: &str, words: String| rows.push((label.to_owned(), words));
+    if let Some(period_s) = verdict.period_s {
+        let cycle = verdict
+            .cycle
+            .map_or(String::new(), |cycle| format!(", {}", names::cycle(cycle)));
+        let days = verdict
+            .weekdays
+            .as_ref()
+            .map_or(String::new(), |days| format!(", on {}", units::list(days)));
+        row(
+            "period",
+            format!("{}{cycle}{days}", units::seconds(period_s)),
+        );
+    }
+    if let Some(phase) = &verdict.phase {
+        let (from, to) = (clock.moment(phase.from), clock.moment(phase.to));
+        row(
+            "when",
+            format!(
+                "between {} and {}; last from {from} to {to}",
+                phase.from_text, phase.to_text,
+            ),
+        );
+    }
+    if let Some(shape) = verdict.shape {
+        row("shape", names::shape(shape).to_owned());
+    }
+    row_of_effect(verdict, unit, &mut row);
+    if let Some(since) = verdict.since {
+        let until = match verdict.until {
+            Some(until) => clock.moment(until),
+            None => "the last sample".to_owned(),
+        };
+        row("since", format!("{}, until {until}", clock.moment(since)));
+    }
+    if let Some(cycles) = verdict.cycles {
+        let periods = format!("{} with samples", units::count(cycles, "period"));
+        row(
+            "seen",
+            match verdict.cycles_seen {
+                Some(seen) => format!(
+                    "in {} of {periods}, each taken by itself",
+                    grouped_usize(seen)
+                ),
+                None => format!("in {periods}"),
+            },
+        );
+    }
+    if let Some(p) = verdict.p {
+        let mut words = format!("p {} that noise alone looks this regular", probability(p));
+        if let Some(q) = verdict.q.filter(|_| has_others) {
+            let _ = write!(words, "; q {} across all series", probability(q));
+        }
+        row("chance", words);
+    }
+    if let Some([value]) = told.series.map(|series| series.values.as_slice()) {
+        row("value", with_unit(&units::number(*value), unit));
+    }
+    row("values", values(series));
+    rows
+}
+
+fn row_of_effect(verdict: &Verdict, unit: Option<&str>, row: &mut impl FnMut(&str, String)) {
+    let Some(effect) = &verdict.effect else {
+        return;
+    };
+    let mut parts = vec![signed(effect.size, unit)];
+    if let Some(relative) = effect.relative {
+        parts.push(format!("{} of the median", percent_change(relative)));
+    }
+    if let Some(daily) = effect.relative_per_day {
+        parts.push(format!("{} a day", percent_change(daily)));
+    }
+    if let Some(len_s) = effect.len_s {
+        parts.push(format!("for {}", units::seconds(len_s)));
+    }
+    row("effect", parts.join(", "));
+}
+
+/// What the values are.
+fn values(series: &SeriesVerdict) -> String {
+    let unit = series.unit.as_deref().unwrap_or("unit unknown");
+    let better = match series.better {
+        Some(Better::Higher) => "higher is better",
+        Some(Better::Lower) => "lower is better",
+        None => "whether higher or lower is better is unknown (`--better` says it)",
+    };
+    format!("{unit}; {better}")
+}
+
+/// The changes that stay.
+fn changes(
+    verdict: &Verdict,
+    unit: Option<&str>,
+    clock: &Clock<'_>,
+    detail: ExplainDetail,
+) -> Vec<Block> {
+    let all = &verdict.changes;
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let has_company = all.iter().any(|change| change.beside.is_some());
+    let mut table = if has_company {
+        Table::new(&["<after", "<before", "<lasting change", "<at the same time"])
+    } else {
+        Table::new(&["<after", "<before", "<lasting change"])
+    };
+    for change in &all[..detail.shown(all.len(), CHANGES_MAX)] {
+        let mut cells = vec![
+            clock.moment(change.from),
+            clock.moment(change.to),
+            what_changed(change, unit),
+        ];
+        if has_company {
+            cells.push(change.beside.clone().unwrap_or_default());
+        }
+        table.row(cells);
+    }
+    let mut blocks = vec![table.into()];
+    blocks.extend(detail.more(all.len(), CHANGES_MAX).map(Block::aside));
+    if all.iter().any(|change| change.provisional) {
+        blocks.push(Block::aside(
+            "Provisional: more samples may move or remove it.",
+        ));
+    }
+    blocks
+}
+
+/// `level from 51000 to 49500 ops/s (provisional)`.
+fn what_changed(change: &Change, unit: Option<&str>) -> String {
+    let mut text = names::change(change.what).to_owned();
+    match (change.what, change.levels(), change.slopes_per_day()) {
+        (ChangeKind::Level, Some((before, after)), _) => {
+            let after = with_unit(&units::number(after), unit);
+            let _ = write!(text, " from {} to {after}", units::number(before));
+        }
+        (ChangeKind::Slope, _, Some((before, after))) => {
+            let (before, after) = (signed(before, None), signed(after, unit));
+            let _ = write!(text, " from {before} to {after} a day");
+        }
+        _ => {}
+    }
+    if change.provisional {
+        text += " (provisional)";
+    }
+    text
+}
+
+/// A weaker pattern in one line.
+fn other(pattern: &OtherPattern) -> String {
+    format!("{} (p {})", pattern.sentence, probability(pattern.p))
+}

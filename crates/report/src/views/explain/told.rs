@@ -1,0 +1,135 @@
+//! Which series are shown one by one, which are summed up, and what each is called.
+
+use super::names;
+use crate::explain::ExplainReport;
+use explain::verdict::{Kind, SeriesVerdict};
+use facts::series::{Dating, Series};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use units::count::{counted, grouped_usize};
+
+/// A verdict beside its series.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told<'a> {
+    pub verdict: &'a SeriesVerdict,
+    /// `None` where the series was not handed in.
+    pub series: Option<&'a Series>,
+}
+
+/// What is shown one by one, and what is summed up: series of a log of disks that is shown as a whole,
+/// and those of any such log that is too short for each by itself.
+pub(super) fn parted<'a>(report: &ExplainReport<'a>, all: bool) -> (Vec<Told<'a>>, Vec<Told<'a>>) {
+    let is_summed_up = |told: &Told<'_>| {
+        let of_a_log = told
+            .series
+            .is_some_and(|series| series.labels.contains_key("metric"));
+        let of_a_told_one = || {
+            let host = told.series.and_then(|series| series.labels.get("host"));
+            report
+                .disk_logs
+                .iter()
+                .any(|log| log.source == told.verdict.source && log.host.as_ref() == host)
+        };
+        of_a_log
+            && told.verdict.dating != Dating::Absolute
+            && match told.verdict.verdict.kind {
+                Kind::Undecided => true,
+                Kind::None => of_a_told_one(),
+                Kind::Periodic | Kind::Unattributed | Kind::Change => false,
+            }
+    };
+    let (summed_up, told): (Vec<_>, Vec<_>) = in_order(report)
+        .into_iter()
+        .partition(|one| !all && is_summed_up(one));
+    // One that stands alone is shown.
+    if report.disk_logs.is_empty() && told.is_empty() && summed_up.len() == 1 {
+        return (summed_up, Vec::new());
+    }
+    (told, summed_up)
+}
+
+/// Verdicts with their series: by source and name, in turn where several have both in common.
+fn in_order<'a>(report: &ExplainReport<'a>) -> Vec<Told<'a>> {
+    let mut known: HashMap<(&str, &str), VecDeque<&Series>> = HashMap::new();
+    for series in report.series {
+        known
+            .entry((&series.source, &series.name))
+            .or_default()
+            .push_back(series);
+    }
+    report
+        .analysis
+        .series
+        .iter()
+        .map(|verdict| Told {
+            verdict,
+            series: known
+                .get_mut(&(verdict.source.as_str(), verdict.name.as_str()))
+                .and_then(VecDeque::pop_front),
+        })
+        .collect()
+}
+
+/// What each series is called beside the others: its name, and where series of several sources have it,
+/// the part of their source that tells them apart.
+pub(super) fn titles(told: &[Told<'_>]) -> Vec<String> {
+    let mut sources: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+    for one in told {
+        let named = sources.entry(&one.verdict.name).or_default();
+        named.insert(&one.verdict.source);
+    }
+    told.iter()
+        .map(|one| {
+            let name = &one.verdict.name;
+            let all = &sources[name.as_str()];
+            if all.len() < 2 {
+                return name.clone();
+            }
+            format!("{name} of {}", &one.verdict.source[common_len(all)..])
+        })
+        .collect()
+}
+
+/// The length of the directories that all paths begin with: a heading has little room.
+fn common_len(paths: &BTreeSet<&str>) -> usize {
+    // Of sorted texts the first and the last differ earliest.
+    let (Some(first), Some(last)) = (paths.first(), paths.last()) else {
+        return 0;
+    };
+    let same = first.bytes().zip(last.bytes());
+    let same = same.take_while(|(one, other)| one == other).count();
+    first.as_bytes()[..same]
+        .iter()
+        .rposition(|&byte| byte == b'/')
+        .map_or(0, |slash| slash + 1)
+}
+
+/// `4 series: 1 recurring with a known job, 3 without a pattern`.
+pub(super) fn counts(told: &[Told<'_>]) -> String {
+    let kinds = [
+        Kind::Periodic,
+        Kind::Unattributed,
+        Kind::Change,
+        Kind::Undecided,
+        Kind::None,
+    ];
+    let parts: Vec<String> = kinds
+        .into_iter()
+        .filter_map(|kind| {
+            let of_it = |one: &&Told<'_>| one.verdict.verdict.kind == kind;
+            let number = told.iter().filter(of_it).count();
+            let words = names::kind_of_some(kind);
+            (number > 0).then(|| format!("{} {words}", grouped_usize(number)))
+        })
+        .collect();
+    let series = counted(told.len(), "series", "series");
+    format!("{series}: {}", parts.join(", "))
+}
+
+/// The line that stands for series that are not shown one by one.
+pub(super) fn summed_up(series: &[Told<'_>]) -> String {
+    format!(
+        "From logs of disks, taken one by one: {}. A pattern takes three cycles; `--all` shows each \
+         series.",
+        counts(series)
+    )
+}

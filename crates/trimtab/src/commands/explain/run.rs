@@ -1,0 +1,119 @@
+use super::args::{BetterArg, Explain};
+use super::times::{self, Zone};
+use super::{disks, jobs, load, logs, other_host, overwrite};
+use crate::answer::{Delivery, Medium, generated_at};
+use crate::progress::Draw;
+use crate::config::ExplainConfig;
+use crate::error::CommandError;
+use crate::output;
+use explain::Options;
+use facts::series::Series;
+use report::{ExplainDetail, ExplainReport, ExplainResult};
+use std::process::ExitCode;
+
+/// Runs `trimtab explain`.
+///
+/// # Errors
+/// When nothing could be read, or the arguments do not fit; that something recurs is no error.
+pub fn run(
+    arguments: &Explain,
+    config: &ExplainConfig,
+    verbose: bool,
+    quiet: bool,
+) -> Result<ExitCode, CommandError> {
+    if arguments.answer.output.schema {
+        output::print(&report::schema_of::<ExplainResult<'_>>())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let delivery = Delivery::of(&arguments.answer, config.format)?;
+    let target = arguments.answer.output.file();
+    overwrite::refuse(target, overwrite::named(arguments, config))?;
+    let mut draw = Draw::new(quiet);
+    let named = arguments.jobs.as_deref().or(config.jobs.as_deref());
+    // A zone that is not there is known before anything is read.
+    let asked = times::asked_zone(arguments, config)?;
+    let found = jobs::find(named.unwrap_or("/"))?;
+    overwrite::refuse(target, found.files.iter().cloned())?;
+    let zone = Zone::of(asked, &found);
+    let times = times::times(arguments, &zone.zone)?;
+    // Lines without a zone are of the host's.
+    let zone_of_host = found.zone.as_ref().unwrap_or(&zone.zone);
+    let given = logs::given(&arguments.log, zone_of_host)?;
+    let mut loaded = load::load(arguments, config, &times, &mut draw)?;
+    // By now a new store is there.
+    overwrite::refuse(target, arguments.save.iter().cloned())?;
+    loaded.note_gaps(&zone.zone);
+    let mut skipped = std::mem::take(&mut loaded.skipped);
+    skipped.extend(found.skipped.iter().cloned());
+    let mut jobs_from = found.from.clone();
+    let mut all_jobs = Vec::new();
+    if let Some(stretch) = jobs::stretch(&loaded.series) {
+        let mut logs = given.logs;
+        // Without jobs everything that is told counts.
+        if found.from.is_some() {
+            logs = logs::own_lines(logs, found.host_name.as_deref(), &mut skipped);
+        }
+        if given.reads_host {
+            draw.show("reading when the jobs ran");
+            logs.extend(logs::of_host(&found, stretch, zone_of_host, &mut skipped));
+        }
+        all_jobs = jobs::runs(&found, &logs, stretch, &zone.zone, &mut skipped);
+        jobs_from =
+            jobs_from.map(|from| logs::origin(&from, &logs, &all_jobs, stretch, &zone.zone));
+    }
+    let by_hand = jobs::given(&arguments.events, &zone.zone)?;
+    let events = by_hand.len();
+    all_jobs.extend(by_hand);
+    let mut warnings = std::mem::take(&mut loaded.warnings);
+    warnings.extend(other_host::caution(&loaded, &found));
+    if all_jobs.len() == events {
+        warnings.extend(found.without_jobs());
+    }
+    let options = Options {
+        zone: zone.zone.clone(),
+        better: arguments.better.or(config.better).map(BetterArg::into),
+        seed: arguments.seed.unwrap_or(Options::default().seed),
+        ..Options::default()
+    };
+    draw.show(&format!("analysing {} series", loaded.series.len()));
+    let analysis = explain::explain(&loaded.series, &all_jobs, &options);
+    let disk_logs = disks::logs(&loaded.series, &found, &all_jobs, &zone.zone);
+    draw.clear();
+    let report = ExplainReport {
+        analysis: &analysis,
+        series: &loaded.series,
+        disk_logs: &disk_logs,
+        jobs: &all_jobs,
+        jobs_from,
+        zone: &zone.zone,
+        zone_from: zone.from,
+        source: source_words(&arguments.sources, &loaded.series),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        generated_at: generated_at()?,
+        skipped: &skipped,
+        warnings: &warnings,
+    };
+    let page = |medium| {
+        let detail = ExplainDetail {
+            verbose,
+            brief: medium == Medium::Terminal,
+            all: arguments.all,
+        };
+        report::explain_page(&report, detail)
+    };
+    delivery.give(page, || report::explain::json(&report))?;
+    let negative = report.is_trouble() && !arguments.exit_zero;
+    Ok(ExitCode::from(u8::from(negative)))
+}
+
+/// What was read, for people.
+fn source_words(sources: &[String], series: &[Series]) -> String {
+    match (sources, series) {
+        // The reader's own name of it has no password.
+        ([_], [first, ..]) if series.iter().all(|one| one.source == first.source) => {
+            first.source.clone()
+        }
+        ([one], _) if !one.contains("://") => one.clone(),
+        (several, _) => format!("{} sources", several.len()),
+    }
+}
