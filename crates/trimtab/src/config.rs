@@ -2,7 +2,7 @@
 
 use crate::answer;
 use crate::commands::check::args::{Format, SeverityArg};
-use crate::commands::explain::args::{BetterArg, ExplainFormat};
+use crate::commands::explain::args::BetterArg;
 use crate::commands::ssd::args::SsdFormat;
 use crate::error::{CommandError, Kind};
 use serde::Deserialize;
@@ -63,7 +63,7 @@ pub struct ExplainConfig {
     /// As `--better`.
     pub better: Option<BetterArg>,
     /// As `--format`.
-    pub format: Option<ExplainFormat>,
+    pub format: Option<answer::Format>,
     /// As `--timeout`.
     pub timeout: Option<String>,
     /// As `--credentials-file`; credentials in the environment outrank it.
@@ -247,7 +247,7 @@ mod tests {
             "[explain]\njobs = \"none\"\ntz = \"UTC\"\nbetter = \"lower\"\nformat = \"html\"\n";
         let config = Config::parse(text, "x.toml").unwrap().explain;
         assert_eq!(config.better, Some(BetterArg::Lower));
-        assert_eq!(config.format, Some(ExplainFormat::Html));
+        assert_eq!(config.format, Some(answer::Format::Html));
         assert_eq!(config.jobs.as_deref(), Some("none"));
         assert!(Config::parse("[explain]\nseed = 3\n", "x.toml").is_err());
     }

@@ -114,6 +114,21 @@ fn what_is_read_is_not_written_to() {
         assert!(told.contains("name another file with -o"), "{told}");
         assert_eq!(std::fs::read(&target).unwrap(), before);
     }
+    // A store that is about to be made.
+    let store = root.join("new");
+    let output = explain(
+        &history,
+        &[
+            "--jobs",
+            "none",
+            "--save",
+            store.to_str().unwrap(),
+            "-o",
+            root.join("host/../new").to_str().unwrap(),
+        ],
+    );
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("error (refused)"));
     // What an earlier answer left is no input.
     let page = write(root, "why.txt", "before");
     let output = explain(&history, &["--jobs", "none", "-o", page.to_str().unwrap()]);
@@ -140,7 +155,7 @@ fn an_earlier_answer_outlives_a_failure() {
 }
 
 #[test]
-fn a_host_without_a_schedule_is_told_before_the_answer() {
+fn a_host_without_a_schedule_is_told_below_the_sentence() {
     let directory = tempfile::tempdir().unwrap();
     let history = sawtooth(directory.path());
     let empty = directory.path().join("empty");
@@ -150,10 +165,55 @@ fn a_host_without_a_schedule_is_told_before_the_answer() {
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ");
-    let caution = told.find("neither cron's files nor systemd's").unwrap();
     let sentence = told.find("There are no jobs to compare it with").unwrap();
-    assert!(caution < sentence, "{told}");
-    assert!(told.starts_with("caution no job of directory"), "{told}");
+    let caution = told.find("caution no job of directory").unwrap();
+    let why = told.find("neither cron's files nor systemd's").unwrap();
+    let explanations = told.find("Explanations, most likely first").unwrap();
+    assert!(
+        sentence < caution && caution < why && why < explanations,
+        "{told}"
+    );
+}
+
+#[test]
+fn a_zone_is_taken_in_any_case() {
+    let directory = tempfile::tempdir().unwrap();
+    let history = sawtooth(directory.path());
+    let words = [
+        "--jobs",
+        "none",
+        "--tz",
+        "europe/berlin",
+        "--data-tz",
+        "utc",
+    ];
+    let words = [&["explain", history.to_str().unwrap()], &words[..]].concat();
+    let output = run(&words);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stdout(&output).contains("times in Europe/Berlin (--tz)"));
+}
+
+#[test]
+fn the_form_follows_from_the_name_of_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let history = sawtooth(directory.path());
+    for (name, starts_with) in [
+        ("why.html", "<!doctype html>"),
+        ("why.md", "# throughput"),
+        ("why.json", "{"),
+        ("why.txt", "throughput decays"),
+    ] {
+        let path = directory.path().join(name);
+        let output = explain(&history, &["--jobs", "none", "-o", path.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        let answer = std::fs::read_to_string(path).unwrap();
+        assert!(answer.starts_with(starts_with), "{name}: {answer}");
+    }
+    let page = directory.path().join("why.html");
+    let words = ["--format", "json", "-o", page.to_str().unwrap()];
+    let output = explain(&history, &[&["--jobs", "none"], &words[..]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("disagree"), "{}", stderr(&output));
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn the_logs_of_a_host_outrank_its_schedule() {
 
 /// Everything that an answer says: as text, JSON and a page.
 fn in_every_form(source: &Path, words: &[&str]) -> String {
-    let forms = ["text", "json", "html"].map(|form| {
+    let forms = ["text", "json", "markdown", "html"].map(|form| {
         let output = explain(
             source,
             &[words, &["-v", "--all", "--format", form]].concat(),

@@ -1,6 +1,6 @@
 //! The words of `trimtab explain`.
 
-use crate::answer::OutputArgs;
+use crate::answer::AnswerArgs;
 use crate::arguments::AccessArgs;
 use crate::values;
 use clap::{Args, ValueEnum};
@@ -63,7 +63,7 @@ pub struct Explain {
     #[arg(long, value_name = "ZONE")]
     pub tz: Option<String>,
 
-    /// Which way a series is better that does not say so itself
+    /// Whether higher or lower values are better, if name and unit do not tell
     #[arg(long, value_enum, value_name = "WAY")]
     pub better: Option<BetterArg>,
 
@@ -74,10 +74,6 @@ pub struct Explain {
     /// Leave out what is younger, this moment included
     #[arg(long, value_name = "T")]
     pub until: Option<String>,
-
-    /// Form of the output [default: text]
-    #[arg(long, value_enum, help_heading = "Output")]
-    pub format: Option<ExplainFormat>,
 
     /// Only series whose name fits: `*` stands for any characters, `?` for one; may be given several
     /// times
@@ -92,7 +88,7 @@ pub struct Explain {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
-    /// Tell every series in full [default: the first 5 in text, the first 20 in html]
+    /// Show every series in full [default: the first 5 in text, the first 20 on a page]
     #[arg(long)]
     pub all: bool,
 
@@ -108,7 +104,7 @@ pub struct Explain {
     pub servers: ServerArgs,
 
     #[command(flatten)]
-    pub output: OutputArgs,
+    pub answer: AnswerArgs,
 }
 
 /// How files are read.
@@ -180,19 +176,6 @@ pub struct ServerArgs {
 
     #[command(flatten)]
     pub access: AccessArgs,
-}
-
-/// Forms of `explain`'s output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ExplainFormat {
-    /// For people
-    #[default]
-    Text,
-    /// For programs: see --schema
-    Json,
-    /// A page with pictures; loads nothing
-    Html,
 }
 
 /// Which way is better.

@@ -141,14 +141,7 @@ mod tests {
             let found = moment(text, "--since", &zone, now).unwrap();
             assert_eq!(found.to_string(), at, "{text}");
         }
-        for text in [
-            "",
-            "d",
-            "-1d",
-            "yesterday",
-            "99999999999999999d",
-            "ü",
-        ] {
+        for text in ["", "d", "-1d", "yesterday", "99999999999999999d", "ü"] {
             let error = moment(text, "--since", &zone, now).unwrap_err();
             assert_eq!(error.kind, Kind::Usage, "{text}");
         }
