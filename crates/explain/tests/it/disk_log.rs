@@ -154,7 +154,7 @@ fn reads_fall_to_a_7th_and_then_to_a_200th_and_that_is_the_harm() {
     assert_eq!(device(&log, "nvme0n1").read_down_times[1], None);
     let harm = &log.sentences[1];
     assert!(
-        harm.contains("md0 down 7.4x, then 203x") && harm.contains("harm"),
+        harm.contains("md0 down 7.37x, then 203x") && harm.contains("harm"),
         "{harm}"
     );
 }

@@ -330,11 +330,8 @@ fn a_page_keeps_a_spike_of_a_long_series() {
     // 100,000 samples at 720 points.
     assert!(page.contains("mean of 139 samples on average"));
     assert!(!html(&explained::weekly()).contains("samples on average"));
-    assert!(
-        plain(&case)
-            .lines()
-            .any(|line| line.contains("   9 ") || line.contains("10 "))
-    );
+    // A column of shade on a terminal, and an entry of the legend.
+    assert!(plain(&case).matches('░').count() > 5);
 }
 
 #[test]

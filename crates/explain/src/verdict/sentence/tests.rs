@@ -121,7 +121,7 @@ fn jobs_are_told_by_how_their_runs_match() {
             jobs: vec!["cron.daily/a".to_owned(), "cron.daily/b".to_owned()],
             ..job(30, 0)
         }),
-        " These jobs always run at that time or up to 90 s before: cron.daily (a, b); samples every 5 min cannot tell them apart. It improves while they run."
+        " These jobs always run at that time or up to 1 min 30 s before: cron.daily (a, b); samples every 5 min cannot tell them apart. It improves while they run."
     );
 }
 
@@ -146,7 +146,7 @@ fn a_likely_chance_is_no_finding() {
     assert_eq!(
         text,
         format!(
-            "Not significant among this many series (q = 0.08). {WHAT} There are no jobs to compare it with."
+            "Not significant among this many series (q = 0.081). {WHAT} There are no jobs to compare it with."
         )
     );
 }

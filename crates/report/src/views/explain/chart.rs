@@ -114,9 +114,9 @@ fn curve(verdict: &SeriesVerdict, series: &Series, x: impl Fn(Timestamp) -> f64)
     curve
 }
 
-/// When jobs of a class ran.
+/// When jobs of a class ran; runs of several at the same time are one.
 fn runs_of(report: &ExplainReport<'_>, class: &JobClass) -> Vec<Interval> {
-    report
+    let mut runs: Vec<Interval> = report
         .jobs
         .iter()
         .filter(|job| class.jobs.contains(&job.name))
@@ -125,7 +125,10 @@ fn runs_of(report: &ExplainReport<'_>, class: &JobClass) -> Vec<Interval> {
             from: run.earliest,
             to: run.latest,
         })
-        .collect()
+        .collect();
+    runs.sort_by_key(|run| (run.from, run.to));
+    runs.dedup();
+    runs
 }
 
 /// All periods on top of each other; `None` where nothing is known.

@@ -128,7 +128,7 @@ pub(super) fn counts(told: &[Told<'_>]) -> String {
 /// The line that stands for series that are not shown one by one.
 pub(super) fn summed_up(series: &[Told<'_>]) -> String {
     format!(
-        "From logs of disks, taken one by one: {}. A pattern takes three cycles; `--all` shows each \
+        "Taken one by one, the logs of disks are {}. A pattern takes three cycles; `--all` shows each \
          series.",
         counts(series)
     )
