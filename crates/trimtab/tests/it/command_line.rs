@@ -309,20 +309,18 @@ fn options_of_explain_stand_below_their_own_headings() {
         help.find(words)
             .unwrap_or_else(|| panic!("{words}: {help}"))
     };
-    let (files, servers, end) = (at("\nFiles:\n"), at("\nServers:\n"), at("\nExamples:\n"));
-    for option in [
-        "--select <",
-        "--save <",
-        "--seed <",
-        "--all\n",
-        "--schema\n",
-    ] {
+    let (files, servers) = (at("\nFiles:\n"), at("\nServers:\n"));
+    let (output, end) = (at("\nOutput:\n"), at("\nExamples:\n"));
+    for option in ["--select <", "--save <", "--seed <", "--all\n"] {
         assert!(at(option) < files, "{option}");
     }
     for option in ["--column <", "--data-tz <"] {
         assert!((files..servers).contains(&at(option)), "{option}");
     }
     for option in ["--query <", "--timeout <", "--ca-file <"] {
-        assert!((servers..end).contains(&at(option)), "{option}");
+        assert!((servers..output).contains(&at(option)), "{option}");
+    }
+    for option in ["--format <", "--output <", "--schema\n"] {
+        assert!((output..end).contains(&at(option)), "{option}");
     }
 }
