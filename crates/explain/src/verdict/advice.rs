@@ -1,7 +1,7 @@
 //! What would change a verdict.
 
 use super::decision::{CauseFound, Decision, Outcome, Recurs};
-use super::phrases::names;
+use super::phrases::{every, names};
 use super::result::Cycle;
 use super::sentence::SentenceContext;
 use crate::numbers::seconds;
@@ -72,8 +72,8 @@ fn about_pattern(recurs: &Recurs, context: &SentenceContext) -> Vec<String> {
     }
     if seconds(context.gap_us) >= RARE_S {
         lines.push(format!(
-            "Sample more often than every {} to narrow down when it happens.",
-            units::seconds(seconds(context.gap_us))
+            "Sample more often than {} to narrow down when it happens.",
+            every(None, seconds(context.gap_us))
         ));
     }
     lines

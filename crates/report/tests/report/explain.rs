@@ -140,10 +140,10 @@ fn a_class_and_its_candidate_are_one_row() {
             "man-db)",
             "94",
             "%",
+            "improves",
             "11",
             "0",
-            "0",
-            "improves"
+            "0"
         ]
     );
 }

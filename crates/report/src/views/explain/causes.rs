@@ -43,10 +43,10 @@ pub(super) fn blocks(verdict: &Verdict, detail: ExplainDetail) -> Vec<Block> {
         Table::new(&[
             "<explanation",
             "score",
-            "events matched",
-            "events missed",
-            "runs without effect",
             "<effect",
+            "matched",
+            "missed",
+            "runs without effect",
         ])
     } else {
         Table::new(&["<explanation", "score"])
@@ -57,10 +57,10 @@ pub(super) fn blocks(verdict: &Verdict, detail: ExplainDetail) -> Vec<Block> {
         if has_runs {
             cells.extend(row.class.map_or_else(Default::default, |class| {
                 [
+                    names::role(class.role).to_owned(),
                     grouped_usize(class.matched),
                     grouped_usize(class.missed),
                     grouped_usize(class.idle_runs),
-                    names::role(class.role).to_owned(),
                 ]
             }));
         }

@@ -196,15 +196,15 @@ fn changes(
     }
     let has_company = all.iter().any(|change| change.beside.is_some());
     let mut table = if has_company {
-        Table::new(&["<after", "<before", "<lasting change", "<at the same time"])
+        Table::new(&["<lasting change", "<after", "<before", "<at the same time"])
     } else {
-        Table::new(&["<after", "<before", "<lasting change"])
+        Table::new(&["<lasting change", "<after", "<before"])
     };
     for change in &all[..detail.shown(all.len(), CHANGES_MAX)] {
         let mut cells = vec![
+            what_changed(change, unit),
             clock.moment(change.from),
             clock.moment(change.to),
-            what_changed(change, unit),
         ];
         if has_company {
             cells.push(change.beside.clone().unwrap_or_default());
