@@ -24,6 +24,7 @@ mod answers;
 mod ask;
 mod assemble;
 mod green;
+mod shards;
 pub mod threads;
 
 pub use answer::indices::{IndexTally, Indices};
@@ -34,3 +35,4 @@ pub use answer::settings::{Settings, SettingsByKey};
 pub use answers::{Answers, Part, SCHEMA, Unanswered};
 pub use ask::{AskError, ask, options};
 pub use green::{GreenError, require_green};
+pub use shards::{ShardAnswer, ask_root, ask_shards, shard_options};

@@ -42,6 +42,8 @@ pub enum Scale {
     /// Numbers.
     #[default]
     Number,
+    /// How many of something, with grouped thousands.
+    Count,
     /// Seconds since 1970, written in a time zone, which is named at the axis.
     Time(TimeZone),
     /// Seconds since an unknown moment.

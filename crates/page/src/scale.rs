@@ -204,6 +204,7 @@ pub(crate) fn along(scale: &Scale, range: (f64, f64), columns: f64) -> Vec<Tick>
     }
     let mut steps: Box<dyn Iterator<Item = Vec<Mark>>> = match scale {
         Scale::Number => Box::new(numbers(range)),
+        Scale::Count => Box::new(counts(range)),
         Scale::Time(zone) => {
             let steps = calendar::steps(zone.clone(), range, columns);
             Box::new(steps.map(|found| found.into_iter().map(Mark::at).collect()))
@@ -303,6 +304,26 @@ fn numbers(range: (f64, f64)) -> impl Iterator<Item = Vec<Mark>> {
     })
 }
 
+/// Multiples of whole steps.
+fn counts(range: (f64, f64)) -> impl Iterator<Item = Vec<Mark>> {
+    let is_whole = |step: &f64| *step > 0.5 && (step - step.round()).abs() < step * 1e-9;
+    decimal_steps(range.1 - range.0)
+        .filter(is_whole)
+        .map(move |step| {
+            let all = multiples(step, range).into_iter();
+            all.map(|at| Mark::at((at, count(at)))).collect()
+        })
+}
+
+/// A number of things.
+fn count(value: f64) -> String {
+    if (0.0..1e15).contains(&value) {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // in range
+        return units::grouped(value.round() as u64);
+    }
+    units::number(value)
+}
+
 /// Round lengths of time in seconds.
 const LENGTHS_S: [f64; 24] = [
     1.0,
@@ -400,6 +421,7 @@ pub(crate) fn moment(scale: &Scale, value: f64) -> String {
     match scale {
         _ if !value.is_finite() => "unknown".to_owned(),
         Scale::Number => units::number(value),
+        Scale::Count => count(value),
         Scale::Time(zone) => calendar::moment(value, zone).unwrap_or_else(|| units::number(value)),
         Scale::Elapsed if value > 0.0 => format!("+{}", units::seconds(value)),
         Scale::Elapsed if value < 0.0 => format!("-{}", units::seconds(-value)),
@@ -426,6 +448,20 @@ pub(crate) fn caption(axis: &Axis, range: (f64, f64)) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn counts_are_whole_and_grouped() {
+        let labels = |range| -> Vec<String> {
+            let ticks = along(&Scale::Count, range, 60.0).into_iter();
+            ticks.map(|tick| tick.label).collect()
+        };
+        let thousands = labels((0.0, 50_000.0));
+        assert_eq!(thousands.first().map(String::as_str), Some("0"));
+        assert_eq!(thousands.last().map(String::as_str), Some("50,000"));
+        assert_eq!(labels((0.0, 2.0)), ["0", "1", "2"]);
+        assert_eq!(moment(&Scale::Count, 25_000.2), "25,000");
+        assert_eq!(moment(&Scale::Count, -1.5), "-1.5");
+    }
 
     fn labels(range: (f64, f64), format: Format) -> String {
         let ticks = upwards(range, format).ticks;
@@ -532,9 +568,10 @@ mod tests {
         }
 
         #[test]
-        fn labels_do_not_collide(low in any::<f64>(), high in any::<f64>(), scale in 0_usize..5, columns in 0_u8..200) {
+        fn labels_do_not_collide(low in any::<f64>(), high in any::<f64>(), scale in 0_usize..6, columns in 0_u8..200) {
             let scales = [
                 Scale::Number,
+                Scale::Count,
                 Scale::Time(jiff::tz::TimeZone::UTC),
                 Scale::Elapsed,
                 Scale::Week,

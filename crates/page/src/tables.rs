@@ -138,7 +138,7 @@ fn x_name(axis: &Axis) -> String {
         (Scale::Elapsed, "") => "time since the start",
         (Scale::Week, "") => "day of the week",
         (Scale::Day, "") => "time of day",
-        (Scale::Number, "") => "x",
+        (Scale::Number | Scale::Count, "") => "x",
         (_, label) => label,
     };
     match &axis.scale {

@@ -19,7 +19,7 @@ mod nagios;
 mod render;
 mod sarif;
 pub mod trim;
-mod views;
+pub mod views;
 mod words;
 
 pub use ::page::wrap;

@@ -73,6 +73,22 @@ impl Shape {
         }
     }
 
+    /// The same cluster with so many copies, and as many by shard and index as before.
+    #[must_use]
+    pub fn with_copies(&self, copies: u64) -> Self {
+        let as_many = |all: u64| {
+            let share = u128::from(all) * u128::from(copies) / u128::from(self.copies.max(1));
+            u64::try_from(share).unwrap_or(u64::MAX)
+        };
+        Self {
+            copies,
+            closed_copies: as_many(self.closed_copies),
+            shards: as_many(self.shards),
+            indices: as_many(self.indices),
+            ..*self
+        }
+    }
+
     /// The same cluster with an open index more.
     #[must_use]
     pub fn grown(&self, index: IndexShape) -> Self {
@@ -310,14 +326,27 @@ fn started(profile: &Profile, shape: &Shape, starts: u64, answers: u64) -> Cours
     }
 }
 
-/// Sizes that were measured, for people: copies and data nodes, from and to.
-pub const fn measured_range() -> (u64, u64, u32, u32) {
-    (
-        table::COPIES_MIN,
-        table::COPIES_MAX,
-        table::NODES_MIN,
-        table::NODES_MAX,
-    )
+/// Sizes of clusters that were measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MeasuredRange {
+    /// Fewest copies in the routing table.
+    pub copies_min: u64,
+    /// Most copies.
+    pub copies_max: u64,
+    /// Fewest data nodes.
+    pub nodes_min: u32,
+    /// Most data nodes.
+    pub nodes_max: u32,
+}
+
+/// Sizes of clusters that were measured.
+pub const fn measured_range() -> MeasuredRange {
+    MeasuredRange {
+        copies_min: table::COPIES_MIN,
+        copies_max: table::COPIES_MAX,
+        nodes_min: table::NODES_MIN,
+        nodes_max: table::NODES_MAX,
+    }
 }
 
 #[cfg(test)]

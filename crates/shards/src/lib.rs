@@ -11,12 +11,18 @@ pub mod copy;
 pub mod cost;
 pub mod deciders;
 pub mod engine;
+pub mod estimate;
+pub mod explanation;
+pub mod forecast;
 pub mod gateway;
 mod introsort;
 pub mod java;
 pub mod model;
 pub mod nodes;
 pub mod profile;
+pub mod reading;
 pub mod service;
+#[cfg(test)]
+mod small_cluster;
 pub mod state;
 pub mod what_if;

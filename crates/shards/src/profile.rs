@@ -113,6 +113,18 @@ impl std::fmt::Display for Server {
     }
 }
 
+/// Elasticsearch 7.4.0, whose decisions are modelled.
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            product: Product::Elasticsearch,
+            version: Version::release(7, 4, 0),
+            profile: &V7_4,
+            warning: None,
+        }
+    }
+}
+
 /// A version that no profile stands for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {

@@ -7,3 +7,4 @@ mod hosts;
 mod layout;
 mod properties;
 mod schemas;
+mod shards;

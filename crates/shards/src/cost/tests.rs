@@ -46,7 +46,12 @@ fn the_table_is_what_the_measurements_give() {
     }
     // Every measurement was predicted once, from the other sizes.
     assert_eq!(held.len(), rows.len());
-    let (least, most, nodes_least, nodes_most) = measured_range();
+    let MeasuredRange {
+        copies_min: least,
+        copies_max: most,
+        nodes_min: nodes_least,
+        nodes_max: nodes_most,
+    } = measured_range();
     for row in &rows {
         assert!((least..=most).contains(&row.size.copies));
         assert!((nodes_least..=nodes_most).contains(&row.size.nodes));
@@ -139,7 +144,11 @@ fn closed_indices_count_from_7_2_on() {
 
 #[test]
 fn what_was_never_measured_is_told() {
-    let (_, most, _, most_nodes) = measured_range();
+    let MeasuredRange {
+        copies_max: most,
+        nodes_max: most_nodes,
+        ..
+    } = measured_range();
     let at = |copies, data_nodes| {
         let shape = Shape {
             data_nodes,

@@ -290,7 +290,7 @@ fn long_help_begins_with_what_a_command_is_for() {
         ),
         ("trim", "A pass is cut into steps that suit the filesystem."),
         ("ssd", "not a prediction"),
-        ("shards", "a URL is only asked."),
+        ("shards", "a URL is only read."),
     ] {
         let help = stdout(&run(&[command, "--help"]));
         let (head, _) = help.split_once("Usage:").expect(command);

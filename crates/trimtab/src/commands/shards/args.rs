@@ -1,16 +1,17 @@
-//! The words of `trimtab shards`.
+//! The arguments of `trimtab shards`.
 #![allow(clippy::doc_markdown)] // help shows no backticks
 
 use super::values;
-use clap::{Args, Subcommand, ValueEnum};
+use crate::answer::AnswerArgs;
+use clap::{Args, Subcommand};
 use shards::profile::Server;
 use shards::what_if::NewNode;
 use std::path::PathBuf;
 
 /// What `trimtab shards --help` begins with.
-pub const LONG_ABOUT: &str = "What the master of a cluster decides about shards, and what that costs it.\n\n\
-    The model decides as Elasticsearch 7.4.0 does, decider by decider. Nothing is changed on a cluster: \
-    a URL is only asked.";
+pub const LONG_ABOUT: &str = "Predict what the master of a cluster decides about shards, and what that costs.\n\n\
+    The model makes the decisions of Elasticsearch 7.4.0, decider by decider. It never changes a \
+    cluster: a URL is only read.";
 
 /// `trimtab shards`.
 #[derive(Debug, Args)]
@@ -23,7 +24,7 @@ pub const LONG_ABOUT: &str = "What the master of a cluster decides about shards,
     trimtab shards what-if --state state.json --remove-node node-3"
 )]
 pub struct Shards {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: Option<ShardsCommand>,
 
@@ -35,21 +36,21 @@ pub struct Shards {
 /// The commands below `shards`.
 #[derive(Debug, Subcommand)]
 pub enum ShardsCommand {
-    /// Predict what a reroute, and what creating, deleting, opening and closing an index take
+    /// Predict how long a reroute, or creating, deleting, opening and closing an index take the master
     Cost(Cost),
     /// Explain what the next reroute would do, and why
     Reroute(Reroute),
-    /// Tell what a change would bring: what moves, in how many rounds, to which balance
+    /// Simulate a change: what moves, in how many rounds, and whether the cluster is worse off
     WhatIf(WhatIf),
 }
 
 /// Where the cluster comes from.
 #[derive(Debug, Args)]
 pub struct StateArgs {
-    /// The answer of GET _cluster/state: a file, `-` for standard input, or the cluster's URL, which
-    /// is asked for everything
-    #[arg(long, value_name = "FILE|-|URL")]
-    pub state: String,
+    /// The answer of GET _cluster/state: a file, `-` for standard input, or the URL of the cluster,
+    /// from which everything is read
+    #[arg(long, value_name = "FILE|-|URL", required_unless_present = "schema")]
+    pub state: Option<String>,
 
     /// The answer of GET _nodes or _nodes/stats: roles, versions, disks; may be given several times
     #[arg(long, visible_alias = "stats", value_name = "FILE")]
@@ -63,15 +64,15 @@ pub struct StateArgs {
     #[arg(long, value_name = "FILE")]
     pub settings: Option<PathBuf>,
 
-    /// Version of the server, where it is not told [default: 7.4.0]
+    /// Version of the server, if the answers do not tell it [default: 7.4.0]
     #[arg(long, value_name = "VERSION", value_parser = Server::parse)]
     pub version: Option<Server>,
 
-    /// File with the credentials for the URL (TRIMTAB_USER and its like otherwise)
+    /// File with the credentials for the URL [default: TRIMTAB_USER and its like]
     #[arg(long, value_name = "FILE")]
     pub credentials_file: Option<PathBuf>,
 
-    /// Certificates to trust beside the system's, in PEM [default: TRIMTAB_CA_FILE]
+    /// Certificates to trust in addition to the system's, in PEM [default: TRIMTAB_CA_FILE]
     #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
 }
@@ -86,23 +87,22 @@ pub struct StateArgs {
     curl -s localhost:9200/_nodes/stats > stats.json\n  \
     trimtab shards reroute --state state.json --nodes stats.json\n  \
     trimtab shards reroute --state - --format json < state.json\n\n\
-    Nothing is changed on the cluster. Exit codes: 0 explained, 2 could not run."
+    The cluster itself is not changed. Exit codes: 0 explained, 2 could not run."
 )]
 pub struct Reroute {
     #[command(flatten)]
     pub cluster: StateArgs,
 
-    /// Explain so many decisions at most; all are counted
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    /// Maximum number of decisions to explain (all are still counted)
+    #[arg(long, value_name = "N", default_value = "20", value_parser = values::count_in::<usize>(0..=u64::MAX))]
     pub limit: usize,
 
-    /// Tell deciders that say yes, too
+    /// Show deciders that say yes, too
     #[arg(long)]
     pub all_deciders: bool,
 
-    /// Form of the output [default: text]
-    #[arg(long, value_enum)]
-    pub format: Option<ShardsFormat>,
+    #[command(flatten)]
+    pub answer: AnswerArgs,
 }
 
 /// `trimtab shards what-if`.
@@ -116,10 +116,10 @@ pub struct Reroute {
     --set cluster.routing.allocation.exclude._name=node-3   empty it first\n  \
     trimtab shards what-if --state state.json --close 'logs-2019*' --to-version 7.17.28\n  \
     trimtab shards what-if --state state.json --add-node node-4:zone=b,disk=2TB\n\n\
-    Changes are made at once, in the order settings, nodes added, nodes removed, indices closed.\n\
-    Nothing is changed on the cluster. Exit codes: 0 told; 1 the cluster would be worse off (more\n\
-    shards unassigned, or that have to leave their nodes and cannot, a disk above the high\n\
-    watermark that is not now, or no rest within --rounds); 2 could not run."
+    All changes are made at once, in this order: settings, nodes added, nodes removed, indices\n\
+    closed. The cluster itself is not changed. Exit codes: 0 not worse off; 1 worse off (more shards\n\
+    unassigned, more that must leave their node and cannot, another disk above the high\n\
+    watermark, or no rest within --rounds); 2 could not run."
 )]
 pub struct WhatIf {
     #[command(flatten)]
@@ -130,29 +130,28 @@ pub struct WhatIf {
     #[arg(long, value_name = "NAME[:k=v,...]", value_parser = values::new_node)]
     pub add_node: Vec<NewNode>,
 
-    /// Take a node away as if it had died: its name or id
+    /// Remove a node as if it had died: its name or id
     #[arg(long, value_name = "NODE")]
     pub remove_node: Vec<String>,
 
-    /// Close the open indices whose names match: logs-2019*
+    /// Close the open indices whose names match PATTERN: logs-2019*
     #[arg(long, value_name = "PATTERN")]
     pub close: Vec<String>,
 
-    /// Set a setting of the cluster; an empty value takes it back
+    /// Set a cluster setting; an empty value resets it
     #[arg(long, value_name = "KEY=VALUE", value_parser = values::setting)]
     pub set: Vec<(String, String)>,
 
-    /// The version afterwards: what a reroute takes is told for it (decisions stay those of 7.4.0)
+    /// Version afterwards, for the time of a reroute (decisions stay those of 7.4.0)
     #[arg(long, value_name = "VERSION", value_parser = Server::parse)]
     pub to_version: Option<Server>,
 
-    /// Rounds at most
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    /// Maximum number of rounds to simulate
+    #[arg(long, value_name = "N", default_value = "100,000", value_parser = values::count_in::<u32>(0..=u64::from(u32::MAX)))]
     pub rounds: u32,
 
-    /// Form of the output [default: text]
-    #[arg(long, value_enum)]
-    pub format: Option<ShardsFormat>,
+    #[command(flatten)]
+    pub answer: AnswerArgs,
 }
 
 /// `trimtab shards cost`.
@@ -168,49 +167,48 @@ pub struct WhatIf {
     compare them with each other. Exit codes: 0 predicted, 2 could not run."
 )]
 pub struct Cost {
-    /// Copies of shards in the cluster: primaries and replicas, of open and closed indices
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
-    pub shards: u64,
+    /// Shards in the cluster: primaries and replicas of open and closed indices: 50,000 or 50k
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = values::count_in::<u64>(1..=100_000_000),
+        required_unless_present = "schema"
+    )]
+    pub shards: Option<u64>,
 
     /// Data nodes
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub nodes: u32,
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = values::count_in::<u32>(1..=100_000),
+        required_unless_present = "schema"
+    )]
+    pub nodes: Option<u32>,
 
-    /// Share of the shards that belong to closed indices: 0.9, 90% [default: 0]
+    /// Share of the shards in closed indices: 90% or 0.9 [default: 0]
     #[arg(long, value_name = "SHARE", value_parser = values::share)]
     pub closed: Option<f64>,
 
-    /// Indices, open and closed [default: as many as these shards make with --primaries and --replicas]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    /// Indices, open and closed [default: from --shards, --primaries and --replicas]
+    #[arg(long, value_name = "N", value_parser = values::count_in::<u64>(1..=100_000_000))]
     pub indices: Option<u64>,
 
     /// Version of the server: 6.8.23, 7.4.0, opensearch-2.19.1
     #[arg(long, value_name = "VERSION", default_value = "7.4.0", value_parser = Server::parse)]
     pub version: Server,
 
-    /// Primaries of the index that is created, deleted, opened, closed
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    /// Primaries of the index that is created, deleted, opened or closed
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = values::count_in::<u32>(1..=1024))]
     pub primaries: u32,
 
     /// Replicas of each primary
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::count_in::<u32>(0..=1000))]
     pub replicas: u32,
 
-    /// As with cluster.routing.allocation.disk.include_relocations: false
+    /// Predict for cluster.routing.allocation.disk.include_relocations: false
     #[arg(long)]
     pub without_relocations: bool,
 
-    /// Form of the output [default: text]
-    #[arg(long, value_enum)]
-    pub format: Option<ShardsFormat>,
-}
-
-/// Forms of the output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum ShardsFormat {
-    /// For people
-    #[default]
-    Text,
-    /// For programs: see `trimtab shards --schema`
-    Json,
+    #[command(flatten)]
+    pub answer: AnswerArgs,
 }

@@ -4,16 +4,16 @@ use super::args::StateArgs;
 use crate::answer::generated_at;
 use crate::commands::access::{http_options, parse_endpoint};
 use crate::error::{CommandError, Kind};
+use ::cluster::{AskError, Root, ShardAnswer, ask_root, ask_shards, shard_options};
+use facts::cluster::Flavour;
 use http::{Client, Endpoint, HttpError};
-use serde::Deserialize;
-use shards::model::Version;
 use shards::nodes::RoutingError;
-use shards::profile::{Product, Server};
+use shards::profile::Server;
+use shards::reading;
 use shards::state::{Source, State, StateError};
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
-use std::time::Duration;
 
 // Requests whose answers are taken, for hints.
 const STATE: &str = "GET _cluster/state";
@@ -21,12 +21,8 @@ const NODES: &str = "GET _nodes/stats (or _nodes)";
 const SIZES: &str = "GET _stats?level=shards (or _cat/shards?bytes=b&format=json)";
 const SETTINGS: &str = "GET _cluster/settings?include_defaults=true";
 
-/// The longest answer of a server that is taken.
-const ANSWER_BYTES_MAX: u64 = 1 << 30;
 /// Files up to this size are read in memory, which is quicker; larger ones as a stream.
 const IN_MEMORY_BYTES_MAX: u64 = 1 << 30;
-/// A master may need a minute for a large state.
-const DEADLINE: Duration = Duration::from_mins(3);
 
 /// A cluster that was read.
 pub struct Loaded {
@@ -47,10 +43,14 @@ pub struct Loaded {
 /// # Errors
 /// When a file or an answer cannot be had or understood.
 pub fn load(arguments: &StateArgs) -> Result<Loaded, CommandError> {
-    let (mut loaded, asked) = if arguments.state.contains("://") {
-        from_url(arguments)?
+    let from = arguments
+        .state
+        .as_deref()
+        .ok_or_else(|| CommandError::new(Kind::Usage, "--state is needed"))?;
+    let (mut loaded, asked) = if from.contains("://") {
+        from_url(from, arguments)?
     } else {
-        (from_files(arguments)?, None)
+        (from_file(from, arguments)?, None)
     };
     let state = &mut loaded.state;
     for path in &arguments.nodes {
@@ -62,130 +62,24 @@ pub fn load(arguments: &StateArgs) -> Result<Loaded, CommandError> {
     if let Some(path) = &arguments.settings {
         read_file(path, SETTINGS, |source| state.read_settings(source))?;
     }
-    version(arguments, asked, &mut loaded)?;
+    let (server, warnings) = reading::settle_server(state, arguments.version.as_ref(), asked)
+        .map_err(|error| not_modelled(&loaded.source, &error))?;
+    loaded.server = server;
+    loaded.warnings.extend(warnings);
     loaded.warnings.extend(loaded.server.warning.clone());
-    loaded.warnings.extend(decisions_note(&loaded.server));
+    loaded
+        .warnings
+        .extend(reading::decisions_note(&loaded.server));
     loaded.warnings.append(&mut loaded.state.warnings);
-    assumed(&mut loaded);
+    loaded
+        .warnings
+        .extend(reading::assumptions(&mut loaded.state));
     Ok(loaded)
 }
 
-/// What the cluster runs: what was said, or what its nodes tell, or what the asked node told of itself.
-fn version(
-    arguments: &StateArgs,
-    asked: Option<Server>,
-    loaded: &mut Loaded,
-) -> Result<(), CommandError> {
-    let warnings = &mut loaded.warnings;
-    let told = loaded.state.told_versions();
-    let run = |(low, high): (Version, Version)| {
-        if low == high {
-            format!("the nodes run {low}")
-        } else {
-            format!("the nodes run {low} to {high}")
-        }
-    };
-    loaded.server = match (&arguments.version, told) {
-        (Some(server), told) => {
-            if let Some(told) = told.filter(|&told| told != (server.version, server.version)) {
-                warnings.push(format!(
-                    "--version says {server}, but {}: what a reroute takes is told for {server}; for \
-                     decisions, nodes keep the versions they tell.",
-                    run(told)
-                ));
-            }
-            server.clone()
-        }
-        (None, Some(told)) => {
-            // OpenSearch began with 1.0, long after Elasticsearch of these numbers; at `/` it may pass
-            // for Elasticsearch 7.10.2 (compatibility.override_main_response_version).
-            let product = if told.0 < Version::release(4, 0, 0) {
-                Product::OpenSearch
-            } else {
-                asked.map_or(Product::Elasticsearch, |server| server.product)
-            };
-            if told.0 != told.1 {
-                warnings.push(format!(
-                    "{}: the cluster is taken for one of {}, the lowest, whatever its master runs \
-                     (--version says otherwise).",
-                    capital(&run(told)),
-                    told.0
-                ));
-            }
-            Server::of(product, told.0).map_err(|error| {
-                CommandError::new(Kind::Input, format!("{}: {error}", loaded.source))
-                    .hint("--version takes the server for another one")
-            })?
-        }
-        (None, None) => asked.unwrap_or_else(|| {
-            warnings.push(
-                "The version of the server was not told: it is taken for 7.4.0 (--nodes takes the answer \
-                 of _nodes, and --version says it)."
-                    .to_owned(),
-            );
-            default_server()
-        }),
-    };
-    loaded.state.assume_version(loaded.server.version);
-    Ok(())
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    let first = chars.next().map(|first| first.to_ascii_uppercase());
-    first.into_iter().chain(chars).collect()
-}
-
-/// Said of servers that are none of 7.4, whose allocation is the one that is modelled.
-pub fn decisions_note(server: &Server) -> Option<String> {
-    let modelled = Version::release(7, 4, 0)..Version::release(7, 5, 0);
-    let is_modelled =
-        server.product == Product::Elasticsearch && modelled.contains(&server.version);
-    (!is_modelled).then(|| {
-        format!("Decisions are those of Elasticsearch 7.4.0: {server} may decide otherwise.")
-    })
-}
-
-/// What was not told, and what it was taken for.
-fn assumed(loaded: &mut Loaded) {
-    let without_path = loaded.state.complete_paths();
-    let state = &loaded.state;
-    let unknown = state.nodes_of_unknown_role();
-    if unknown > 0 {
-        loaded.warnings.push(format!(
-            "The state does not tell the roles of {unknown} nodes: they are taken for data nodes \
-             (--nodes takes the answer of _nodes)."
-        ));
-    }
-    let disks = state
-        .cluster
-        .info
-        .as_ref()
-        .is_some_and(|info| !info.is_empty());
-    if !disks {
-        loaded.warnings.push(
-            "Disks were not told, so the disk decider allows everything (--nodes takes the answer of \
-             _nodes/stats)."
-                .to_owned(),
-        );
-    }
-    if without_path > 0 {
-        loaded.warnings.push(format!(
-            "On which of its node's disks a shard lies was not told of {without_path}: they stay where \
-             they are, however full it is (--sizes takes the answer of _stats?level=shards)."
-        ));
-    }
-    let sized = state.cluster.routing.copies().any(|copy| {
-        let info = state.cluster.info.as_ref();
-        info.is_some_and(|info| info.size_bytes(copy.shard, copy.primary).is_some())
-    });
-    if !sized {
-        loaded.warnings.push(
-            "Sizes of shards were not told: they count as unknown (--sizes takes the answer of \
-             _stats?level=shards or _cat/shards?bytes=b&format=json)."
-                .to_owned(),
-        );
-    }
+fn not_modelled(source: &str, error: &impl std::fmt::Display) -> CommandError {
+    CommandError::new(Kind::Input, format!("{source}: {error}"))
+        .hint("--version takes the server for another one")
 }
 
 fn now_nanos() -> Result<i64, CommandError> {
@@ -193,22 +87,18 @@ fn now_nanos() -> Result<i64, CommandError> {
     Ok(i64::try_from(nanos).unwrap_or(i64::MAX))
 }
 
-fn default_server() -> Server {
-    Server::parse("7.4.0").expect("a version that is modelled")
-}
-
-fn from_files(arguments: &StateArgs) -> Result<Loaded, CommandError> {
+fn from_file(from: &str, arguments: &StateArgs) -> Result<Loaded, CommandError> {
     // Until the nodes are known.
-    let server = arguments.version.clone().unwrap_or_else(default_server);
-    let (state, source) = if arguments.state == "-" {
+    let server = arguments.version.clone().unwrap_or_default();
+    let (state, source) = if from == "-" {
         let mut stdin = BufReader::new(std::io::stdin().lock());
         let state = State::read(Source::Stream(&mut stdin), server.version)
             .map_err(|error| state_error("standard input", STATE, &error))?;
         (state, "standard input".to_owned())
     } else {
-        let path = Path::new(&arguments.state);
+        let path = Path::new(from);
         let state = read_file(path, STATE, |source| State::read(source, server.version))?;
-        (state, format!("file {}", arguments.state))
+        (state, format!("file {from}"))
     };
     Ok(Loaded {
         state,
@@ -277,70 +167,51 @@ pub fn misfit(source: &str, error: &RoutingError) -> CommandError {
     ))
 }
 
-/// What takes an answer in.
-type Reader = fn(&mut State, Source<'_>) -> Result<(), StateError>;
-
-/// `GET /`.
-#[derive(Deserialize)]
-struct Welcome {
-    version: WelcomeVersion,
-}
-
-#[derive(Deserialize)]
-struct WelcomeVersion {
-    number: String,
-    #[serde(default)]
-    distribution: Option<String>,
-}
-
 /// The cluster, and what the asked node says that it runs.
-fn from_url(arguments: &StateArgs) -> Result<(Loaded, Option<Server>), CommandError> {
-    let endpoint = parse_endpoint(&arguments.state, "--state")?;
+fn from_url(from: &str, arguments: &StateArgs) -> Result<(Loaded, Option<Server>), CommandError> {
+    let endpoint = parse_endpoint(from, "--state")?;
     let options = http_options(
         arguments.credentials_file.as_deref(),
         arguments.ca_file.as_deref(),
     )?;
-    let client = Client::new(http::Options {
-        deadline: DEADLINE,
-        body_bytes_max: ANSWER_BYTES_MAX,
-        ..options
-    })
-    .map_err(|error| http_error(&error))?;
+    let client = Client::new(shard_options(options)).map_err(|error| http_error(&error))?;
     if client.sends_secrets_in_clear(&endpoint) {
         tracing::warn!("{endpoint}: the credentials travel unencrypted (https:// would hide them)");
     }
     let asked = match &arguments.version {
         Some(_) => None,
-        None => Some(ask_version(&client, &endpoint)?),
+        None => Some(ask_server(&client, &endpoint)?),
     };
     let server = arguments.version.as_ref().or(asked.as_ref());
-    let server = server.cloned().unwrap_or_else(default_server);
-    let mut warnings = Vec::new();
-    let answer = get(&client, &endpoint, "/_cluster/state")?;
+    let version = server.cloned().unwrap_or_default().version;
     let source = endpoint.to_string();
-    let mut state = State::read(Source::Bytes(&answer), server.version)
+    let ask = |answer| ask_shards(&client, &endpoint, answer).map_err(|error| http_error(&error));
+    let answer = ask(ShardAnswer::State)?;
+    let mut state = State::read(Source::Bytes(&answer), version)
         .map_err(|error| state_error(&source, STATE, &error))?;
     drop(answer);
+    let mut warnings = Vec::new();
     // Without these the model still answers, and says what it had to assume.
-    let more: [(&str, Reader); 4] = [
-        ("/_nodes", State::read_nodes),
-        ("/_nodes/stats/fs", State::read_nodes),
-        ("/_stats/store?level=shards", State::read_sizes),
-        (
-            "/_cluster/settings?include_defaults=true&flat_settings=true",
-            State::read_settings,
-        ),
-    ];
-    for (path, read) in more {
-        match get(&client, &endpoint, path) {
-            Ok(bytes) => read(&mut state, Source::Bytes(&bytes))
-                .map_err(|error| state_error(&source, &format!("GET {path}"), &error))?,
-            Err(error) => warnings.push(error.message),
+    for wanted in ShardAnswer::OPTIONAL {
+        let bytes = match ask(wanted) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                warnings.push(error.message);
+                continue;
+            }
+        };
+        let bytes = Source::Bytes(&bytes);
+        match wanted {
+            ShardAnswer::Sizes => state.read_sizes(bytes),
+            ShardAnswer::Settings => state.read_settings(bytes),
+            ShardAnswer::Roles | ShardAnswer::Disks => state.read_nodes(bytes),
+            ShardAnswer::State => Ok(()),
         }
+        .map_err(|error| state_error(&source, &format!("GET {}", wanted.path()), &error))?;
     }
     let loaded = Loaded {
         state,
-        server,
+        server: server.cloned().unwrap_or_default(),
         source,
         warnings,
         now_nanos: now_nanos()?,
@@ -348,26 +219,21 @@ fn from_url(arguments: &StateArgs) -> Result<(Loaded, Option<Server>), CommandEr
     Ok((loaded, asked))
 }
 
-fn ask_version(client: &Client, endpoint: &Endpoint) -> Result<Server, CommandError> {
-    let welcome: Welcome = client
-        .get_json(endpoint, "/")
-        .map_err(|error| http_error(&error))?;
-    let product = match welcome.version.distribution.as_deref() {
-        Some("opensearch") => Product::OpenSearch,
-        _ => Product::Elasticsearch,
+fn ask_server(client: &Client, endpoint: &Endpoint) -> Result<Server, CommandError> {
+    let Root {
+        flavour, version, ..
+    } = ask_root(client, endpoint).map_err(|error| match error {
+        AskError::Http(error) => http_error(&error),
+        error @ AskError::OtherServer { .. } => {
+            CommandError::new(Kind::Input, error.to_string()).hint(error.hint())
+        }
+    })?;
+    let product = match flavour {
+        Flavour::Opensearch => "opensearch",
+        Flavour::Elasticsearch => "elasticsearch",
     };
-    let name = format!("{product}-{}", welcome.version.number);
-    Server::parse(&name).map_err(|error| {
-        CommandError::new(Kind::Input, format!("{endpoint}: {error}"))
-            .hint("--version takes the server for another one")
-    })
-}
-
-fn get(client: &Client, endpoint: &Endpoint, path: &str) -> Result<Vec<u8>, CommandError> {
-    let answer = client.get(endpoint, path).and_then(http::Response::success);
-    answer
-        .map(|response| response.body)
-        .map_err(|error| http_error(&error))
+    Server::parse(&format!("{product}-{version}"))
+        .map_err(|error| not_modelled(&endpoint.to_string(), &error))
 }
 
 fn http_error(error: &HttpError) -> CommandError {

@@ -1,21 +1,40 @@
 //! Values of the command line.
 
-use crate::values::size;
+use crate::values;
 use shards::what_if::NewNode;
+use std::ops::RangeInclusive;
 
-/// `0.9` or `90%`, from none to all.
+/// A count within bounds: `25000`, `25,000`, `25k`, `1M`.
+pub fn count_in<T: TryFrom<u64>>(
+    bounds: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = values::count(text).map_err(|error| error.to_string())?;
+        let within = bounds.contains(&number).then_some(number);
+        within
+            .and_then(|number| T::try_from(number).ok())
+            .ok_or_else(|| {
+                format!(
+                    "expected a count from {} to {}, found {}",
+                    units::grouped(*bounds.start()),
+                    units::grouped(*bounds.end()),
+                    units::grouped(number)
+                )
+            })
+    }
+}
+
+/// A share of a whole: `0.9` or `90%`.
 ///
 /// # Errors
 /// In words, for clap.
 pub fn share(text: &str) -> Result<f64, String> {
-    let value = match text.strip_suffix('%') {
-        Some(percent) => percent.trim_end().parse().map(|value: f64| value / 100.0),
-        None => text.parse(),
-    };
-    value
-        .ok()
-        .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| "expected a share from 0 to 1, or from 0% to 100%".to_owned())
+    let share = values::share(text).map_err(|error| error.to_string())?;
+    if share <= 1.0 {
+        Ok(share)
+    } else {
+        Err(format!("expected a share of at most 100%, found {text:?}"))
+    }
 }
 
 /// `key=value`; the value may be empty.
@@ -54,10 +73,9 @@ pub fn new_node(text: &str) -> Result<NewNode, String> {
                 return twice(key);
             }
             Some(("disk", value)) => {
-                let bytes = i64::try_from(size(value).map_err(|error| error.to_string())?)
-                    .ok()
-                    .filter(|&bytes| bytes > 0);
-                node.disk_bytes = Some(bytes.ok_or("expected a disk with a size, like 2TB")?);
+                let bytes = values::size(value).map_err(|error| format!("disk: {error}"))?;
+                let bytes = i64::try_from(bytes).map_err(|_| "expected a disk below 8 EiB")?;
+                node.disk_bytes = Some(bytes);
             }
             Some((key, value)) if !key.is_empty() && !value.is_empty() => {
                 node.attributes.push((key.to_owned(), value.to_owned()));
@@ -100,12 +118,31 @@ mod tests {
     }
 
     #[test]
+    fn a_disk_without_a_unit_is_refused_with_the_way_out() {
+        let error = new_node("n:disk=2").unwrap_err();
+        assert!(error.contains("2 of what?"), "{error}");
+    }
+
+    #[test]
     fn shares() {
         assert_eq!(share("0.9"), Ok(0.9));
         assert_eq!(share("90%"), Ok(0.9));
         assert_eq!(share("1"), Ok(1.0));
-        for text in ["", "%", "90", "-0.1", "101%", "nan", "0,9"] {
+        for text in ["", "%", "90", "-0.1", "101%", "1.5", "nan", "0,9"] {
             assert!(share(text).is_err(), "{text}");
         }
+        assert!(share("90").unwrap_err().contains("write 90 % as 90%"));
+    }
+
+    #[test]
+    fn counts_have_bounds() {
+        let nodes = count_in::<u32>(1..=100_000);
+        assert_eq!(nodes("25k"), Ok(25_000));
+        assert_eq!(nodes("25,000"), Ok(25_000));
+        for text in ["0", "100,001", "1M", "many", "-1", "1.5"] {
+            assert!(nodes(text).is_err(), "{text}");
+        }
+        assert!(nodes("1M").unwrap_err().contains("from 1 to 100,000"));
+        assert_eq!(count_in::<u8>(0..=1000)("300").ok(), None);
     }
 }

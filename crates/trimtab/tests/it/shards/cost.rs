@@ -63,10 +63,14 @@ fn cost_tells_reroutes_and_times() {
     let output = shards(&words);
     let text = stdout(&output);
     fits(&text);
+    assert!(
+        text.starts_with("A reroute takes the master about "),
+        "{text}"
+    );
     for part in [
-        "Elasticsearch 7.4.0: 50,000 shards, 45,000 of them of closed indices, in 5,000 indices, on 12",
+        "Elasticsearch 7.4.0: 50,000 shards, 45,000 of them in closed indices, in 5,000 indices on 12 data nodes",
         "include_relocations: false",
-        "Closed indices stay in the routing table",
+        "closed indices stay in the routing table",
         "create an index",
         "3 to 11",
         "7.4 to 7.5 (this)",
@@ -88,7 +92,7 @@ fn cost_refuses_what_it_does_not_know() {
         ),
         (
             &["--shards", "5", "--nodes", "2", "--closed", "90"],
-            "a share from 0 to 1",
+            "write 90 % as 90%",
         ),
         (&["--shards", "0", "--nodes", "2"], "--shards"),
         (&["--shards", "5", "--nodes", "0"], "--nodes"),
@@ -165,4 +169,29 @@ fn cost_knows_when_nothing_is_scanned() {
         scanned["without_relocations"]["reroute_ms"],
         unscanned["reroute"]["ms"]
     );
+}
+
+#[test]
+fn counts_are_taken_as_people_write_them() {
+    let result = |shards: &str| {
+        let words = ["cost", "--shards", shards, "--nodes", "2"];
+        document(&words, 0)["result"].take()
+    };
+    assert_eq!(result("25k")["shards"], 25_000);
+    assert_eq!(result("25,000"), result("25k"));
+    assert_eq!(result("1M")["shards"], 1_000_000);
+}
+
+#[test]
+fn an_answer_is_a_file_of_the_form_that_its_name_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cost.html");
+    let file = path.to_str().unwrap();
+    let words = ["cost", "--shards", "25k", "--nodes", "2", "-o", file];
+    let output = shards(&words);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let page = std::fs::read_to_string(&path).unwrap();
+    for part in ["<!doctype html>", "A reroute takes the master", "<svg"] {
+        assert!(page.contains(part), "{part:?}");
+    }
 }

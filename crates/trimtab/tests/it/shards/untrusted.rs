@@ -183,7 +183,7 @@ fn settings_without_effect_are_noted() {
         let text = flat(&stdout(&output));
         assert!(
             text.contains(&format!(
-                "note: {filter} = node-z matches none of the data nodes"
+                "caution {filter} = node-z matches none of the data nodes"
             )),
             "{text}"
         );

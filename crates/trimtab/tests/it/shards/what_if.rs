@@ -41,8 +41,8 @@ fn what_if_tells_what_a_dead_node_costs() {
     fits(&text);
     for part in [
         "- node node-b is taken away",
-        "1 replica promoted to primary",
-        "3 replicas recover from their primaries (30 GB)",
+        "1 replica is promoted to primary",
+        "3 replicas recover from their primaries (27.9 GiB)",
         "then the cluster is at rest",
     ] {
         assert!(flat(&text).contains(part), "{part:?} is not in:\n{text}");
@@ -62,6 +62,11 @@ fn what_if_is_negative_where_the_cluster_is_worse_off() {
     assert_eq!(result["worse"], true);
     // Of logs[0] no copy is left.
     assert_eq!(result["after"]["unassigned_primaries"], 1);
+    let text = stdout(&shards(&words));
+    assert!(
+        text.starts_with("Worse off: the cluster stays red; 1 primary and"),
+        "{text}"
+    );
     // A round is not enough to empty a node: of its primary a replica is made, and the primary itself is
     // to move, and it sends one at a time.
     let words = on(

@@ -1,29 +1,31 @@
-//! `trimtab shards reroute`.
+//! What the next reroute would do with each shard, and why: the answer of `trimtab shards reroute`.
 
-use super::args::Reroute;
-use super::document;
-use super::load;
-use super::what_if::reroute_ms;
-use super::words::{cut, ms, wrapped};
-use crate::commands::ssd::numbers::digits;
-use crate::error::CommandError;
-use report::{count, grouped};
+use crate::balancer::{self, CopyDecision, NodeResult, Outcome};
+use crate::copy::{AllocationStatus, RecoverySource, ShardCopy};
+use crate::deciders::{Deciders, Decision, Silent, Verdict};
+use crate::engine::Engine;
+use crate::forecast::reroute_ms;
+use crate::gateway::Stores;
+use crate::model::{Cluster, NodeIndex};
+use crate::nodes::{Change, CopyIndex, RoutingError, RoutingNodes};
+use crate::profile::Server;
+use crate::service::{self, Allocation, Round};
+use crate::what_if::picture;
 use schemars::JsonSchema;
 use serde::Serialize;
-use shards::balancer::{self, CopyDecision, NodeResult};
-use shards::copy::{AllocationStatus, RecoverySource, ShardCopy};
-use shards::deciders::{Deciders, Decision};
-use shards::engine::Engine;
-use shards::gateway::Stores;
-use shards::model::{Cluster, NodeIndex};
-use shards::nodes::{Change, CopyIndex, RoutingError, RoutingNodes};
-use shards::service::{self, Allocation, Round};
-use shards::what_if::picture;
-use std::process::ExitCode;
+
+/// What is explained, and how far.
+#[derive(Debug, Clone, Copy)]
+pub struct Detail {
+    /// Decisions that are explained at most; all are counted.
+    pub decisions_max: usize,
+    /// Deciders that say yes, too.
+    pub all_deciders: bool,
+}
 
 /// What the next reroute would do.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Answer {
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct RerouteExplanation {
     /// What the cluster runs.
     pub server: String,
     /// Shards in the routing table.
@@ -47,10 +49,14 @@ pub struct Answer {
     pub decisions: Vec<DecisionRow>,
     /// Decisions that are not told.
     pub left_out: u64,
+    /// Some were taken by what nodes have on disk, which had to be assumed.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub from_disk: bool,
 }
 
 /// A decision about one shard.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DecisionRow {
     /// Index.
     pub index: String,
@@ -72,7 +78,7 @@ pub struct DecisionRow {
 }
 
 /// What the deciders say of one node.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct NodeRow {
     /// Its name.
     pub node: String,
@@ -85,7 +91,7 @@ pub struct NodeRow {
 }
 
 /// What one decider says.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DeciderRow {
     /// Its name as in the server's answers; null where none was asked.
     pub decider: Option<&'static str>,
@@ -95,112 +101,100 @@ pub struct DeciderRow {
     pub explanation: Option<String>,
 }
 
-/// Explains and prints.
-///
-/// # Errors
-/// When the cluster cannot be read.
-pub fn run(arguments: &Reroute) -> Result<ExitCode, CommandError> {
-    let mut loaded = load::load(&arguments.cluster)?;
-    let shape = picture(&loaded.state.cluster);
-    let reroute_ms = reroute_ms(&loaded.state.cluster, &shape, &loaded.server);
-    let round = explain(&mut loaded.state.cluster, loaded.now_nanos, arguments)
-        .map_err(|error| load::misfit(&loaded.source, &error))?;
-    if round.from_disk {
-        loaded.warnings.push(
-            "What nodes have on disk is not told: it is taken to be what their active shards have."
-                .to_owned(),
-        );
-    }
-    let answer = Answer {
-        server: loaded.server.to_string(),
-        routed_shards: shape.routed,
-        data_nodes: shape.nodes.len(),
-        reroute_ms,
-        allocated: round.allocated,
-        moved: round.moved,
-        rebalanced: round.rebalanced,
-        unassigned: round.unassigned,
-        stuck: round.stuck,
-        left_out: round.left_out,
-        decisions: round.decisions,
-    };
-    super::print(
-        &loaded.source,
-        arguments.format,
-        document::Answer::Reroute(Box::new(answer)),
-        loaded.warnings,
-    )?;
-    Ok(ExitCode::SUCCESS)
-}
-
-#[derive(Default)]
-struct Explained {
-    decisions: Vec<DecisionRow>,
-    allocated: u64,
-    moved: u64,
-    rebalanced: u64,
-    unassigned: u64,
-    stuck: u64,
-    left_out: u64,
-    from_disk: bool,
-}
-
-fn explain(
-    cluster: &mut Cluster,
-    now_nanos: i64,
-    arguments: &Reroute,
-) -> Result<Explained, RoutingError> {
-    let mut explained = Explained::default();
-    let before = cluster.clone();
-    let stores = Stores::of(cluster);
-    let outcome = service::reroute(cluster, &Round::new(&stores, now_nanos))?;
-    let mut asking = Asking::new(&before, now_nanos, !arguments.all_deciders)?;
-    for change in &outcome.changes {
-        let (copy, to) = match change {
-            Change::Initialized(copy) => {
-                explained.allocated += 1;
-                (copy, copy.node)
-            }
-            Change::RelocationStarted { started, target } => (started, target.node),
-            _ => continue,
+impl RerouteExplanation {
+    /// Makes the next reroute of a cluster, and explains it.
+    ///
+    /// # Errors
+    /// If the routing table contradicts itself.
+    pub fn of(
+        cluster: &mut Cluster,
+        server: &Server,
+        now_nanos: i64,
+        detail: Detail,
+    ) -> Result<Self, RoutingError> {
+        let shape = picture(cluster);
+        let mut explained = Self {
+            server: server.to_string(),
+            routed_shards: shape.routed,
+            data_nodes: shape.nodes.len(),
+            reroute_ms: reroute_ms(cluster, &shape, server),
+            allocated: 0,
+            moved: 0,
+            rebalanced: 0,
+            unassigned: 0,
+            stuck: 0,
+            decisions: Vec::new(),
+            left_out: 0,
+            from_disk: false,
         };
-        let moving = matches!(change, Change::RelocationStarted { .. });
-        let must = moving && asking.must_move(copy);
-        explained.moved += u64::from(must);
-        explained.rebalanced += u64::from(moving && !must);
-        if explained.decisions.len() < arguments.limit {
-            explained.from_disk |= from_disk(copy);
-            explained
-                .decisions
-                .push(asking.decided(copy, to, moving, must));
-        } else {
-            explained.left_out += 1;
-        }
+        explained.explain(cluster, now_nanos, detail)?;
+        Ok(explained)
     }
-    let waiting: Vec<ShardCopy> = cluster
-        .routing
-        .copies()
-        .filter(|copy| copy.is_unassigned())
-        .copied()
-        .collect();
-    explained.unassigned = waiting.len() as u64;
-    let stuck = service::cannot_remain(cluster, now_nanos)?;
-    explained.stuck = stuck.len() as u64;
-    let room = arguments.limit - explained.decisions.len();
-    let rest = waiting.iter().chain(&stuck);
-    explained.left_out += (waiting.len() + stuck.len()).saturating_sub(room) as u64;
-    if room > 0 && waiting.len() + stuck.len() > 0 {
-        let mut asking = Asking::new(cluster, now_nanos, !arguments.all_deciders)?;
-        for copy in rest.take(room) {
-            explained.decisions.push(if copy.is_unassigned() {
-                explained.from_disk |= from_disk(copy);
-                asking.waiting(copy)
+
+    /// What the explanation had to assume.
+    pub fn warnings(&self) -> Vec<String> {
+        let from_disk = self.from_disk.then(|| {
+            "What nodes have on disk is not told: it is taken to be what their active shards have."
+                .to_owned()
+        });
+        from_disk.into_iter().collect()
+    }
+
+    fn explain(
+        &mut self,
+        cluster: &mut Cluster,
+        now_nanos: i64,
+        detail: Detail,
+    ) -> Result<(), RoutingError> {
+        let before = cluster.clone();
+        let stores = Stores::of(cluster);
+        let outcome = service::reroute(cluster, &Round::new(&stores, now_nanos))?;
+        let mut asking = Asking::new(&before, now_nanos, !detail.all_deciders)?;
+        for change in &outcome.changes {
+            let (copy, to) = match change {
+                Change::Initialized(copy) => {
+                    self.allocated += 1;
+                    (copy, copy.node)
+                }
+                Change::RelocationStarted { started, target } => (started, target.node),
+                _ => continue,
+            };
+            let moving = matches!(change, Change::RelocationStarted { .. });
+            let must = moving && asking.must_move(copy);
+            self.moved += u64::from(must);
+            self.rebalanced += u64::from(moving && !must);
+            if self.decisions.len() < detail.decisions_max {
+                self.from_disk |= from_disk(copy);
+                self.decisions.push(asking.decided(copy, to, moving, must));
             } else {
-                asking.stuck(copy)
-            });
+                self.left_out += 1;
+            }
         }
+        let waiting: Vec<ShardCopy> = cluster
+            .routing
+            .copies()
+            .filter(|copy| copy.is_unassigned())
+            .copied()
+            .collect();
+        self.unassigned = waiting.len() as u64;
+        let stuck = service::cannot_remain(cluster, now_nanos)?;
+        self.stuck = stuck.len() as u64;
+        let room = detail.decisions_max - self.decisions.len();
+        let rest = waiting.len() + stuck.len();
+        self.left_out += rest.saturating_sub(room) as u64;
+        if room > 0 && rest > 0 {
+            let mut asking = Asking::new(cluster, now_nanos, !detail.all_deciders)?;
+            for copy in waiting.iter().chain(&stuck).take(room) {
+                self.decisions.push(if copy.is_unassigned() {
+                    self.from_disk |= from_disk(copy);
+                    asking.waiting(copy)
+                } else {
+                    asking.stuck(copy)
+                });
+            }
+        }
+        Ok(())
     }
-    Ok(explained)
 }
 
 fn from_disk(copy: &ShardCopy) -> bool {
@@ -269,8 +263,8 @@ impl<'c> Asking<'c> {
             &self.deciders,
             self.now_nanos,
         );
-        let verdict = allocation.can_remain(copy, node, &mut shards::deciders::Silent);
-        verdict == shards::deciders::Verdict::No
+        let verdict = allocation.can_remain(copy, node, &mut Silent);
+        verdict == Verdict::No
     }
 
     fn name(&self, node: Option<NodeIndex>) -> Option<String> {
@@ -325,7 +319,7 @@ impl<'c> Asking<'c> {
             if !anywhere.is_empty() {
                 row.nodes.push(NodeRow {
                     node: "any node".to_owned(),
-                    outcome: shards::balancer::Outcome::from(decision.anywhere.verdict).as_str(),
+                    outcome: Outcome::from(decision.anywhere.verdict).as_str(),
                     weight: None,
                     deciders: anywhere,
                 });
@@ -357,9 +351,8 @@ impl<'c> Asking<'c> {
         if let Some(handle) = self.handle(copy) {
             let decided = self.ask(handle);
             if let CopyDecision::Move(decision) = &decided {
-                let is_throttled = |result: &NodeResult| {
-                    result.decision.verdict == shards::deciders::Verdict::Throttle
-                };
+                let is_throttled =
+                    |result: &NodeResult| result.decision.verdict == Verdict::Throttle;
                 throttled = decision.nodes.iter().any(is_throttled);
             }
             row.nodes = self.nodes_of(copy, &decided);
@@ -381,7 +374,7 @@ impl<'c> Asking<'c> {
                 .map(|result| self.node_row(result))
                 .collect(),
             CopyDecision::Move(decision) => {
-                let remains = decision.can_remain.verdict != shards::deciders::Verdict::No;
+                let remains = decision.can_remain.verdict != Verdict::No;
                 let own = NodeRow {
                     node: self.name(copy.node).unwrap_or_default(),
                     outcome: if remains {
@@ -429,96 +422,5 @@ fn allocated(copy: &ShardCopy) -> &'static str {
     }
 }
 
-/// Nodes that are told of one decision, in text.
-const NODES_MAX: usize = 8;
-
-/// The answer for people.
-pub fn text(answer: &Answer) -> String {
-    let mut text = wrapped(
-        "",
-        &format!(
-            "{}: {} on {}; a reroute takes the master about {}.",
-            answer.server,
-            count(answer.routed_shards, "shard"),
-            count(answer.data_nodes as u64, "data node"),
-            ms(answer.reroute_ms)
-        ),
-    );
-    let did = answer.allocated + answer.moved + answer.rebalanced;
-    let sentence = if did + answer.unassigned + answer.stuck == 0 {
-        "The next reroute has nothing to do.".to_owned()
-    } else {
-        format!(
-            "The next reroute puts {} on a node, moves {} that cannot stay and {} for balance; {} stay \
-             unassigned.{}",
-            count(answer.allocated, "shard"),
-            grouped(answer.moved),
-            grouped(answer.rebalanced),
-            grouped(answer.unassigned),
-            if answer.stuck > 0 {
-                let stay = if answer.stuck == 1 { "stays" } else { "stay" };
-                format!(
-                    " {} {stay} where {} cannot stay: no node takes {} now.",
-                    count(answer.stuck, "shard"),
-                    if answer.stuck == 1 { "it" } else { "they" },
-                    if answer.stuck == 1 { "it" } else { "them" },
-                )
-            } else {
-                String::new()
-            }
-        )
-    };
-    text += &wrapped("", &sentence);
-    for decision in &answer.decisions {
-        text += "\n";
-        text += &decision_text(decision);
-    }
-    if answer.left_out > 0 {
-        text += "\n";
-        text += &wrapped(
-            "",
-            &format!("{} more, not told (--limit).", grouped(answer.left_out)),
-        );
-    }
-    text
-}
-
-fn decision_text(row: &DecisionRow) -> String {
-    let kind = if row.primary { "primary" } else { "replica" };
-    let what = match (&row.from, &row.to) {
-        (Some(from), Some(to)) => format!("{} > {}", cut(from, 40), cut(to, 40)),
-        (None, Some(to)) => format!("goes to {}", cut(to, 40)),
-        (Some(from), None) => format!("stays on {}", cut(from, 40)),
-        (None, None) => "stays unassigned".to_owned(),
-    };
-    let index = cut(&row.index, 60);
-    let mut text = wrapped(
-        "",
-        &format!("[{index}][{}] {kind} {what}: {}", row.shard, row.why),
-    );
-    for node in row.nodes.iter().take(NODES_MAX) {
-        let weight = node.weight.map_or_else(String::new, |weight| {
-            format!(", weight {}", digits(f64::from(weight)))
-        });
-        text += &wrapped(
-            "  ",
-            &format!("{}: {}{weight}", cut(&node.node, 40), node.outcome),
-        );
-        for decider in &node.deciders {
-            let name = decider.decider.unwrap_or("ignored");
-            let why = decider
-                .explanation
-                .as_deref()
-                .unwrap_or("it failed there just now");
-            text += &wrapped("    ", &format!("{} {name}: {why}", decider.decision));
-        }
-    }
-    if row.nodes.len() > NODES_MAX {
-        let more = row.nodes.len() - NODES_MAX;
-        text += &wrapped(
-            "  ",
-            &format!("and {} (all in JSON)", count(more as u64, "node")),
-        );
-    }
-    text
-}
+#[cfg(test)]
+mod tests;

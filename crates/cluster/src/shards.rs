@@ -1,0 +1,119 @@
+//! The answers that tell where each shard is and why, as they came: crate `shards` reads them. They are
+//! not kept, and grow with the cluster: a state may have hundreds of megabytes.
+
+use crate::answer::root::Root;
+use crate::ask::AskError;
+use http::{Client, Endpoint, HttpError, Response};
+use std::time::Duration;
+
+/// A master may need a minute for a large state.
+const DEADLINE: Duration = Duration::from_mins(3);
+/// The longest answer that is taken.
+const BODY_BYTES_MAX: u64 = 1 << 30;
+
+/// An answer about shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShardAnswer {
+    /// Nodes, indices and where each shard is.
+    State,
+    /// Roles, versions and attributes of nodes.
+    Roles,
+    /// Disks of nodes.
+    Disks,
+    /// Sizes of shards.
+    Sizes,
+    /// Settings of the cluster.
+    Settings,
+}
+
+impl ShardAnswer {
+    /// Those that say more than the state; an answer can do without each.
+    pub const OPTIONAL: [Self; 4] = [Self::Roles, Self::Disks, Self::Sizes, Self::Settings];
+
+    /// What is asked.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::State => "/_cluster/state",
+            Self::Roles => "/_nodes",
+            Self::Disks => "/_nodes/stats/fs",
+            Self::Sizes => "/_stats/store?level=shards",
+            Self::Settings => "/_cluster/settings?include_defaults=true&flat_settings=true",
+        }
+    }
+}
+
+/// The limits for these answers, with the given trust and credentials.
+pub fn shard_options(options: http::Options) -> http::Options {
+    http::Options {
+        deadline: DEADLINE,
+        body_bytes_max: BODY_BYTES_MAX,
+        ..options
+    }
+}
+
+/// Asks for one of them.
+///
+/// # Errors
+/// When it does not come.
+pub fn ask_shards(
+    client: &Client,
+    endpoint: &Endpoint,
+    answer: ShardAnswer,
+) -> Result<Vec<u8>, HttpError> {
+    body(client, endpoint, answer.path())
+}
+
+/// Asks the node what it is.
+///
+/// # Errors
+/// When it does not answer, or is another kind of server.
+pub fn ask_root(client: &Client, endpoint: &Endpoint) -> Result<Root, AskError> {
+    let body = body(client, endpoint, "/")?;
+    Root::parse(&body).map_err(|error| AskError::OtherServer {
+        endpoint: endpoint.to_string(),
+        found: format!("an answer without a version ({error})"),
+    })
+}
+
+fn body(client: &Client, endpoint: &Endpoint, path: &str) -> Result<Vec<u8>, HttpError> {
+    let answer = client.get(endpoint, path).and_then(Response::success);
+    answer.map(|response| response.body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::testing::{Answer, Server};
+
+    #[test]
+    fn a_server_is_asked_what_it_is_and_for_each_answer() {
+        let server = Server::start(|head| {
+            let path = head.split(' ').nth(1).unwrap_or_default();
+            match path {
+                "/" => Answer::ok(r#"{"version":{"number":"2.19.1","distribution":"opensearch"}}"#),
+                "/_nodes" => Answer::Body(403, b"no".to_vec()),
+                path => Answer::ok(path),
+            }
+        });
+        let client = Client::new(shard_options(http::Options::default())).unwrap();
+        let endpoint = Endpoint::parse(&server.url("/")).unwrap();
+        let root = ask_root(&client, &endpoint).unwrap();
+        assert_eq!(root.flavour, facts::cluster::Flavour::Opensearch);
+        let state = ask_shards(&client, &endpoint, ShardAnswer::State).unwrap();
+        assert_eq!(state, b"/_cluster/state");
+        let refused = ask_shards(&client, &endpoint, ShardAnswer::Roles).unwrap_err();
+        assert!(refused.to_string().contains("403"), "{refused}");
+    }
+
+    #[test]
+    fn another_server_is_named() {
+        let server = Server::start(|_| Answer::ok("<html>"));
+        let client = Client::new(shard_options(http::Options::default())).unwrap();
+        let endpoint = Endpoint::parse(&server.url("/")).unwrap();
+        let error = ask_root(&client, &endpoint).unwrap_err().to_string();
+        assert!(
+            error.contains("expected Elasticsearch or OpenSearch"),
+            "{error}"
+        );
+    }
+}

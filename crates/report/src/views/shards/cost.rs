@@ -1,0 +1,193 @@
+//! What reroutes and operations take the master, here and on other versions.
+
+use super::phrases::{range, time};
+use page::chart::{Axis, Curve, Format, LineChart, Marks, Scale};
+use page::{Block, Page, Section, Table, Tone};
+use shards::cost::measured_range;
+use shards::estimate::{Alternative, CostEstimate, GrowthPoint};
+
+pub(super) fn page(answer: &CostEstimate) -> Page {
+    let mut page = Page {
+        title: "trimtab shards cost".to_owned(),
+        lead: lead(answer),
+        tone: Tone::Strong,
+        about: about(answer),
+        ..Page::default()
+    };
+    page.push(operations(answer));
+    page.push(Block::text(format!(
+        "The index has {} with {} each. Times run until all copies have started: from the fewest reroutes \
+         (shards that recover at once report at once) to the most (each shard reports alone). They add up \
+         what the master computes, one step after the other; all other changes of the cluster wait \
+         meanwhile.",
+        units::count(answer.primaries, "primary shard"),
+        units::count(answer.replicas, "replica"),
+    )));
+    let mut versions = Section::new("The same cluster on other versions");
+    versions.push(version_table(answer));
+    page.push(versions);
+    let mut growth = Section::new("As the cluster grows");
+    growth.push(chart(answer));
+    page.push(growth);
+    page.push(Block::text(format!(
+        "Times are processor time on the machine that measured {}. Another machine is faster or slower, but \
+         ratios stay the same: compare times with each other. The model was checked by predicting sizes \
+         that it was not fitted to; \"accurate within\" is how far off the worst of them was.",
+        answer.measured_version,
+    )));
+    page
+}
+
+fn lead(answer: &CostEstimate) -> String {
+    let create = answer
+        .operations
+        .iter()
+        .find(|row| row.operation == "create");
+    let create = create.map_or(String::new(), |row| {
+        format!(
+            "; creating an index takes {}",
+            range(&time(row.least.ms), &time(row.most.ms))
+        )
+    });
+    format!(
+        "A reroute takes the master about {}{create}.",
+        time(answer.reroute.ms)
+    )
+}
+
+fn about(answer: &CostEstimate) -> Vec<String> {
+    let closed = match answer.closed_shards {
+        0 => String::new(),
+        closed => format!(", {} of them in closed indices", units::grouped(closed)),
+    };
+    let mut about = vec![format!(
+        "{}: {}{closed}, in {} on {}",
+        answer.server,
+        units::count(answer.shards, "shard"),
+        units::count::counted(answer.indices, "index", "indices"),
+        units::count(answer.data_nodes, "data node"),
+    )];
+    if answer.closed_shards > 0 {
+        about.push(if answer.routed_shards == answer.shards {
+            "closed indices stay in the routing table of this version (from 7.2 on)".to_owned()
+        } else {
+            "closed indices are not in the routing table of this version (before 7.2)".to_owned()
+        });
+    }
+    about
+}
+
+/// A factor by which a prediction may be off: two digits say enough.
+fn factor(held_back: f64) -> String {
+    units::number::factor((held_back * 10.0).round() / 10.0)
+}
+
+fn operations(answer: &CostEstimate) -> Table {
+    let mut table = Table::new(&["<step", "reroutes", "master's time", "accurate within"]);
+    table.row([
+        "reroute, nothing to do".to_owned(),
+        "1".to_owned(),
+        time(answer.reroute.ms),
+        factor(answer.reroute.held_back_factor),
+    ]);
+    for row in &answer.operations {
+        table.row([
+            format!("{} an index", row.operation),
+            range(
+                &units::grouped(row.least.reroutes),
+                &units::grouped(row.most.reroutes),
+            ),
+            range(&time(row.least.ms), &time(row.most.ms)),
+            factor(row.held_back_factor),
+        ]);
+    }
+    table
+}
+
+fn version_table(answer: &CostEstimate) -> Table {
+    let mut table = Table::new(&[
+        "<version",
+        "shards routed",
+        "a reroute",
+        "accurate within",
+        "creating the index",
+    ]);
+    let mut add = |name: String, routed: u64, times: &Alternative| {
+        table.row([
+            name,
+            units::grouped(routed),
+            time(times.reroute_ms),
+            factor(times.reroute_held_back_factor),
+            range(&time(times.create_least_ms), &time(times.create_most_ms)),
+        ]);
+    };
+    for row in &answer.versions {
+        let mark = if row.asked { " (this)" } else { "" };
+        add(
+            format!("{}{mark}", row.versions),
+            row.routed_shards,
+            &row.times,
+        );
+        if let Some(times) = answer.without_relocations.as_ref().filter(|_| row.asked) {
+            add(
+                "with include_relocations: false".to_owned(),
+                row.routed_shards,
+                times,
+            );
+        }
+    }
+    table
+}
+
+fn chart(answer: &CostEstimate) -> LineChart {
+    #[allow(clippy::cast_precision_loss)] // three digits are shown
+    let curve = |name: String, ms: fn(&GrowthPoint) -> Option<f64>| {
+        let points = answer.growth.iter();
+        Curve::line(
+            name,
+            points.filter_map(|point| Some((point.shards as f64, ms(point)? / 1e3))),
+        )
+    };
+    let curves = [
+        curve(answer.server.clone(), |point| Some(point.reroute_ms)),
+        curve("with include_relocations: false".to_owned(), |point| {
+            point.without_relocations_ms
+        }),
+        curve("7.17 and later".to_owned(), |point| point.latest_ms),
+    ];
+    let measured = measured_range();
+    #[allow(clippy::cast_precision_loss)]
+    let (here, from, to) = (
+        answer.shards as f64,
+        measured.copies_min as f64,
+        measured.copies_max as f64,
+    );
+    let mut marks = vec![Marks {
+        name: "this cluster".to_owned(),
+        spans: vec![(here, here)],
+    }];
+    // What was measured is told in routed shards.
+    if answer.routed_shards == answer.shards {
+        marks.push(Marks {
+            name: "sizes that were measured".to_owned(),
+            spans: vec![(from, to)],
+        });
+    }
+    LineChart {
+        title: "A reroute by the number of shards, as many per index and closed as here".to_owned(),
+        x: Axis {
+            label: "shards in the cluster".to_owned(),
+            scale: Scale::Count,
+            ..Axis::default()
+        },
+        y_label: "master's time".to_owned(),
+        y_format: Format::Seconds,
+        y_from: Some(0.0),
+        curves: curves
+            .into_iter()
+            .filter(|curve| !curve.stretches.is_empty())
+            .collect(),
+        marks,
+        runs: Vec::new(),
+    }
+}

@@ -1,0 +1,39 @@
+//! Times and ranges as the answers about shards say them.
+
+/// Milliseconds of processor time.
+pub(super) fn time(ms: f64) -> String {
+    units::seconds(ms / 1e3)
+}
+
+/// `3 to 11`; one value where both read the same.
+pub(super) fn range(least: &str, most: &str) -> String {
+    if least == most {
+        least.to_owned()
+    } else {
+        format!("{least} to {most}")
+    }
+}
+
+/// Columns of a name from outside that is part of a sentence.
+const NAME_COLUMNS_MAX: usize = 40;
+
+/// A name from outside, short enough for a sentence.
+pub(super) fn name(name: &str) -> std::borrow::Cow<'_, str> {
+    units::cut(name, NAME_COLUMNS_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_ranges() {
+        assert_eq!(time(0.42), "420 us");
+        assert_eq!(time(7219.0), "7.22 s");
+        assert_eq!(time(150_000.0), "2 min 30 s");
+        assert_eq!(range("1", "1"), "1");
+        assert_eq!(range("1 s", "2 s"), "1 s to 2 s");
+        assert_eq!(name("node-1"), "node-1");
+        assert_eq!(name(&"n".repeat(41)), format!("{}...", "n".repeat(37)));
+    }
+}

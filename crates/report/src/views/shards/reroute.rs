@@ -1,0 +1,129 @@
+//! What the next reroute does, and why.
+
+use super::phrases::{name, time};
+use page::{Block, List, Page, Tone};
+use shards::explanation::{DecisionRow, NodeRow, RerouteExplanation};
+
+/// Nodes that are told of one decision.
+const NODES_MAX: usize = 8;
+/// Columns of an index' name.
+const INDEX_COLUMNS_MAX: usize = 60;
+
+pub(super) fn page(answer: &RerouteExplanation) -> Page {
+    let mut page = Page {
+        title: "trimtab shards reroute".to_owned(),
+        lead: lead(answer),
+        tone: Tone::Strong,
+        about: vec![format!(
+            "{}: {} on {}; a reroute takes the master about {}",
+            answer.server,
+            units::count(answer.routed_shards, "shard"),
+            units::count(answer.data_nodes, "data node"),
+            time(answer.reroute_ms)
+        )],
+        ..Page::default()
+    };
+    for decision in &answer.decisions {
+        page.push(shown(decision));
+    }
+    if answer.left_out > 0 {
+        page.push(Block::text(format!(
+            "{} not shown (--limit).",
+            units::count(answer.left_out, "more decision")
+        )));
+    }
+    page
+}
+
+fn lead(answer: &RerouteExplanation) -> String {
+    let will = [
+        (answer.allocated, "puts", "on a node"),
+        (answer.moved, "moves", "that cannot stay where they are"),
+        (answer.rebalanced, "moves", "for balance"),
+    ];
+    let will: Vec<String> = will
+        .iter()
+        .filter(|(number, ..)| *number > 0)
+        .map(|(number, verb, end)| {
+            let end = if *number == 1 {
+                end.replace("they are", "it is")
+            } else {
+                (*end).to_owned()
+            };
+            format!("{verb} {} {end}", units::count(*number, "shard"))
+        })
+        .collect();
+    let mut lead = if will.is_empty() {
+        "The next reroute has nothing to do.".to_owned()
+    } else {
+        format!("The next reroute {}.", units::list(&will))
+    };
+    match answer.unassigned {
+        0 => {}
+        1 => lead.push_str(" 1 shard stays unassigned."),
+        many => {
+            lead.push_str(&format!(
+                " {} stay unassigned.",
+                units::count(many, "shard")
+            ));
+        }
+    }
+    match answer.stuck {
+        0 => {}
+        1 => lead.push_str(" 1 shard stays where it cannot stay: no node takes it now."),
+        many => lead.push_str(&format!(
+            " {} stay where they cannot stay: no node takes them now.",
+            units::count(many, "shard")
+        )),
+    }
+    lead
+}
+
+/// A decision, with what the deciders say of each node.
+fn shown(row: &DecisionRow) -> List {
+    let kind = if row.primary { "primary" } else { "replica" };
+    let what = match (&row.from, &row.to) {
+        (Some(from), Some(to)) => format!("moves from {} to {}", name(from), name(to)),
+        (None, Some(to)) => format!("goes to {}", name(to)),
+        (Some(from), None) => format!("stays on {}", name(from)),
+        (None, None) => "stays unassigned".to_owned(),
+    };
+    let mut items: Vec<String> = row.nodes.iter().take(NODES_MAX).map(node).collect();
+    let left_out = row.nodes.len() - items.len();
+    if left_out > 0 {
+        items.push(format!(
+            "{} (--format json shows all)",
+            units::count(left_out, "more node")
+        ));
+    }
+    List {
+        title: format!(
+            "[{}][{}] {kind} {what}: {}",
+            units::cut(&row.index, INDEX_COLUMNS_MAX),
+            row.shard,
+            row.why
+        ),
+        items,
+    }
+}
+
+fn node(row: &NodeRow) -> String {
+    let mut item = format!("{}: {}", name(&row.node), outcome(row.outcome));
+    if let Some(weight) = row.weight {
+        item.push_str(&format!(", weight {}", units::number(f64::from(weight))));
+    }
+    for decider in &row.deciders {
+        let name = decider.decider.unwrap_or("ignored");
+        let why = decider
+            .explanation
+            .as_deref()
+            .unwrap_or("it failed there just now");
+        item.push_str(&format!("; {} {name}: {why}", decider.decision));
+    }
+    item
+}
+
+/// An outcome in words.
+fn outcome(outcome: &str) -> String {
+    outcome.replace('_', " ")
+}

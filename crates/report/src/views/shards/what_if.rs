@@ -1,0 +1,297 @@
+//! What a change would bring.
+
+use super::phrases::{name, range, time};
+use page::{Block, Level, List, Page, Section, Table, Tone};
+use shards::forecast::{Crossed, Forecast, NodeStanding, Standing};
+use std::collections::HashMap;
+
+/// More nodes than these are not listed.
+const NODES_MAX: usize = 200;
+
+pub(super) fn page(answer: &Forecast, is_brief: bool) -> Page {
+    let mut page = Page {
+        title: "trimtab shards what-if".to_owned(),
+        lead: format!("{} {}", verdict(answer), story(answer)),
+        tone: match (answer.worse, health(&answer.after)) {
+            (false, _) => Tone::Strong,
+            (true, Health::Red) => Tone::Level(Level::Error),
+            (true, _) => Tone::Level(Level::Warning),
+        },
+        ..Page::default()
+    };
+    if answer.changes.is_empty() {
+        page.about
+            .push("Nothing is changed: the cluster goes on by itself.".to_owned());
+    } else {
+        page.push(List {
+            title: "Changes".to_owned(),
+            items: answer.changes.clone(),
+        });
+    }
+    page.push(standings(answer));
+    if !answer.watermarks_crossed.is_empty() {
+        page.push(List {
+            title: "Disk watermarks crossed".to_owned(),
+            items: answer.watermarks_crossed.iter().map(crossed).collect(),
+        });
+    }
+    if !is_brief {
+        page.push(nodes(answer));
+    }
+    page
+}
+
+/// The health of a cluster as its own API tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Health {
+    Green,
+    Yellow,
+    Red,
+}
+
+fn health(standing: &Standing) -> Health {
+    if standing.unassigned_primaries > 0 {
+        Health::Red
+    } else if standing.unassigned_replicas > 0 {
+        Health::Yellow
+    } else {
+        Health::Green
+    }
+}
+
+/// How the cluster is afterwards, the worst first.
+fn verdict(answer: &Forecast) -> String {
+    let (before, after) = (&answer.before, &answer.after);
+    let verb = if health(before) == health(after) {
+        "stays"
+    } else {
+        "turns"
+    };
+    let color = match health(after) {
+        Health::Green => "green",
+        Health::Yellow => "yellow",
+        Health::Red => "red",
+    };
+    let mut parts = vec![format!("the cluster {verb} {color}")];
+    let unassigned: Vec<String> = [
+        (after.unassigned_primaries, "primary", "primaries"),
+        (after.unassigned_replicas, "replica", "replicas"),
+    ]
+    .iter()
+    .filter(|(number, ..)| *number > 0)
+    .map(|(number, one, many)| units::count::counted(*number, one, many))
+    .collect();
+    if !unassigned.is_empty() {
+        let all = after.unassigned_primaries + after.unassigned_replicas;
+        let verb = if all == 1 { "is" } else { "are" };
+        parts.push(format!("{} {verb} unassigned", units::list(&unassigned)));
+    }
+    if after.cannot_stay > 0 {
+        parts.push(if after.cannot_stay == 1 {
+            "1 shard cannot stay where it is, and no node takes it".to_owned()
+        } else {
+            format!(
+                "{} cannot stay where they are, and no node takes them",
+                units::count(after.cannot_stay, "shard")
+            )
+        });
+    }
+    let full: Vec<&str> = answer
+        .watermarks_crossed
+        .iter()
+        .filter(|crossed| matches!(crossed.after, "above high" | "above flood stage"))
+        .map(|crossed| crossed.node.as_str())
+        .collect();
+    if !full.is_empty() {
+        let verb = if full.len() == 1 { "comes" } else { "come" };
+        parts.push(format!(
+            "{} {verb} above the high disk watermark",
+            units::list::list_up_to(&full, 3)
+        ));
+    }
+    let told = parts.join("; ");
+    if answer.worse {
+        format!("Worse off: {told}.")
+    } else {
+        format!("{}.", units::list::capitalised(&told))
+    }
+}
+
+/// What happens on the way.
+fn story(answer: &Forecast) -> String {
+    let counted = |number: u64, one: &str, many: &str| units::count::counted(number, one, many);
+    let mut parts = Vec::new();
+    if answer.moved > 0 {
+        parts.push(format!(
+            "{} from node to node ({})",
+            counted(answer.moved, "shard moves", "shards move"),
+            units::bytes(answer.moved_bytes)
+        ));
+    }
+    if answer.promoted > 0 {
+        parts.push(counted(
+            answer.promoted,
+            "replica is promoted to primary",
+            "replicas are promoted to primaries",
+        ));
+    }
+    if answer.primaries_recovered > 0 {
+        parts.push(format!(
+            "{} from disk or empty",
+            counted(
+                answer.primaries_recovered,
+                "primary recovers",
+                "primaries recover"
+            )
+        ));
+    }
+    if answer.replicas_recovered > 0 {
+        parts.push(format!(
+            "{} from their primaries ({})",
+            counted(
+                answer.replicas_recovered,
+                "replica recovers",
+                "replicas recover"
+            ),
+            units::bytes(answer.replica_bytes)
+        ));
+    }
+    if parts.is_empty() {
+        parts.push("Nothing moves".to_owned());
+    }
+    let end = if answer.quiet {
+        "then the cluster is at rest"
+    } else {
+        "and the cluster is not at rest yet"
+    };
+    format!(
+        "{}; {end}, after {}.",
+        parts.join("; "),
+        units::count(answer.rounds, "round")
+    )
+}
+
+fn crossed(crossed: &Crossed) -> String {
+    let used = |percent: Option<f64>| {
+        percent.map_or(String::new(), |percent| {
+            format!(" ({} used)", units::percent(percent / 100.0))
+        })
+    };
+    format!(
+        "{}: {}{}, then {}{}",
+        name(&crossed.node),
+        crossed.before.unwrap_or("not there"),
+        used(crossed.before_used_percent),
+        crossed.after,
+        used(crossed.after_used_percent)
+    )
+}
+
+fn standings(answer: &Forecast) -> Table {
+    let mut table = Table::new(&["<", "before", "after"]);
+    let mut row = |name: &str, value: &dyn Fn(&Standing) -> String| {
+        table.row([name.to_owned(), value(&answer.before), value(&answer.after)]);
+    };
+    let ends = |ends: Option<[String; 2]>| {
+        ends.map_or("-".to_owned(), |[least, most]| range(&least, &most))
+    };
+    let grouped = units::grouped;
+    row("version", &|standing| standing.server.clone());
+    row("data nodes", &|standing| {
+        grouped(standing.data_nodes as u64)
+    });
+    row("shards in the routing table", &|standing| {
+        grouped(standing.routed_shards)
+    });
+    row("unassigned primaries", &|standing| {
+        grouped(standing.unassigned_primaries)
+    });
+    row("unassigned replicas", &|standing| {
+        grouped(standing.unassigned_replicas)
+    });
+    row("shards that cannot stay where they are", &|standing| {
+        grouped(standing.cannot_stay)
+    });
+    row("shards per node", &|standing| {
+        ends(standing.shards_per_node.map(|range| range.map(grouped)))
+    });
+    row("data per node", &|standing| {
+        ends(standing.bytes_per_node.map(|range| range.map(units::bytes)))
+    });
+    row("fullest disk per node, used", &|standing| {
+        ends(standing.disk_used_percent.map(|range| range.map(used)))
+    });
+    row("a reroute takes the master", &|standing| {
+        time(standing.reroute_ms)
+    });
+    table
+}
+
+fn used(percent: f64) -> String {
+    units::percent(percent / 100.0)
+}
+
+/// Each node before and after.
+fn nodes(answer: &Forecast) -> Section {
+    let mut section = Section::new("Data nodes");
+    let after: HashMap<&str, &NodeStanding> = answer
+        .after
+        .nodes
+        .iter()
+        .map(|node| (node.name.as_str(), node))
+        .collect();
+    let before: HashMap<&str, &NodeStanding> = answer
+        .before
+        .nodes
+        .iter()
+        .map(|node| (node.name.as_str(), node))
+        .collect();
+    let mut names: Vec<&str> = answer
+        .before
+        .nodes
+        .iter()
+        .chain(
+            answer
+                .after
+                .nodes
+                .iter()
+                .filter(|node| !before.contains_key(node.name.as_str())),
+        )
+        .map(|node| node.name.as_str())
+        .collect();
+    let left_out = names.len().saturating_sub(NODES_MAX);
+    names.truncate(NODES_MAX);
+    let mut table = Table::new(&[
+        "<node",
+        "shards before",
+        "after",
+        "data before",
+        "after",
+        "disk used before",
+        "after",
+    ]);
+    for name in names {
+        let pair = [before.get(name), after.get(name)];
+        let cell = |value: &dyn Fn(&NodeStanding) -> Option<String>| {
+            pair.map(|node| node.and_then(|node| value(node)).unwrap_or("-".to_owned()))
+        };
+        let shards = cell(&|node| Some(units::grouped(node.shards)));
+        let data = cell(&|node| Some(units::bytes(node.bytes)));
+        let disk = cell(&|node| node.disk_used_percent.map(used));
+        table.row(
+            [name.to_owned()]
+                .into_iter()
+                .chain(shards)
+                .chain(data)
+                .chain(disk),
+        );
+    }
+    section.push(table);
+    if left_out > 0 {
+        section.push(Block::aside(format!(
+            "{} (--format json shows all)",
+            units::count(left_out, "more node")
+        )));
+    }
+    section
+}

@@ -1,0 +1,303 @@
+//! What `trimtab shards` answers, for people.
+
+use jiff::Timestamp;
+use page::Terminal;
+use report::Envelope;
+use report::views::shards::{ShardsAnswer, page};
+use shards::cost::IndexShape;
+use shards::estimate::{CostEstimate, Question};
+use shards::explanation::{DeciderRow, DecisionRow, NodeRow, RerouteExplanation};
+use shards::forecast::{Crossed, Forecast, NodeStanding, Standing};
+use shards::profile::Server;
+
+fn envelope(result: ShardsAnswer, warnings: &[&str]) -> Envelope<ShardsAnswer> {
+    let mut envelope = Envelope::new("0", Timestamp::UNIX_EPOCH, "file state.json", result);
+    envelope.warnings = warnings.iter().map(|&warning| warning.to_owned()).collect();
+    envelope
+}
+
+/// The text on a terminal of 80 columns, which it fits.
+fn text(result: ShardsAnswer) -> String {
+    let options = Terminal {
+        width: 80,
+        color: false,
+        unicode: true,
+    };
+    let text = page::terminal(&page(&envelope(result, &["Mind the gap."]), true), &options);
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "{line:?} is too wide");
+    }
+    assert!(text.contains("Mind the gap."), "{text}");
+    text
+}
+
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(flat(text).contains(part), "{part:?} is not in:\n{text}");
+    }
+}
+
+fn cost(version: &str, copies: u64) -> CostEstimate {
+    CostEstimate::of(&Question {
+        server: Server::parse(version).expect("a version"),
+        copies,
+        closed_share: 0.9,
+        indices: None,
+        data_nodes: 12,
+        index: IndexShape {
+            primaries: 5,
+            replicas: 1,
+        },
+        disk_scan: true,
+    })
+}
+
+#[test]
+fn cost_begins_with_the_answer_and_leaves_nothing_out() {
+    let text = text(ShardsAnswer::Cost(Box::new(cost("7.4.0", 25_000))));
+    assert!(
+        text.starts_with("A reroute takes the master about "),
+        "{text}"
+    );
+    has(
+        &text,
+        &[
+            "Elasticsearch 7.4.0: 25,000 shards, 22,500 of them in closed indices, in 2,500 indices on 12 \
+             data nodes",
+            "closed indices stay in the routing table of this version (from 7.2 on)",
+            "create an index 3 to 11",
+            "close an index 5 to 21",
+            "5 primary shards with 1 replica each",
+            "all other changes of the cluster wait",
+            "7.4 to 7.5 (this)",
+            "with include_relocations: false",
+            "7.17 and later",
+            "processor time on the machine that measured 7.4.0",
+            "shards in the cluster",
+        ],
+    );
+    let old = text_of_cost("7.1.1");
+    has(
+        &old,
+        &["closed indices are not in the routing table of this version (before 7.2)"],
+    );
+    assert!(!text_of_cost("7.17.28").contains("include_relocations"));
+}
+
+fn text_of_cost(version: &str) -> String {
+    text(ShardsAnswer::Cost(Box::new(cost(version, 25_000))))
+}
+
+#[test]
+fn cost_shows_how_it_grows() {
+    let answer = envelope(ShardsAnswer::Cost(Box::new(cost("7.4.0", 25_000))), &[]);
+    let html = page::html(&page(&answer, false));
+    for part in [
+        "<svg",
+        "this cluster",
+        "sizes that were measured",
+        "7.17 and later",
+    ] {
+        assert!(html.contains(part), "{part:?}");
+    }
+    let markdown = page::markdown(&page(&answer, false));
+    assert!(markdown.contains("| create an index |"), "{markdown}");
+}
+
+fn standing(unassigned: [u64; 2], used_percent: f64) -> Standing {
+    Standing {
+        server: "Elasticsearch 7.4.0".to_owned(),
+        data_nodes: 2,
+        routed_shards: 1_200,
+        unassigned_primaries: unassigned[0],
+        unassigned_replicas: unassigned[1],
+        cannot_stay: 0,
+        shards_per_node: Some([500, 700]),
+        bytes_per_node: Some([1 << 30, 3 << 30]),
+        disk_used_percent: Some([40.0, used_percent]),
+        reroute_ms: 12.0,
+        nodes: vec![NodeStanding {
+            name: "node-<a>".to_owned(),
+            shards: 500,
+            bytes: 1 << 30,
+            disk_used_percent: Some(40.0),
+        }],
+    }
+}
+
+fn forecast() -> Forecast {
+    Forecast {
+        changes: vec!["node node-3 is taken away".to_owned()],
+        rounds: 2,
+        quiet: true,
+        moved: 0,
+        moved_bytes: 0,
+        replicas_recovered: 3,
+        replica_bytes: 3 << 30,
+        primaries_recovered: 0,
+        promoted: 7,
+        of_unknown_size: 0,
+        before: standing([0, 0], 80.0),
+        after: standing([0, 0], 80.0),
+        watermarks_crossed: Vec::new(),
+        worse: false,
+        warnings: Vec::new(),
+    }
+}
+
+fn what_if(forecast: Forecast) -> String {
+    text(ShardsAnswer::WhatIf(Box::new(forecast)))
+}
+
+#[test]
+fn what_if_begins_with_what_is_lost() {
+    let lost = what_if(Forecast {
+        after: standing([16, 30], 80.0),
+        worse: true,
+        ..forecast()
+    });
+    assert!(
+        lost.starts_with(
+            "Worse off: the cluster turns red; 16 primaries and 30 replicas are unassigned."
+        ),
+        "{lost}"
+    );
+    let fine = what_if(forecast());
+    assert!(
+        fine.starts_with("The cluster stays green. 7 replicas"),
+        "{fine}"
+    );
+    has(
+        &fine,
+        &[
+            "- node node-3 is taken away",
+            "7 replicas are promoted to primaries; 3 replicas recover from their primaries (3 GiB); then \
+             the cluster is at rest, after 2 rounds.",
+            "shards in the routing table 1,200 1,200",
+            "data per node 1 GiB to 3 GiB",
+            "fullest disk per node, used 40 % to 80 %",
+            "a reroute takes the master 12 ms",
+        ],
+    );
+    let yellow = what_if(Forecast {
+        after: standing([0, 1], 80.0),
+        worse: true,
+        ..forecast()
+    });
+    has(
+        &yellow,
+        &["the cluster turns yellow; 1 replica is unassigned."],
+    );
+}
+
+#[test]
+fn what_if_tells_full_disks_and_shards_that_cannot_stay() {
+    let mut after = standing([0, 0], 92.0);
+    after.cannot_stay = 1;
+    let text = what_if(Forecast {
+        after,
+        worse: true,
+        quiet: false,
+        watermarks_crossed: vec![Crossed {
+            node: "node-b".to_owned(),
+            before: Some("below low"),
+            after: "above high",
+            before_used_percent: Some(80.0),
+            after_used_percent: Some(92.25),
+        }],
+        ..forecast()
+    });
+    has(
+        &text,
+        &[
+            "1 shard cannot stay where it is, and no node takes it",
+            "node-b comes above the high disk watermark",
+            "and the cluster is not at rest yet, after 2 rounds.",
+            "- node-b: below low (80 % used), then above high (92.3 % used)",
+        ],
+    );
+}
+
+#[test]
+fn what_if_lists_nodes_on_a_page_only() {
+    let answer = envelope(ShardsAnswer::WhatIf(Box::new(forecast())), &[]);
+    assert!(page::html(&page(&answer, false)).contains("node-&lt;a&gt;"));
+    assert!(!what_if(forecast()).contains("node-<a>"));
+}
+
+#[test]
+fn reroute_tells_each_decision_and_what_the_deciders_said() {
+    let decision = DecisionRow {
+        index: "logs\u{202e}".to_owned(),
+        shard: 2,
+        primary: false,
+        decision: "allocate",
+        from: None,
+        to: Some("node-a".to_owned()),
+        why: "from its primary".to_owned(),
+        nodes: (0..10)
+            .map(|number| NodeRow {
+                node: format!("node-{number}"),
+                outcome: "worse_balance",
+                weight: Some(0.25),
+                deciders: vec![DeciderRow {
+                    decider: Some("same_shard"),
+                    decision: "NO",
+                    explanation: Some("a copy is there".to_owned()),
+                }],
+            })
+            .collect(),
+    };
+    let explanation = RerouteExplanation {
+        server: "Elasticsearch 7.4.0".to_owned(),
+        routed_shards: 7,
+        data_nodes: 3,
+        reroute_ms: 0.5,
+        allocated: 1,
+        moved: 1,
+        rebalanced: 2,
+        unassigned: 1,
+        stuck: 2,
+        decisions: vec![decision],
+        left_out: 6,
+        from_disk: false,
+    };
+    let text = text(ShardsAnswer::Reroute(Box::new(explanation.clone())));
+    assert!(
+        flat(&text).starts_with(
+            "The next reroute puts 1 shard on a node, moves 1 shard that cannot stay where it is and moves \
+             2 shards for balance. 1 shard stays unassigned. 2 shards stay where they cannot stay: no node \
+             takes them now."
+        ),
+        "{text}"
+    );
+    has(
+        &text,
+        &[
+            "Elasticsearch 7.4.0: 7 shards on 3 data nodes; a reroute takes the master about 500 us",
+            "[logs\\u{202e}][2] replica goes to node-a: from its primary",
+            "- node-0: worse balance, weight 0.25; NO same_shard: a copy is there",
+            "2 more nodes (--format json shows all)",
+            "6 more decisions not shown (--limit).",
+        ],
+    );
+    let idle = RerouteExplanation {
+        allocated: 0,
+        moved: 0,
+        rebalanced: 0,
+        unassigned: 0,
+        stuck: 0,
+        decisions: Vec::new(),
+        left_out: 0,
+        ..explanation
+    };
+    let idle = self::text(ShardsAnswer::Reroute(Box::new(idle)));
+    assert!(
+        idle.starts_with("The next reroute has nothing to do."),
+        "{idle}"
+    );
+}

@@ -1,0 +1,377 @@
+//! What a reroute and the operations on an index take the master of a made-up cluster, on its own
+//! version and on others: the answer of `trimtab shards cost`.
+
+use crate::cost::{
+    Course, IndexShape, Operation, OperationCost, Shape, Step, measured_range, operation,
+    operations, predict,
+};
+use crate::profile::{PROFILES, Profile, Server, V7_17};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The cluster that is asked about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// What it runs.
+    pub server: Server,
+    /// Copies of shards, primaries and replicas, of open and closed indices.
+    pub copies: u64,
+    /// The share of them that belongs to closed indices, 0 to 1.
+    pub closed_share: f64,
+    /// Indices, open and closed; `None` for as many as have the shape of `index`.
+    pub indices: Option<u64>,
+    /// Data nodes.
+    pub data_nodes: u32,
+    /// The index that is created, deleted, opened and closed, and as which all indices are taken.
+    pub index: IndexShape,
+    /// Whether the disk decider adds up relocations (`include_relocations`).
+    pub disk_scan: bool,
+}
+
+/// What a reroute and operations on an index take.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CostEstimate {
+    /// The server asked for: `Elasticsearch 7.4.0`.
+    pub server: String,
+    /// The version whose code was measured.
+    pub measured_version: String,
+    /// Copies of shards, closed indices included.
+    pub shards: u64,
+    /// Those of closed indices.
+    pub closed_shards: u64,
+    /// Those in the routing table of this version.
+    pub routed_shards: u64,
+    /// Indices, open and closed, as they were told or taken to be.
+    pub indices: u64,
+    /// Data nodes.
+    pub data_nodes: u32,
+    /// Primaries of the index that operations are about.
+    pub primaries: u32,
+    /// Replicas of each.
+    pub replicas: u32,
+    /// A reroute with nothing to do.
+    pub reroute: RerouteTime,
+    /// What operations on the index take.
+    pub operations: Vec<OperationRow>,
+    /// The same cluster on each version.
+    pub versions: Vec<VersionRow>,
+    /// The same cluster with `cluster.routing.allocation.disk.include_relocations: false`; null where
+    /// that changes nothing: the version does not scan, there is one data node, or it is so already.
+    pub without_relocations: Option<Alternative>,
+    /// A reroute with fewer and more shards: what the chart shows.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub growth: Vec<GrowthPoint>,
+}
+
+/// A reroute.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct RerouteTime {
+    /// Processor time of the master, milliseconds.
+    pub ms: f64,
+    /// By which factor the worst held-back size was off when the model was checked.
+    pub held_back_factor: f64,
+    /// Whether the cluster lies outside the sizes that were measured.
+    pub extrapolated: bool,
+}
+
+/// An operation, until all copies have started.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct OperationRow {
+    /// `create`, `delete`, `open`, `close`.
+    pub operation: &'static str,
+    /// Copies that recover at once report at once.
+    pub least: CourseRow,
+    /// Each copy reports alone, and has a reroute to itself.
+    pub most: CourseRow,
+    /// By which factor the worst held-back size of its steps was off when the model was checked.
+    pub held_back_factor: f64,
+}
+
+/// One way an operation may go.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CourseRow {
+    /// Reroutes.
+    pub reroutes: u64,
+    /// Batches of started copies.
+    pub start_batches: u64,
+    /// Processor time of the master for all of it, milliseconds.
+    pub ms: f64,
+}
+
+/// The same cluster on another version.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct VersionRow {
+    /// `7.4 to 7.5`.
+    pub versions: &'static str,
+    /// Whether it is the one asked for.
+    pub asked: bool,
+    /// Copies in its routing table.
+    pub routed_shards: u64,
+    /// What it takes there.
+    #[serde(flatten)]
+    pub times: Alternative,
+}
+
+/// What it would take instead.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Alternative {
+    /// A reroute, milliseconds.
+    pub reroute_ms: f64,
+    /// The worst held-back size of a reroute was off by this factor.
+    pub reroute_held_back_factor: f64,
+    /// Creating the index, with the fewest reroutes, milliseconds.
+    pub create_least_ms: f64,
+    /// With the most, milliseconds.
+    pub create_most_ms: f64,
+}
+
+/// A reroute of the same cluster with another number of shards, and as many by index.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GrowthPoint {
+    /// Copies of shards, closed indices included.
+    pub shards: u64,
+    /// A reroute, milliseconds.
+    pub reroute_ms: f64,
+    /// The same with `include_relocations: false`; `None` where that changes nothing.
+    pub without_relocations_ms: Option<f64>,
+    /// The same on the latest version that was measured; `None` where it is the one asked about.
+    pub latest_ms: Option<f64>,
+}
+
+/// Steps of the growth that is shown, up to twice the shards.
+const GROWTH_STEPS: u64 = 40;
+
+impl Question {
+    fn shape(&self) -> Shape {
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of what was asked for"
+        )]
+        let closed_copies = (self.copies as f64 * self.closed_share).round() as u64;
+        let copies_by_shard = 1 + u64::from(self.index.replicas);
+        let copies_by_index = u64::from(self.index.primaries) * copies_by_shard;
+        Shape {
+            data_nodes: self.data_nodes,
+            copies: self.copies,
+            closed_copies,
+            shards: self.copies.div_ceil(copies_by_shard),
+            indices: self
+                .indices
+                .unwrap_or_else(|| self.copies.div_ceil(copies_by_index.max(1))),
+            disk_scan: self.disk_scan,
+        }
+    }
+}
+
+impl CostEstimate {
+    /// Estimates what the cluster of a question takes.
+    pub fn of(question: &Question) -> Self {
+        let shape = question.shape();
+        let index = question.index;
+        let profile = question.server.profile;
+        let reroute = predict(profile, Step::Reroute, &shape);
+        let without = (profile.scans && shape.disk_scan && shape.data_nodes > 1).then_some(Shape {
+            disk_scan: false,
+            ..shape
+        });
+        Self {
+            server: question.server.to_string(),
+            measured_version: profile.measured.to_owned(),
+            shards: shape.copies,
+            closed_shards: shape.closed_copies,
+            routed_shards: shape.routed(profile),
+            indices: shape.indices,
+            data_nodes: shape.data_nodes,
+            primaries: index.primaries,
+            replicas: index.replicas,
+            reroute: RerouteTime {
+                ms: reroute.ms,
+                held_back_factor: reroute.held_back_factor,
+                extrapolated: reroute.extrapolated,
+            },
+            operations: operations(profile, &shape, index)
+                .iter()
+                .map(OperationRow::of)
+                .collect(),
+            versions: PROFILES
+                .iter()
+                .map(|&other| VersionRow {
+                    versions: other.versions,
+                    asked: other == profile,
+                    routed_shards: shape.routed(other),
+                    times: Alternative::of(other, &shape, index),
+                })
+                .collect(),
+            without_relocations: without
+                .as_ref()
+                .map(|without| Alternative::of(profile, without, index)),
+            growth: growth(profile, &shape, without.as_ref()),
+        }
+    }
+
+    /// What limits the estimate: a version that stands for another one, a cluster outside of what was
+    /// measured.
+    pub fn warnings(&self, server: &Server) -> Vec<String> {
+        let mut warnings: Vec<String> = server.warning.iter().cloned().collect();
+        if self.reroute.extrapolated {
+            let range = measured_range();
+            warnings.push(format!(
+                "The model was measured with {} to {} in the routing table on {} to {}; this cluster has \
+                 {} on {}. That is an extrapolation and may be far off (docs/shards.md).",
+                units::grouped(range.copies_min),
+                units::count(range.copies_max, "shard"),
+                range.nodes_min,
+                units::count(range.nodes_max, "data node"),
+                units::grouped(self.routed_shards),
+                units::grouped(self.data_nodes.into()),
+            ));
+        }
+        warnings
+    }
+}
+
+impl OperationRow {
+    fn of(cost: &OperationCost) -> Self {
+        Self {
+            operation: cost.operation.name(),
+            least: CourseRow::of(&cost.least),
+            most: CourseRow::of(&cost.most),
+            held_back_factor: cost.held_back_factor,
+        }
+    }
+}
+
+impl CourseRow {
+    fn of(course: &Course) -> Self {
+        Self {
+            reroutes: course.reroutes,
+            start_batches: course.start_batches,
+            ms: course.ms,
+        }
+    }
+}
+
+impl Alternative {
+    fn of(profile: &Profile, shape: &Shape, index: IndexShape) -> Self {
+        let reroute = predict(profile, Step::Reroute, shape);
+        let create = operation(profile, shape, index, Operation::Create);
+        Self {
+            reroute_ms: reroute.ms,
+            reroute_held_back_factor: reroute.held_back_factor,
+            create_least_ms: create.least.ms,
+            create_most_ms: create.most.ms,
+        }
+    }
+}
+
+/// Reroutes from few shards to twice as many as the cluster has.
+fn growth(profile: &Profile, shape: &Shape, without: Option<&Shape>) -> Vec<GrowthPoint> {
+    let ms = |profile: &Profile, shape: &Shape| predict(profile, Step::Reroute, shape).ms;
+    let point = |copies| GrowthPoint {
+        shards: copies,
+        reroute_ms: ms(profile, &shape.with_copies(copies)),
+        without_relocations_ms: without.map(|other| ms(profile, &other.with_copies(copies))),
+        latest_ms: (*profile != V7_17).then(|| ms(&V7_17, &shape.with_copies(copies))),
+    };
+    let most = shape.copies.saturating_mul(2);
+    let mut copies: Vec<u64> = (1..=GROWTH_STEPS)
+        .map(|step| {
+            let part = u128::from(most) * u128::from(step) / u128::from(GROWTH_STEPS);
+            u64::try_from(part).unwrap_or(u64::MAX)
+        })
+        .filter(|&copies| copies > 0)
+        .collect();
+    copies.dedup();
+    copies.into_iter().map(point).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(version: &str, copies: u64) -> Question {
+        Question {
+            server: Server::parse(version).unwrap(),
+            copies,
+            closed_share: 0.0,
+            indices: None,
+            data_nodes: 4,
+            index: IndexShape {
+                primaries: 5,
+                replicas: 1,
+            },
+            disk_scan: true,
+        }
+    }
+
+    #[test]
+    fn shares_and_indices_become_numbers() {
+        let estimate = CostEstimate::of(&Question {
+            closed_share: 0.9,
+            ..question("7.1.1", 50_000)
+        });
+        // Ten copies make an index; before 7.2 those of closed ones are not in the table.
+        assert_eq!((estimate.indices, estimate.closed_shards), (5_000, 45_000));
+        assert_eq!(estimate.routed_shards, 5_000);
+        let told = CostEstimate::of(&Question {
+            indices: Some(7),
+            ..question("7.4.0", 50_000)
+        });
+        assert_eq!((told.indices, told.routed_shards), (7, 50_000));
+    }
+
+    #[test]
+    fn the_setting_is_an_alternative_only_where_it_changes_something() {
+        let without = |question: &Question| CostEstimate::of(question).without_relocations;
+        let here = without(&question("7.4.0", 20_000)).unwrap();
+        let set = CostEstimate::of(&Question {
+            disk_scan: false,
+            ..question("7.4.0", 20_000)
+        });
+        assert!((here.reroute_ms - set.reroute.ms).abs() < 1e-9);
+        assert_eq!(set.without_relocations, None);
+        assert_eq!(without(&question("7.17.28", 20_000)), None);
+        let alone = Question {
+            data_nodes: 1,
+            ..question("7.4.0", 20_000)
+        };
+        assert_eq!(without(&alone), None);
+    }
+
+    #[test]
+    fn growth_meets_the_estimate_at_the_cluster_itself() {
+        for copies in [1, 3, 25_000, 100_000_000] {
+            let estimate = CostEstimate::of(&question("7.4.0", copies));
+            let here = estimate.growth.iter().find(|point| point.shards == copies);
+            let here = here.expect("the cluster is among the points");
+            assert!((here.reroute_ms - estimate.reroute.ms).abs() <= 1e-9 * here.reroute_ms);
+            assert_eq!(
+                here.without_relocations_ms,
+                estimate.without_relocations.map(|times| times.reroute_ms)
+            );
+            let shards = estimate.growth.iter().map(|point| point.shards);
+            assert!(shards.is_sorted_by(|a, b| a < b), "{copies}");
+            assert_eq!(estimate.growth.last().unwrap().shards, 2 * copies);
+        }
+        let latest = CostEstimate::of(&question("7.17.28", 100));
+        assert!(latest.growth.iter().all(|point| point.latest_ms.is_none()));
+    }
+
+    #[test]
+    fn what_was_not_measured_is_said() {
+        let warnings = |version, copies| {
+            let question = question(version, copies);
+            CostEstimate::of(&question).warnings(&question.server)
+        };
+        assert!(warnings("7.4.0", 25_000).is_empty());
+        let far = warnings("7.4.0", 1_000_000).join("; ");
+        assert!(
+            far.contains("1,000 to 25,000 shards") && far.contains("1,000,000 on 4"),
+            "{far}"
+        );
+        assert_eq!(warnings("8.11.0", 25_000).len(), 1);
+    }
+}

@@ -1,0 +1,108 @@
+use super::*;
+use crate::small_cluster;
+use crate::state::State;
+
+fn explain(state: &mut State, detail: Detail) -> RerouteExplanation {
+    let server = Server::default();
+    RerouteExplanation::of(&mut state.cluster, &server, 0, detail).unwrap()
+}
+
+const SHORT: Detail = Detail {
+    decisions_max: 20,
+    all_deciders: false,
+};
+
+#[test]
+fn shards_are_allocated_for_a_reason() {
+    // Node a has one copy, b and c have two: `new` goes to a. The replica of logs[2] goes to a, too: as
+    // many copies as b, but fewer of the index; c has the primary.
+    let answer = explain(&mut small_cluster::full(40), SHORT);
+    let told: Vec<(&str, &str, Option<&str>)> = answer
+        .decisions
+        .iter()
+        .map(|row| (row.decision, row.index.as_str(), row.to.as_deref()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("allocate", "new", Some("node-a")),
+            ("allocate", "logs", Some("node-a"))
+        ]
+    );
+    assert_eq!(
+        (answer.allocated, answer.moved, answer.unassigned),
+        (2, 0, 0)
+    );
+    assert_eq!((answer.routed_shards, answer.data_nodes), (7, 3));
+    let refused = answer.decisions[1]
+        .nodes
+        .iter()
+        .find(|row| row.node == "node-c")
+        .unwrap();
+    assert_eq!(refused.outcome, "no");
+    assert_eq!(refused.deciders.len(), 1);
+    assert_eq!(refused.deciders[0].decider, Some("same_shard"));
+}
+
+#[test]
+fn what_is_not_told_is_counted() {
+    for (decisions_max, told, left_out) in [(0, 0, 2), (1, 1, 1), (2, 2, 0)] {
+        let detail = Detail {
+            decisions_max,
+            ..SHORT
+        };
+        let answer = explain(&mut small_cluster::full(40), detail);
+        assert_eq!(
+            (answer.allocated, answer.decisions.len(), answer.left_out),
+            (2, told, left_out)
+        );
+    }
+}
+
+#[test]
+fn deciders_that_say_yes_are_told_where_asked_for() {
+    let deciders = |all_deciders| {
+        let detail = Detail {
+            all_deciders,
+            ..SHORT
+        };
+        let answer = explain(&mut small_cluster::full(40), detail);
+        answer.decisions[0].nodes[0].deciders.len()
+    };
+    assert_eq!(deciders(false), 0);
+    assert!(deciders(true) > 5);
+}
+
+#[test]
+fn a_full_disk_makes_a_shard_move() {
+    let answer = explain(&mut small_cluster::full(92), SHORT);
+    let row = answer.decisions.iter().find(|row| row.decision == "move");
+    let row = row.expect("a move");
+    assert_eq!((answer.moved, row.from.as_deref()), (1, Some("node-b")));
+    assert_eq!(row.nodes[0].outcome, "cannot_remain");
+    assert_eq!(row.nodes[0].deciders[0].decider, Some("disk_threshold"));
+}
+
+#[test]
+fn shards_that_have_to_leave_and_cannot_are_told() {
+    let mut state = small_cluster::full(40);
+    let key = |rest: &str| format!("cluster.routing.allocation.{rest}");
+    state.set(&key("exclude._name"), "node-b").unwrap();
+    state.set(&key("enable"), "none").unwrap();
+    let answer = explain(&mut state, SHORT);
+    assert_eq!((answer.stuck, answer.moved, answer.unassigned), (2, 0, 2));
+    let rows = answer
+        .decisions
+        .iter()
+        .filter(|row| row.decision == "stuck");
+    for row in rows {
+        assert_eq!(
+            (row.from.as_deref(), row.to.as_deref()),
+            (Some("node-b"), None)
+        );
+        assert_eq!(
+            row.why,
+            "it cannot stay there, and no other node may take it"
+        );
+    }
+}
