@@ -1,6 +1,5 @@
 //! CSV and TSV (RFC 4180, and what people make of it).
 
-use crate::mend::count;
 use crate::options::FileOptions;
 use crate::table::{Cell, Table};
 use crate::text::{Bounded, Passed, file_error, too_long};
@@ -9,6 +8,7 @@ use crate::{Reading, SourceError};
 use ::csv::{ByteRecord, ReaderBuilder, StringRecord};
 use facts::InputError;
 use std::io::{Cursor, Read};
+use units::count;
 
 /// Bytes at the beginning that tell the delimiter and the header.
 const HEAD_BYTES: usize = 64 << 10;

@@ -1,10 +1,10 @@
 //! Says where a curve has no samples for long: such a time counts neither for nor against what recurs, and
 //! whoever reads the answer should know of it.
 
-use crate::mend::count;
 use facts::series::{Dating, Series};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use units::count;
 
 /// A gap is as long as so many usual (median) distances of samples, at least. A nightly run that failed
 /// now and then leaves none. Samples at random moments leave one in place of each thousandth distance, and
@@ -133,15 +133,10 @@ fn percent_of(gaps: &[(i64, i64)], all_us: i128) -> i128 {
     gaps.iter().map(len_us).sum::<i128>() * 100 / all_us.max(1)
 }
 
-/// A time in its largest unit that it has twice, cut.
+/// A length of time, without what is below a second.
 fn span(len_us: i128) -> String {
-    let seconds = usize::try_from(len_us / 1_000_000).unwrap_or(usize::MAX);
-    for (unit, size) in [("day", 86_400), ("hour", 3_600), ("minute", 60)] {
-        if seconds >= 2 * size {
-            return count(seconds / size, unit);
-        }
-    }
-    count(seconds, "second")
+    #[allow(clippy::cast_precision_loss)] // two units are shown
+    units::seconds((len_us / 1_000_000) as f64)
 }
 
 #[cfg(test)]
@@ -186,7 +181,7 @@ mod tests {
         let one = series(hours.map(|hour| hour * HOUR_US).collect());
         assert_eq!(
             note(&one, &zone).unwrap(),
-            "1 gap: 3 % of the time has no sample, 30 hours, from 1970-01-05 05:00 to \
+            "1 gap: 3 % of the time has no sample, 1 day 6 h, from 1970-01-05 05:00 to \
              1970-01-06 11:00"
         );
     }
@@ -222,14 +217,14 @@ mod tests {
         // Ten minutes of each hour, for 15 days: 51 minutes of 60 between two samples.
         assert_eq!(
             told(&bursts(0..360, 10)),
-            "samples come in bursts, one every 60 minutes as a rule: 84 % of the time has no sample"
+            "samples come in bursts, one every 1 h as a rule: 84 % of the time has no sample"
         );
         // Without two days of them: 49 hours, 13 % of 360. An hour that is missing is not worth a word.
         let hours = (0..360).filter(|hour| !(100..148).contains(hour) && *hour != 50);
         assert_eq!(
             told(&bursts(hours, 10)),
-            "samples come in bursts, one every 60 minutes as a rule: 87 % of the time has no sample; \
-             beside these 1 gap: 13 % of the time has no sample, 2 days, from 1970-01-05 03:09 to \
+            "samples come in bursts, one every 1 h as a rule: 87 % of the time has no sample; \
+             beside these 1 gap: 13 % of the time has no sample, 2 days 1 h, from 1970-01-05 03:09 to \
              1970-01-07 04:00"
         );
         // An hour every night, but for one night in seven, and never at the same minute.
@@ -237,13 +232,13 @@ mod tests {
         let nights = nights.map(|night| night * 24 + night % 3);
         assert_eq!(
             told(&bursts(nights, 60)),
-            "samples come in bursts, one every 25 hours as a rule: 96 % of the time has no sample"
+            "samples come in bursts, one every 1 day 1 h as a rule: 96 % of the time has no sample"
         );
         // Office hours: weekends do not count as something else.
         let days = (0..200).filter(|day| day % 7 < 5).map(|day| day * 24 + 8);
         assert_eq!(
             told(&bursts(days, 540)),
-            "samples come in bursts, one every 24 hours as a rule: 72 % of the time has no sample"
+            "samples come in bursts, one every 1 day as a rule: 72 % of the time has no sample"
         );
     }
 
@@ -254,7 +249,7 @@ mod tests {
         let one = series(minutes.map(|minute| minute * (HOUR_US / 60)).collect());
         assert_eq!(
             note(&one, &TimeZone::UTC).unwrap(),
-            "a gap of 31 minutes every 24 hours as a rule: 2 % of the time has no sample"
+            "a gap of 31 min every 1 day as a rule: 2 % of the time has no sample"
         );
     }
 
@@ -266,7 +261,7 @@ mod tests {
         let one = series(minutes.map(|minute| minute * (HOUR_US / 60)).collect());
         assert_eq!(
             note(&one, &TimeZone::UTC).unwrap(),
-            "a gap of 31 minutes every 24 hours as a rule: 62 % of the time has no sample; beside \
+            "a gap of 31 min every 1 day as a rule: 62 % of the time has no sample; beside \
              these 1 gap: 61 % of the time has no sample, 40 days, from 1970-01-20 23:59 to \
              1970-03-02 00:00"
         );
@@ -283,19 +278,6 @@ mod tests {
         let four = (0..2_000).filter(|hour| hour % 400 < 350);
         let words = told(four).unwrap();
         assert!(words.starts_with("4 gaps: "), "{words}");
-    }
-
-    #[test]
-    fn a_time_in_one_unit() {
-        for (seconds, words) in [
-            (42 * 86_400 + 3_600, "42 days"),
-            (47 * 3_600, "47 hours"),
-            (119 * 60 + 59, "119 minutes"),
-            (119, "119 seconds"),
-            (1, "1 second"),
-        ] {
-            assert_eq!(span(seconds * 1_000_000), words);
-        }
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! Gathers samples into series, within limits.
 
-use crate::mend::{self, Samples, count};
+use crate::mend::{self, Samples};
 use crate::{Limits, Reading, SourceError, Times};
 use facts::Skipped;
 use facts::series::{Better, Dating, Series};
@@ -181,14 +181,17 @@ impl Gather {
         } = self.limits;
         if self.beyond_series > 0 {
             self.skipped.push(Skipped::new(
-                format!("{} of further series", count(self.beyond_series, "value")),
+                format!(
+                    "{} of further series",
+                    units::count(self.beyond_series, "value")
+                ),
                 format!("{series_max} series are read at most"),
                 Some("fewer columns or labels"),
             ));
         }
         if self.beyond_samples > 0 {
             self.skipped.push(Skipped::new(
-                count(self.beyond_samples, "further sample"),
+                units::count(self.beyond_samples, "further sample"),
                 format!("{samples_max} samples are read at most"),
                 Some("a shorter time, or fewer columns"),
             ));

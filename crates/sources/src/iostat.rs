@@ -10,7 +10,6 @@ mod log;
 
 pub(crate) use log::is_head;
 
-use crate::mend::count;
 use crate::options::FileOptions;
 use crate::text::Lines;
 use crate::{Reading, SourceError};
@@ -20,6 +19,7 @@ use facts::{InputError, Skipped};
 use jiff::Timestamp;
 use log::Log;
 use std::io::BufRead;
+use units::count;
 
 pub(crate) fn read(
     source: &str,

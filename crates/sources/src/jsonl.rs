@@ -1,6 +1,5 @@
 //! JSON lines, one object a line, and one JSON array of objects.
 
-use crate::mend::count;
 use crate::options::FileOptions;
 use crate::table::{Cell, Table};
 use crate::text::{Bounded, Lines, Passed, file_error, too_long};
@@ -11,6 +10,7 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde_json::Value;
 use std::fmt;
 use std::io::BufRead;
+use units::count;
 
 /// What is expected of each line.
 const ONE_A_LINE: &str = "one JSON object a line, or an array of them";

@@ -91,11 +91,11 @@ impl Samples {
         if missing > 0 {
             notes.push(format!(
                 "{} left out: without a value",
-                count(missing, "sample")
+                units::count(missing, "sample")
             ));
         }
         if not_finite > 0 {
-            let what = count(not_finite, "sample");
+            let what = units::count(not_finite, "sample");
             notes.push(format!("{what} left out: no number, or infinite"));
         }
         let out_of_order = times_us.windows(2).filter(|pair| pair[1] < pair[0]).count();
@@ -106,7 +106,7 @@ impl Samples {
             (times_us, values) = pairs.into_iter().unzip();
             notes.push(format!(
                 "{} out of order: sorted",
-                count(out_of_order, "sample")
+                units::count(out_of_order, "sample")
             ));
         }
         if times_us.windows(2).any(|pair| pair[0] == pair[1]) {
@@ -152,7 +152,10 @@ fn merge_equal_times(times_us: &mut Vec<i64>, values: &mut Vec<f64>, notes: &mut
     times_us.truncate(kept);
     values.truncate(kept);
     if merged > 0 {
-        notes.push(format!("{} repeated: merged", count(merged, "sample")));
+        notes.push(format!(
+            "{} repeated: merged",
+            units::count(merged, "sample")
+        ));
     }
     if averaged > 0 {
         notes.push(format!(
@@ -197,7 +200,7 @@ pub fn rates(counter: Curve) -> Curve {
         rates.notes.push(began_anew(resets));
     }
     if too_large > 0 {
-        let what = count(too_large, "sample");
+        let what = units::count(too_large, "sample");
         rates
             .notes
             .push(format!("{what} left out: the rate is out of range"));
@@ -207,14 +210,8 @@ pub fn rates(counter: Curve) -> Curve {
 
 /// The note about counters that were smaller than before.
 pub(crate) fn began_anew(resets: usize) -> String {
-    let times = count(resets, "time");
+    let times = units::count(resets, "time");
     format!("the counter began anew {times}: the samples across are left out")
-}
-
-/// `1 sample`, `2 samples`.
-pub(crate) fn count(number: usize, what: &str) -> String {
-    let s = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{s}")
 }
 
 /// What tells by itself that more is better.

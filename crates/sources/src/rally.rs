@@ -156,7 +156,7 @@ fn read_race(
         .read_to_end(&mut text)
         .map_err(|error| file_error(name, error))?;
     if text.len() as u64 > RACE_BYTES_MAX {
-        let expected = format!("a race.json of {} MiB at most", RACE_BYTES_MAX >> 20);
+        let expected = format!("a race.json of {} at most", units::bytes(RACE_BYTES_MAX));
         return Err(InputError::new(name, expected, "a longer one").into());
     }
     let race: Value =

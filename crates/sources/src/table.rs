@@ -6,7 +6,7 @@ mod roles;
 mod sample;
 
 use crate::gather::{Draft, Gather};
-use crate::mend::{self, count};
+use crate::mend;
 use crate::options::FileOptions;
 use crate::times::TimeReader;
 use crate::{Reading, SourceError};
@@ -141,7 +141,7 @@ impl<'o> Table<'o> {
         }
         if self.without_time > 0 {
             self.gather.skipped.push(Skipped::new(
-                count(self.without_time, "row"),
+                units::count(self.without_time, "row"),
                 "without a time",
                 None,
             ));

@@ -61,7 +61,7 @@ fn series_are_limited_whatever_the_labels() {
     };
     let reading = read_text(&text, &options).unwrap();
     assert_eq!(reading.series.len(), 10);
-    assert_eq!(reading.skipped[0].what, "1980 values of further series");
+    assert_eq!(reading.skipped[0].what, "1,980 values of further series");
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn very_wide_tables_are_read() {
     let beyond = 2 * (columns - limit);
     assert_eq!(
         reading.skipped[0].what,
-        format!("{beyond} values of further series")
+        format!("{} values of further series", units::grouped(beyond as u64))
     );
     // The last of them, where it is the one that is wanted.
     let options = FileOptions {

@@ -55,7 +55,10 @@ impl<R: BufRead> Lines<R> {
 pub(crate) fn too_long(source: &str) -> InputError {
     InputError::new(
         source,
-        format!("lines and records of {} MiB at most", PIECE_BYTES_MAX >> 20),
+        format!(
+            "lines and records of {} at most",
+            units::bytes(PIECE_BYTES_MAX as u64)
+        ),
         "a longer one",
     )
 }

@@ -8,7 +8,6 @@ mod check;
 pub use check::check_format;
 
 use crate::Times;
-use crate::mend::count;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::fmt::strtime;
 use jiff::fmt::temporal::Pieces;
@@ -16,6 +15,7 @@ use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{Timestamp, Zoned};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use units::count;
 
 /// Longest text that is looked at, in bytes.
 const TEXT_BYTES_MAX: usize = 100;

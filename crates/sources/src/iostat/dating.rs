@@ -2,7 +2,6 @@
 
 use super::log::{Header, Log, Report};
 use crate::SourceError;
-use crate::mend::count;
 use crate::options::FileOptions;
 use crate::times::{self, DayOrder, Slashes, TimeReader};
 use facts::InputError;
@@ -10,6 +9,7 @@ use facts::series::Dating;
 use jiff::civil::{Date, Time};
 use jiff::tz::Offset;
 use std::collections::BTreeMap;
+use units::count;
 
 /// A step is taken for whole seconds where it is as near to them, as a fraction: `iostat` takes
 /// whole seconds for its interval.

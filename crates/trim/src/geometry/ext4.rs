@@ -305,7 +305,10 @@ impl<S: Ext4Source> Walk for Ext4<S> {
                 });
             }
             Ok(Survey {
-                description: format!("ext4: {groups} block groups of {} MiB", group_bytes >> 20),
+                description: format!(
+                    "ext4: {groups} block groups of {}",
+                    units::bytes(group_bytes)
+                ),
                 free_bytes: total.free_bytes,
                 free_extents: total.extents.map(|extents| extents.count),
                 largest_extent_bytes: total.extents.map(|extents| extents.largest_bytes),

@@ -486,8 +486,8 @@ impl<S: XfsSource> Walk for Xfs<S> {
     fn survey(&mut self, budget: StepBudget) -> Result<Survey, GeometryError> {
         let groups = self.shape.groups;
         let mut description = format!(
-            "XFS: {groups} allocation groups of {} MiB",
-            self.shape.group >> 20
+            "XFS: {groups} allocation groups of {}",
+            units::bytes(self.shape.group)
         );
         let mut unsplittable = Vec::new();
         let size_bytes = self.shape.data.saturating_add(self.shape.real_time);
@@ -524,11 +524,10 @@ impl<S: XfsSource> Walk for Xfs<S> {
         description += ", free extents listed by the kernel";
         if tally.short.extents > 0 {
             description = format!(
-                "{description}; {} more free extents, {} MiB, are shorter than {} KiB and never \
-                 discarded",
-                tally.short.extents,
-                tally.short.bytes.div_ceil(1 << 20),
-                self.shortest() >> 10
+                "{description}; {} more free extents, {}, are shorter than {} and never discarded",
+                units::grouped(tally.short.extents),
+                units::bytes(tally.short.bytes),
+                units::bytes(self.shortest())
             );
         }
         if tally.whole > 0 {
