@@ -212,48 +212,12 @@ impl<'a> ClusterContext<'a> {
     }
 }
 
-/// `1 shard`, `25,000 shards`.
-pub(crate) fn count(number: u64, noun: &str) -> String {
-    let plural = match noun.strip_suffix("index") {
-        _ if number == 1 => noun.to_owned(),
-        Some(stem) => format!("{stem}indices"),
-        None => match noun.strip_suffix("copy") {
-            Some(stem) => format!("{stem}copies"),
-            None => format!("{noun}s"),
-        },
-    };
-    format!("{} {plural}", grouped(number))
-}
-
-/// `25,000`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::test_cluster::{TestCluster, data_node};
     use crate::test_host::TestHost;
     use facts::Host;
-
-    #[test]
-    fn numbers_read_as_people_write_them() {
-        assert_eq!(count(1, "shard"), "1 shard");
-        assert_eq!(count(25_000, "shard"), "25,000 shards");
-        assert_eq!(count(2, "closed index"), "2 closed indices");
-        assert_eq!(count(999, "copy"), "999 copies");
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(1_234_567), "1,234,567");
-    }
 
     fn named(name: &str) -> Host {
         TestHost::new()

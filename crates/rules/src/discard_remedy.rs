@@ -81,11 +81,12 @@ fn reload_above(site: &Site<'_, '_>, fault: &Fault<'_>) -> Option<Remedy> {
         Some(lines) => Remedy::command(text, lines.join("\n")),
         None => Remedy::advice(format!(
             "{text} Here: {}.",
-            above
-                .iter()
-                .map(|device| name_of(device))
-                .collect::<Vec<_>>()
-                .join(", ")
+            units::list(
+                &above
+                    .iter()
+                    .map(|device| name_of(device))
+                    .collect::<Vec<_>>()
+            )
         )),
     })
 }

@@ -15,7 +15,6 @@ mod hostile_hosts;
 mod medium;
 #[cfg(test)]
 mod ordinary_hosts;
-mod pace;
 #[cfg(test)]
 mod quiet_hosts;
 mod rule;

@@ -161,7 +161,7 @@ pub(crate) fn default_schedule(job: &Job) -> Option<String> {
     Some(if delay_s > 0.0 {
         format!(
             "weekly on Monday at 00:00 with up to {} of random delay",
-            wording::duration(delay_s)
+            units::seconds(delay_s)
         )
     } else {
         "weekly on Monday at 00:00".to_owned()
@@ -286,7 +286,7 @@ mod tests {
     fn defaults_are_told_from_choices() {
         assert_eq!(
             default_schedule(&fstrim_timer()).as_deref(),
-            Some("weekly on Monday at 00:00 with up to 100 minutes of random delay")
+            Some("weekly on Monday at 00:00 with up to 1 h 40 min of random delay")
         );
         let normalised = timer("fstrim.timer", "Mon *-*-* 00:00:00", LISTED_IN);
         assert_eq!(

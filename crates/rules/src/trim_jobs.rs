@@ -336,6 +336,13 @@ impl TrimJob<'_> {
         })
     }
 
+    /// Whether it trims this mount point and nothing else.
+    pub fn names_only(&self, mount_point: &str) -> bool {
+        self.commands.iter().all(|command| {
+            matches!(&command.targets, Targets::Paths(paths) if paths.as_slice() == [mount_point])
+        })
+    }
+
     /// Whether it hands a whole filesystem to the kernel in one call, at the drive's own speed.
     pub fn is_unpaced(&self) -> bool {
         self.commands.iter().any(|command| !command.in_pieces)

@@ -1,6 +1,7 @@
 //! Ways to move a trim to a quiet time, to start one, and to stop one: the same commands in every
 //! rule that recommends them.
 
+use crate::context::Volume;
 use crate::trim_jobs::{Miss, NOTRIM, TrimJob, honours_notrim};
 use crate::{fstab_edit, shell};
 use facts::host::{Job, Mount};
@@ -16,8 +17,18 @@ pub(crate) const QUIET_WORDS: &str = "Sunday 03:00 to 04:00";
 
 /// What a first pass in a long time does.
 pub(crate) const FIRST_PASS: &str = "The first pass after a long time has all free space to \
-    discard: it takes long, and reads and writes stall meanwhile. Let it start in a quiet period, \
-    one node after the other.";
+    discard. It takes long, and reads and writes stall meanwhile: start it in a quiet period, one \
+    node after the other.";
+
+/// When a paced trim may work.
+const WINDOW: &str = "03:00-05:00";
+const WINDOW_WORDS: &str = "Sunday 03:00 to 05:00";
+/// What a paced trim does, as the end of a sentence.
+const PACED: &str = "which discards in small steps and waits while the drives are busy";
+/// What a first paced pass does.
+const PACED_FIRST_PASS: &str = "trimtab has to be installed as /usr/bin/trimtab. The first pass \
+has all \
+    free space to discard: what does not fit into one window is resumed in the next.";
 
 /// Drop-in of a timer. It sorts after `override.conf`, which `systemctl edit` writes, so it wins.
 fn drop_in_dir(unit: &str) -> String {
@@ -48,7 +59,7 @@ pub(crate) fn enable_timer(unit: &str) -> Remedy {
     let timer = shell::quote(unit);
     Remedy::command(
         format!(
-            "Enable it, and choose its time by an override (as `systemctl edit {timer}` does). \
+            "Enable it, and set its time in an override (as `systemctl edit {timer}` does). \
              {QUIET_WORDS} stands for this host's quiet period: put in yours, and another night \
              on each node."
         ),
@@ -74,7 +85,7 @@ pub(crate) fn reschedule_timer(unit: &str, calendar: &str, text: impl Into<Strin
             write_drop_in(unit, calendar, "1h")
         ),
     )
-    .risk("A run that falls into a time when the host is off is left out, not made up for.")
+    .risk("A run that is missed while the host is off is not made up for.")
     .undo(format!(
         "{} && systemctl restart {timer}",
         remove_drop_in(unit)
@@ -88,8 +99,8 @@ pub(crate) fn move_to_quiet_time(job: &Job) -> Remedy {
             &timer.unit,
             QUIET_CALENDAR,
             format!(
-                "Give it this host's quiet period by an override, for which {QUIET_WORDS} stands \
-                 here, and another night on each node."
+                "Or move it to a quiet period by an override. {QUIET_WORDS} stands for this host's: \
+                 put in yours, and another night on each node."
             ),
         );
     }
@@ -97,9 +108,9 @@ pub(crate) fn move_to_quiet_time(job: &Job) -> Remedy {
         let from = shell::quote(&format!("/{script}"));
         return Remedy::command(
             format!(
-                "Take the script out of its cron directory and give it a line of its own at this \
-                 host's quiet period, for which {QUIET_WORDS} stands here, and another night on \
-                 each node."
+                "Or move it to a quiet period: take the script out of its cron directory and give it \
+                 a line of its own. {QUIET_WORDS} stands for this host's quiet period: put in yours, \
+                 and another night on each node."
             ),
             format!(
                 "mv {from} /usr/local/sbin/trim-at-quiet-time && printf '%s\\n' \
@@ -113,8 +124,8 @@ pub(crate) fn move_to_quiet_time(job: &Job) -> Remedy {
         ));
     }
     Remedy::advice(format!(
-        "Set the time fields in {} to this host's quiet period, for example `{QUIET_CRON}` for \
-         Sunday 03:00, and to another night on each node.",
+        "Or move it to a quiet period: change the time fields in {}, for example to `{QUIET_CRON}` \
+         for Sunday 03:00, and to another night on each node.",
         shell::printable(&job.defined_in)
     ))
 }
@@ -126,7 +137,7 @@ pub(crate) fn move_apart(job: &Job) -> Remedy {
         Some(timer) => reschedule_timer(
             &timer.unit,
             APART_CALENDAR,
-            format!("Give {name} a night of its own by an override; {APART_WORDS} stands here."),
+            format!("Give {name} a night of its own by an override, for example {APART_WORDS}."),
         ),
         None if cron_directory_script(job).is_some() => Remedy::advice(format!(
             "Give {name} a night of its own: take the script out of its cron directory and start it \
@@ -169,35 +180,92 @@ pub(crate) fn stop(job: &Job, text: &str) -> Remedy {
 /// Stops one of two jobs that do the same.
 pub(crate) fn stop_second(job: &Job) -> Remedy {
     let text = format!(
-        "Keep one of the two; here {} is stopped.",
+        "Keep one of the two. This stops {}.",
         shell::printable(&job.name)
     );
     Remedy {
-        risk: Some("See that the one that is kept reaches all that the other did.".to_owned()),
+        risk: Some("Make sure that the other one reaches everything that this one did.".to_owned()),
         ..stop(job, &text)
     }
 }
 
-/// Trims one mount point weekly by a job of its own.
+/// Trims one mount point weekly by a job of its own, paced.
 pub(crate) fn trim_mount(mount_point: &str, systemd: bool) -> Remedy {
     let text = format!(
-        "Trim it by a job of its own in a quiet period, for which {QUIET_WORDS} stands here; take \
-         another night on each node."
+        "Trim it with `trimtab trim`, {PACED}. {WINDOW_WORDS} stands for this host's quiet period: \
+         put in \
+         yours, and another night on each node."
     );
     // A unit file and a crontab each have quoting rules of their own; names that need them are left
     // to the operator.
     if !is_plain(mount_point) {
-        return Remedy::advice(text).risk(FIRST_PASS);
+        return Remedy::advice(text).risk(PACED_FIRST_PASS);
     }
-    let name = job_name(mount_point);
-    let (command, undo) = if systemd {
+    let (command, undo) = paced_job(&job_name(mount_point), mount_point, systemd);
+    Remedy::command(text, command)
+        .risk(PACED_FIRST_PASS)
+        .undo(undo)
+}
+
+/// Trims one mount point once, paced.
+pub(crate) fn trim_paced(volume: &Volume<'_>) -> Remedy {
+    Remedy::command(
+        format!(
+            "Trim it with `trimtab trim`, {PACED}: in a quiet period, for which {WINDOW} stands \
+             here, and \
+             one node after the other."
+        ),
+        format!(
+            "trimtab trim --window {WINDOW} {}",
+            shell::operand(&volume.mount.mount_point)
+        ),
+    )
+    .risk("What does not fit into one window is resumed in the next.")
+}
+
+/// Puts a paced trim in place of a job that trims at once all that is free.
+pub(crate) fn replace_by_paced(trim: &TrimJob<'_>, mount_point: &str, systemd: bool) -> Remedy {
+    let mut text = format!(
+        "Let `trimtab trim` do it, {PACED}. {WINDOW_WORDS} stands for this host's quiet period: put in \
+         yours, and another night on each node."
+    );
+    let is_alone = trim.names_only(mount_point);
+    if is_alone && !is_plain(mount_point) {
+        return Remedy::advice(text).risk(PACED_FIRST_PASS);
+    }
+    let (name, what) = if is_alone {
+        (job_name(mount_point), mount_point)
+    } else {
+        // The job trims other mounts too.
+        ("trim-all".to_owned(), "--all --yes")
+    };
+    let (mut command, mut undo) = paced_job(&name, what, systemd);
+    let stopped = stop(trim.job, "");
+    match (stopped.command, stopped.undo) {
+        (Some(stop), Some(start)) => {
+            command = format!("{command} && {stop}");
+            undo = format!("{start} && {undo}");
+        }
+        _ => {
+            let place = shell::printable(&trim.job.defined_in);
+            text.push_str(&format!(" Then remove the old job from {place}."));
+        }
+    }
+    Remedy::command(text, command)
+        .risk(PACED_FIRST_PASS)
+        .undo(undo)
+}
+
+/// Commands that make a weekly job of `trimtab trim`, and remove it.
+fn paced_job(name: &str, what: &str, systemd: bool) -> (String, String) {
+    let trim = format!("/usr/bin/trimtab trim --window {WINDOW} {what}");
+    if systemd {
         let unit = format!("/etc/systemd/system/{name}");
         (
             format!(
-                "printf '%s\\n' '[Service]' 'Type=oneshot' \
-                 'ExecStart=/sbin/fstrim --verbose {mount_point}' > {unit}.service && \
-                 printf '%s\\n' '[Timer]' 'OnCalendar={QUIET_CALENDAR}' 'RandomizedDelaySec=1h' \
-                 '[Install]' 'WantedBy=timers.target' > {unit}.timer && systemctl daemon-reload \
+                "printf '%s\\n' '[Service]' 'Type=oneshot' 'ExecStart={trim}' > {unit}.service && \
+                 printf '%s\\n' '[Timer]' 'OnCalendar={QUIET_CALENDAR}' '[Install]' \
+                 'WantedBy=timers.target' > {unit}.timer && systemctl daemon-reload \
                  && systemctl enable --now {name}.timer"
             ),
             format!(
@@ -207,14 +275,10 @@ pub(crate) fn trim_mount(mount_point: &str, systemd: bool) -> Remedy {
         )
     } else {
         (
-            format!(
-                "printf '%s\\n' '{QUIET_CRON} root /sbin/fstrim {mount_point}' \
-                 > /etc/cron.d/{name}"
-            ),
+            format!("printf '%s\\n' '{QUIET_CRON} root {trim}' > /etc/cron.d/{name}"),
             format!("rm /etc/cron.d/{name}"),
         )
-    };
-    Remedy::command(text, command).risk(FIRST_PASS).undo(undo)
+    }
 }
 
 /// Whether a mount point means only itself in unit files and crontabs.
@@ -240,8 +304,8 @@ fn job_name(mount_point: &str) -> String {
 /// Lets the filesystem discard online: for hosts without a quiet period.
 pub(crate) fn mount_with_discard(mount: &Mount) -> Remedy {
     let mount_point = shell::quote(&mount.mount_point);
-    let text = "Where there is no quiet period: mount it with `discard` instead, after a test \
-                under load, and trim it by no job then.";
+    let text = "If there is no quiet period, mount it with `discard` instead, after a test under \
+                load, and do not trim it periodically as well.";
     // XFS takes the option at mount time only.
     let remedy = if mount.fs_type == "xfs" {
         Remedy::advice(format!(
@@ -263,8 +327,8 @@ pub(crate) fn mount_with_discard(mount: &Mount) -> Remedy {
 
 /// Takes `discard` out of the options of a mount, in fstab and where it is mounted.
 pub(crate) fn mount_without_discard(host: &Host, mount: &Mount) -> Remedy {
-    const RISK: &str = "From then on only a periodic trim tells the drive what is free: see that \
-                        one reaches this mount.";
+    const RISK: &str = "From then on only a periodic trim tells the drive what is free: make sure \
+                        that one reaches this mount.";
     let text =
         "Take `discard` out of the mount's options and keep a periodic trim at a quiet time.";
     let mount_point = shell::quote(&mount.mount_point);
@@ -328,12 +392,12 @@ pub(crate) fn leave_out_of_trim(host: &Host, mount: &Mount, reaching: &[&TrimJob
         }
         _ if by_fstab => Remedy::advice(format!(
             "{text} fstab's option for that, {NOTRIM}, is known from util-linux 2.38 on, which this \
-             host may not have (`fstrim --version`): let the job name the mount points that it \
-             shall trim."
+             host may not have (`fstrim --version`): let the job name the mount points to \
+             trim."
         )),
         _ => Remedy::advice(format!(
             "{text} fstrim has no option for that where it goes by what is mounted (`--all`): let \
-             the job name the mount points that it shall trim."
+             the job name the mount points to trim."
         )),
     }
 }
@@ -344,7 +408,7 @@ pub(crate) fn add_to_trim(host: &Host, mount: &Mount, trim: &TrimJob<'_>, miss: 
         Miss::NotInFstab => {}
         Miss::NoTrim { line } => {
             return Remedy::command(
-                format!("If it shall be trimmed, take {NOTRIM} out of fstab's line {line}."),
+                format!("To have it trimmed, remove {NOTRIM} from line {line} of fstab."),
                 fstab_edit::remove_option(host, *line, &NOTRIM.replace('.', "\\.")),
             )
             .risk(FIRST_PASS)
@@ -352,7 +416,7 @@ pub(crate) fn add_to_trim(host: &Host, mount: &Mount, trim: &TrimJob<'_>, miss: 
         }
         Miss::FstabReadOnly { line } => {
             return Remedy::advice(format!(
-                "Change `ro` in fstab's line {line}, if it is to be written to; else mount it \
+                "Change `ro` in line {line} of fstab if it should be writable; otherwise mount it \
                  read-only."
             ));
         }
@@ -413,7 +477,10 @@ fn cron_directory_script(job: &Job) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_jobs::{cron_job, cron_weekly, fstrim_timer};
+    use crate::Context;
+    use crate::test_host::{TestHost, nvme};
+    use crate::test_jobs::{cron_job, cron_weekly, fstrim_timer, jobs};
+    use crate::trim_jobs::TrimJobs;
     use std::process::Command;
 
     /// Every command and undo must be one that bash can parse.
@@ -441,6 +508,19 @@ mod tests {
         assert_parses(&enable_timer("a b'.timer"));
         assert_parses(&trim_mount("/data", true));
         assert_parses(&trim_mount("/data", false));
+        let all = TestHost::new()
+            .device(nvme("nvme0n1"))
+            .mount("/data", "nvme0n1", "xfs", "rw")
+            .with(jobs(vec![
+                fstrim_timer(),
+                cron_weekly("f'; reboot; '", "fstrim --all"),
+                cron_job("/etc/crontab:9", "0 0 * * *", "fstrim /data"),
+            ]))
+            .build();
+        for trim in &TrimJobs::of(&Context::new(&all)).expect("jobs").jobs {
+            assert_parses(&replace_by_paced(trim, "/data", true));
+            assert_parses(&replace_by_paced(trim, "/data", false));
+        }
     }
 
     #[test]

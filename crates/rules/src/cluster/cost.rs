@@ -76,15 +76,10 @@ impl Model {
 
     /// The same with so many copies in the routing table, and as many by index.
     pub fn with_copies(self, copies: u64) -> Self {
-        let mut other = self;
-        let as_many = |all: u64| {
-            let share = u128::from(all) * u128::from(copies) / u128::from(self.shape.copies.max(1));
-            u64::try_from(share).unwrap_or(u64::MAX)
-        };
-        other.shape.copies = copies;
-        other.shape.shards = as_many(self.shape.shards);
-        other.shape.indices = as_many(self.shape.indices);
-        other
+        Self {
+            shape: self.shape.with_copies(copies),
+            ..self
+        }
     }
 
     /// A reroute that finds nothing to do.
@@ -116,26 +111,14 @@ impl Model {
     }
 }
 
-/// A time for people, with two digits: `7.2 s`, `380 ms`, `2.6 minutes`.
+/// A predicted time, in milliseconds, for people: two digits say all that a prediction is good for.
 pub(crate) fn words(ms: f64) -> String {
-    let two_digits = |value: f64| {
-        if value >= 9.95 || value == 0.0 {
-            // 7,219 becomes 7,200.
-            let scale = 10_f64.powf((value.max(1.0).log10().floor() - 1.0).max(0.0));
-            format!("{:.0}", (value / scale).round() * scale)
-        } else {
-            format!("{value:.1}")
-        }
-    };
-    if ms < 995.0 {
-        format!("{} ms", two_digits(ms))
-    } else if ms < 99_500.0 {
-        format!("{} s", two_digits(ms / 1000.0))
-    } else if ms < 99.5 * 60_000.0 {
-        format!("{} minutes", two_digits(ms / 60_000.0))
-    } else {
-        format!("{} hours", two_digits(ms / 3_600_000.0))
+    if ms < 10.0 {
+        return units::seconds((ms * 10.0).round() / 10.0 / 1e3);
     }
+    // 7,219 becomes 7,200.
+    let scale = 10_f64.powf(ms.log10().floor() - 1.0);
+    units::seconds((ms / scale).round() * scale / 1e3)
 }
 
 /// `3.6 s to 14 s`; one time where both read the same.
@@ -151,8 +134,8 @@ pub(crate) fn span_words(least_ms: f64, most_ms: f64) -> String {
 /// How sure a prediction is: `within a factor of 1.4 on the machine that measured`.
 pub(crate) fn error_words(prediction: &Prediction) -> String {
     format!(
-        "within a factor of {:.1} on the machine that measured",
-        prediction.held_back_factor
+        "within a factor of {} on the machine that measured",
+        units::number((prediction.held_back_factor * 10.0).round() / 10.0)
     )
 }
 
@@ -247,16 +230,16 @@ mod tests {
     #[test]
     fn times_have_two_digits() {
         for (ms, expected) in [
-            (0.0, "0 ms"),
+            (0.0, "0 s"),
             (3.24, "3.2 ms"),
             (9.97, "10 ms"),
             (383.0, "380 ms"),
-            (996.0, "1.0 s"),
+            (996.0, "1 s"),
             (7_219.0, "7.2 s"),
             (14_438.0, "14 s"),
-            (99_000.0, "99 s"),
-            (120_000.0, "2.0 minutes"),
-            (7_200_000.0, "2.0 hours"),
+            (99_000.0, "1 min 39 s"),
+            (120_000.0, "2 min"),
+            (7_200_000.0, "2 h"),
         ] {
             assert_eq!(words(ms), expected);
         }

@@ -26,7 +26,7 @@ pub(crate) fn headline(fault: &Fault<'_>) -> String {
         }
         Cause::ThinIgnore { .. } => format!("thin pool {name} ignores discards"),
         Cause::ThinNoPassdown { .. } => {
-            format!("thin pool {name} keeps discards to itself; the drives never hear of them")
+            format!("thin pool {name} does not pass discards on to the drives")
         }
         Cause::CacheNoPassdown => format!("cache {name} does not pass discards down"),
         Cause::SwitchedOff { .. } => format!("discards are switched off by hand on {name}"),
@@ -50,8 +50,8 @@ pub(crate) fn headline(fault: &Fault<'_>) -> String {
 pub(crate) fn reason(fault: &Fault<'_>) -> String {
     match &fault.cause {
         Cause::Crypt { table_read: true } => {
-            "dm-crypt passes discards only if it was opened with `allow_discards`, and its table \
-             lacks the word."
+            "dm-crypt passes discards only if it was opened with `allow_discards`; the volume's \
+             table lacks that flag."
                 .to_owned()
         }
         Cause::Crypt { table_read: false } => {
@@ -80,7 +80,7 @@ pub(crate) fn reason(fault: &Fault<'_>) -> String {
             let how_known = if *table_read {
                 "its table says `no_discard_passdown`"
             } else {
-                "its volume takes discards and its limits show that nothing goes on to the drives"
+                "its volume takes discards and its limits show that nothing reaches the drives"
             };
             format!(
                 "A trim gives blocks back to the pool and reports success, but {how_known}: what \
@@ -104,9 +104,7 @@ pub(crate) fn reason(fault: &Fault<'_>) -> String {
                  discard_max_bytes{or_driver}."
             )
         }
-        Cause::VirtioBlk => {
-            "virtio-blk offers discards only where the host switched them on.".to_owned()
-        }
+        Cause::VirtioBlk => "virtio-blk offers discards only if the host enabled them.".to_owned(),
         Cause::Usb => "Most USB bridges do not announce UNMAP, so the kernel sends none, even \
                        where the bridge would pass it on."
             .to_owned(),
@@ -123,7 +121,7 @@ pub(crate) fn reason(fault: &Fault<'_>) -> String {
         }
         Cause::AtaUnsupported => "The drive does not announce TRIM.".to_owned(),
         Cause::Unexplained if fault.is_drive => {
-            "The drive, or the adapter that it hangs on, announces no discard command.".to_owned()
+            "The drive, or its adapter, announces no discard command.".to_owned()
         }
         Cause::Unexplained => unexplained_layer(fault.device),
     }
@@ -144,7 +142,7 @@ fn unexplained_layer(device: &BlockDevice) -> String {
         format!(
             "Its queue refuses discards although everything below takes them; it is made of the \
              device-mapper target {}.",
-            types.join(", ")
+            units::list(&types)
         )
     }
 }

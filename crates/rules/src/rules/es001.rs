@@ -45,8 +45,8 @@
 //! - Elasticsearch pull request 47817: the fix, in 7.6.0; issue 46941: the same stack at 60,000 shards
 //! - Elasticsearch 7.5: `cluster.routing.allocation.disk.include_relocations` is deprecated
 
+use crate::cluster::ClusterContext;
 use crate::cluster::cost::{self, Model, error_words, scanning, span_words};
-use crate::cluster::{ClusterContext, count};
 use crate::context::Outcome;
 use crate::rule::{Check, Rule};
 use facts::cluster::ShardCounts;
@@ -137,14 +137,14 @@ fn report(
     let creation = model.creation();
     let index = model.new_index();
     finding.why = format!(
-        "{} asks for each shard its node for all of its shards, to see which of them move. For {} on {} \
-         a reroute is predicted to take {}, and creating an index of {}, in {}, {}. Index \
-         changes, nodes that come or go and shards that start all wait for reroutes, one after the other. \
-         The model is fitted to {}'s own code: sizes that were held back were met {}{}. A faster or slower \
-         processor shifts all times alike.",
+        "For every shard, {} walks all shards on that shard's node to find the relocating ones. \
+         For {} on {} a reroute is predicted to take {}, and creating an index of {}, in {}, {}. \
+         Index changes, nodes that join or leave and shards that start all wait for reroutes, one \
+         after the other. The model is fitted to {}'s own code; in cross-validation its \
+         predictions were {}{}. All times scale with CPU speed.",
         cx.server(),
-        count(assigned, "assigned shard"),
-        count(data_nodes, "data node"),
+        units::count(assigned, "assigned shard"),
+        units::count(data_nodes, "data node"),
         cost::words(reroute.ms),
         index_words(index),
         reroutes(&creation),
@@ -152,7 +152,7 @@ fn report(
         model.measured_version(),
         error_words(&reroute),
         if reroute.extrapolated {
-            "; this cluster lies outside of what was measured, where it may be off by more"
+            "; this cluster is outside the measured range, where they may be further off"
         } else {
             ""
         },
@@ -173,10 +173,12 @@ fn report(
 
 /// `1 primary and 1 replica`, `5 primaries with 1 replica each`.
 fn index_words(index: IndexShape) -> String {
-    let replicas = count(index.replicas.into(), "replica");
-    match index.primaries {
-        1 => format!("1 primary and {replicas}"),
-        many => format!("{many} primaries with {replicas} each"),
+    let replicas = units::count(index.replicas, "replica");
+    let primaries = units::count::counted(index.primaries, "primary", "primaries");
+    if index.primaries == 1 {
+        format!("{primaries} and {replicas}")
+    } else {
+        format!("{primaries} with {replicas} each")
     }
 }
 
@@ -184,9 +186,9 @@ fn index_words(index: IndexShape) -> String {
 fn reroutes(creation: &OperationCost) -> String {
     let (least, most) = (creation.least.reroutes, creation.most.reroutes);
     if least == most {
-        count(least, "reroute")
+        units::count(least, "reroute")
     } else {
-        format!("{least} to {}", count(most, "reroute"))
+        format!("{least} to {}", units::count(most, "reroute"))
     }
 }
 
@@ -207,22 +209,23 @@ fn remedies(
     model: Model,
 ) -> Vec<Remedy> {
     let upgrade = Remedy::advice(format!(
-        "Upgrade to 7.6.0 or later (7.17 is the last line of 7): it keeps the lists of moving shards \
+        "Upgrade to 7.6.0 or later (7.17 is the last 7.x): it keeps lists of the relocating shards \
          instead of searching for them. Predicted on 7.6: {}; on 7.17: {}.",
         brings(model.on(&V7_6)),
         brings(model.on(&V7_17))
     ))
     .risk(if *profile == V6_8 {
-        "From 6.8 it is a new major version: read its breaking changes first; indices made by 5.x \
-         have to be reindexed before."
+        "From 6.8 this is a new major version: read its breaking changes first, and reindex \
+         indices made by 5.x before."
     } else {
         "Take a snapshot first: there is no way back from an upgrade."
     });
     let live_fix = Remedy::advice(
-        "Where the upgrade must wait: a live fix, a Java agent on the master-eligible nodes that keeps \
+        "If the upgrade has to wait for long: a live fix, a Java agent on the master-eligible \
+         nodes that keeps \
          each node's lists of shards by state and drops them on every change. A prototype took \
-         7.4.0 at 10,000 shards from 1,776 to 45 ms, with the same allocation. trimtab does not ship \
-         one yet.",
+         7.4.0 at 10,000 shards from 1,776 ms to 45 ms, with the same allocation. trimtab does not \
+         ship it yet.",
     )
     .risk(
         "The vendor does not support a server with a foreign agent; each master-eligible node has \
@@ -230,8 +233,8 @@ fn remedies(
     );
     vec![
         upgrade,
-        live_fix,
         without_relocations(cx, model),
+        live_fix,
         fewer_shards(shards, model),
     ]
 }
@@ -239,15 +242,15 @@ fn remedies(
 fn without_relocations(cx: &ClusterContext<'_>, model: Model) -> Remedy {
     Remedy::command(
         format!(
-            "Switch off the question that is answered by scanning, until the upgrade. Predicted: {}.",
+            "Until you can upgrade, disable the check that triggers the scan. Predicted: {}.",
             brings(model.without_scan())
         ),
         cx.put_setting(INCLUDE_RELOCATIONS, "false"),
     )
     .risk(
-        "The master no longer counts what is on its way to a node: it may send too much there, \
-         cross the high watermark and move it away again, so that relocations repeat. ES004 reminds \
-         of it.",
+        "The master no longer counts shards on their way to a node: it may send too many there, \
+         cross the high watermark and move them away again, so that relocations repeat. ES004 will \
+         remind you of it.",
     )
     .undo(cx.put_setting(INCLUDE_RELOCATIONS, "null"))
 }
@@ -259,7 +262,7 @@ fn fewer_shards(shards: &ShardCounts, model: Model) -> Remedy {
         (
             format!(
                 "without the {} of closed indices (ES002)",
-                count(closed, "copy")
+                units::count::counted(closed, "copy", "copies")
             ),
             assigned.saturating_sub(closed),
         )
@@ -267,7 +270,8 @@ fn fewer_shards(shards: &ShardCounts, model: Model) -> Remedy {
         ("with half of them".to_owned(), assigned / 2)
     };
     Remedy::advice(format!(
-        "Have fewer shards: the scan costs a quarter when they are half as many. Predicted {which}: {}. \
+        "Reduce the number of shards: with half as many, the scan costs a quarter. Predicted \
+         {which}: {}. \
          Delete or shrink old indices, and give new ones fewer shards.",
         brings(model.with_copies(left))
     ))
@@ -308,7 +312,7 @@ mod tests {
             "{why}"
         );
         assert!(why.contains("were met within a factor of "), "{why}");
-        assert!(!why.contains("lies outside"), "{why}");
+        assert!(!why.contains("is outside the measured range"), "{why}");
         let old = cluster("6.8.23", 25_000, 2).check(&RULE);
         let why = &only(&old).why;
         assert!(
@@ -325,12 +329,12 @@ mod tests {
             .iter()
             .map(|remedy| remedy.text.split(' ').next().unwrap_or_default())
             .collect();
-        assert_eq!(begins, ["Upgrade", "Where", "Switch", "Have"]);
-        assert!(remedy[1].text.contains("live fix"));
+        assert_eq!(begins, ["Upgrade", "Until", "If", "Reduce"]);
+        assert!(remedy[2].text.contains("live fix"));
         for (at, what) in [
             (0, "Predicted on 7.6: "),
             (0, "; on 7.17: "),
-            (2, "Predicted: "),
+            (1, "Predicted: "),
             (3, "Predicted with half of them: "),
         ] {
             let text = &remedy[at].text;
@@ -338,9 +342,9 @@ mod tests {
             assert!(told.starts_with(|c: char| c.is_ascii_digit()), "{text}");
         }
         assert_eq!(remedy[0].text.matches("to create that index").count(), 2);
-        let risk = remedy[2].risk.as_deref().expect("a risk");
+        let risk = remedy[1].risk.as_deref().expect("a risk");
         assert!(risk.contains("relocations repeat"), "{risk}");
-        let command = remedy[2].command.as_deref().expect("a command");
+        let command = remedy[1].command.as_deref().expect("a command");
         assert!(
             command.contains("include_relocations\": false"),
             "{command}"
@@ -372,7 +376,7 @@ mod tests {
     #[test]
     fn beyond_what_was_measured_it_says_so() {
         let outcome = cluster("7.4.0", 60_000, 10).check(&RULE);
-        assert!(only(&outcome).why.contains("lies outside"));
+        assert!(only(&outcome).why.contains("is outside the measured range"));
     }
 
     #[test]

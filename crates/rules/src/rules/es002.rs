@@ -31,8 +31,8 @@
 //! - Elasticsearch pull request 39499, "Add support for replicating closed indices", 7.2.0
 //! - Elasticsearch reference, "Cluster-level shard limits": closed indices do not contribute
 
+use crate::cluster::ClusterContext;
 use crate::cluster::cost::{self, Model, error_words, scanning};
-use crate::cluster::{ClusterContext, count};
 use crate::context::Outcome;
 use crate::rule::{Check, Rule};
 use facts::cluster::{Flavour, ShardCounts};
@@ -86,28 +86,30 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
         severity,
         format!(
             "{} of closed indices are in the routing table",
-            count(copies, "copy")
+            units::count::counted(copies, "copy", "copies")
         ),
     );
     finding.why = format!(
-        "Since Elasticsearch 7.2 shards of closed indices stay in the routing table: the master places, \
-         moves and balances them as those of open ones. Here they are {} of {}.{}",
+        "Since Elasticsearch 7.2 shards of closed indices stay in the routing table: the master \
+         places, moves and balances them like those of open ones. Here they are {} of {}.{}",
         percent(copies, shards.total),
-        count(shards.total, "copy"),
+        units::count::counted(shards.total, "copy", "copies"),
         match scan_ms {
             Some((with, without)) => format!(
-                " With the scan of this version (ES001) a reroute is predicted to take {} with them and \
+                " With the scan of this version (ES001) a reroute is predicted to take {} with \
+                 them and \
                  {} without, {}.",
                 cost::words(with.ms),
                 cost::words(without.ms),
                 error_words(&with)
             ),
             None if cx.elasticsearch().and_then(scanning).is_some() => {
-                " This version scans for moving shards (ES001), but not here and now: so they cost little."
+                " This version scans for relocating shards (ES001), but not with this cluster's \
+                 settings, so they cost little."
                     .to_owned()
             }
             None =>
-                " They cost little in this version, and still take part in each reroute.".to_owned(),
+                " They cost little in this version, but still take part in each reroute.".to_owned(),
         }
     );
     finding.evidence.push(Evidence::new(
@@ -149,34 +151,33 @@ fn add_remedies(cx: &ClusterContext<'_>, finding: &mut Finding) {
     finding.remedy.push(
         Remedy::advice(
             "Take a snapshot of the closed indices, delete them, and restore one when it is asked for. \
-             A closed index has to be named in the snapshot's request: wildcards leave it out.",
+             Name each closed index in the snapshot request: wildcards leave them out.",
         )
         .risk("A restore takes as long as copying the data; check the snapshot before deleting."),
     );
     finding.remedy.push(
         Remedy::command(
-            "Where their data exists elsewhere as well: no replicas of closed indices, which halves \
-             their copies and the disk that they take.",
+            "If their data exists elsewhere as well, drop the replicas of closed indices: that \
+             halves their copies and the disk space they take.",
             cx.put(
                 "/_all/_settings?expand_wildcards=closed",
                 "{\n  \"index.number_of_replicas\": 0}",
             ),
         )
-        .risk("Without a replica a closed index is lost with the disk that it lies on.")
+        .risk("Without a replica a closed index is lost with its disk.")
         .undo(cx.put(
             "/_all/_settings?expand_wildcards=closed",
             "{\n  \"index.number_of_replicas\": 1}",
         )),
     );
     finding.remedy.push(Remedy::advice(
-        "For the future: shrink an index to one shard before it is closed, and let lifecycle rules \
+        "In the future, shrink an index to one shard before closing it, and let lifecycle rules \
          delete it when it is no longer needed.",
     ));
 }
 
 fn percent(part: u64, whole: u64) -> String {
-    let percent = u128::from(part) * 100 / u128::from(whole.max(1));
-    format!("{percent} %")
+    format!("{} %", units::share::percent_done(part, whole))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! # ES003: the master is busy placing shards
 //!
 //! ## What it finds
-//! Changes that wait for the master for 5 seconds or longer, and a master whose threads are in the
+//! Changes that wait for the master for 5 s or longer, and a master whose threads are in the
 //! allocator: told by the frames of its hot threads, or of a thread dump.
 //!
 //! ## Why it hurts
@@ -31,12 +31,11 @@
 //! - Elasticsearch reference: pending cluster tasks; nodes hot threads
 //! - Elasticsearch pull requests 91343 (desired balance, 8.6) and 47817 (the scan's end, 7.6)
 
+use crate::cluster::ClusterContext;
 use crate::cluster::frames::{self, Seen, Work};
-use crate::cluster::{ClusterContext, count};
 use crate::context::Outcome;
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
-use crate::wording;
 use facts::cluster::{PendingTask, ThreadSource};
 use facts::{Evidence, Remedy, Severity, Skipped};
 
@@ -125,14 +124,13 @@ fn oldest(tasks: &[PendingTask]) -> Option<&PendingTask> {
 fn seconds(ms: u64) -> String {
     #[allow(clippy::cast_precision_loss)] // Shown in whole seconds.
     let seconds = ms as f64 / 1000.0;
-    wording::duration(seconds)
+    units::seconds(seconds)
 }
 
 fn why(cx: &ClusterContext<'_>, waits: Option<u64>, seen: Option<&Seen<'_>>) -> String {
     let mut why =
-        "The master makes one change after the other: while it works on one, the creation of \
-                   an index, a new field and a node that joins wait, and clients give up after 30 \
-                   seconds by default."
+        "The master makes one change at a time. Meanwhile new indices, new fields and joining \
+         nodes wait, and clients give up after 30 seconds by default."
             .to_owned();
     match seen {
         Some(seen) => {
@@ -148,7 +146,7 @@ fn why(cx: &ClusterContext<'_>, waits: Option<u64>, seen: Option<&Seen<'_>>) -> 
             }
         }
         None if cx.cluster.master_threads.is_none() => {
-            why.push_str(" What keeps it busy is not known here.");
+            why.push_str(" What keeps it busy is not known.");
         }
         None => why.push_str(" None of its busy threads was seen placing shards."),
     }
@@ -166,14 +164,14 @@ fn evidence(
 ) {
     if let Some(pending) = &cx.cluster.pending_tasks {
         let source = "GET /_cluster/pending_tasks";
-        evidence.push(Evidence::new(source, count(pending.total, "task")));
+        evidence.push(Evidence::new(source, units::count(pending.total, "task")));
         if let Some(task) = oldest(&pending.tasks) {
             evidence.push(Evidence::new(
                 format!("{source}: the oldest"),
                 format!(
-                    "{} for {} ms: {}",
+                    "{} for {}: {}",
                     printable(&task.priority),
-                    task.in_queue_ms,
+                    seconds(task.in_queue_ms),
                     printable(&task.source)
                 ),
             ));
@@ -208,10 +206,11 @@ fn remedies(seen: Option<&Seen<'_>>) -> Vec<Remedy> {
     let mut all = Vec::new();
     match seen.map(|seen| seen.work) {
         Some(Work::Scan) => all.push(Remedy::advice(
-            "Upgrade to 7.6.0 or later, which does not scan; the other ways out stand with ES001.",
+            "Upgrade to 7.6.0 or later, which does not scan. ES001 lists the other remedies.",
         )),
         Some(_) => all.push(Remedy::advice(
-            "Have fewer shards: the work of each reroute grows with them. Delete or shrink old \
+            "Reduce the number of shards: the work of each reroute grows with them. Delete or \
+             shrink old \
              indices, and give new ones fewer shards.",
         )),
         None => all.push(Remedy::advice(
@@ -220,8 +219,8 @@ fn remedies(seen: Option<&Seen<'_>>) -> Vec<Remedy> {
         )),
     }
     all.push(Remedy::advice(
-        "Start fewer changes: create indices ahead and not all at midnight, and avoid mappings that \
-         grow with each document (index.mapping.total_fields.limit, dynamic: false).",
+        "Make fewer changes: create indices ahead of time and not all at midnight, and avoid \
+         mappings that grow with each document (index.mapping.total_fields.limit, dynamic: false).",
     ));
     all
 }
@@ -291,7 +290,7 @@ mod tests {
         assert_eq!(finding.severity, Severity::Error);
         assert_eq!(
             finding.title,
-            "the master is busy placing shards: changes wait for 45 seconds"
+            "the master is busy placing shards: changes wait for 45 s"
         );
         assert!(
             finding
@@ -311,8 +310,8 @@ mod tests {
         let outcome = check_of(&[5_000], None);
         let finding = only(&outcome);
         assert_eq!(finding.severity, Severity::Warning);
-        assert_eq!(finding.title, "changes wait for the master for 5 seconds");
-        assert!(finding.why.contains("is not known here"));
+        assert_eq!(finding.title, "changes wait for the master for 5 s");
+        assert!(finding.why.contains("What keeps it busy is not known"));
         assert_eq!(outcome.skipped.len(), 1);
     }
 

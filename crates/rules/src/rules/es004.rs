@@ -28,8 +28,8 @@
 //! - Elasticsearch pull requests 47443 (deprecation), 47717 (removal in 8.0) and 46079 (the overshoot
 //!   of watermarks)
 
+use crate::cluster::ClusterContext;
 use crate::cluster::cost::{self, Model, error_words, scanning};
-use crate::cluster::{ClusterContext, count};
 use crate::context::Outcome;
 use crate::rule::{Check, Rule};
 use crate::rules::es001::INCLUDE_RELOCATIONS;
@@ -57,19 +57,15 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     } else {
         Severity::Warning
     };
-    let mut finding = cx.about_cluster(
-        &RULE,
-        severity,
-        "relocations are left out of account when disks are judged",
-    );
+    let mut finding = cx.about_cluster(&RULE, severity, "disk checks ignore relocating shards");
     finding.why = format!(
-        "The master judges nodes by what lies on their disks now, not by what is on its way there. It may \
-         send too much to one node, cross the high watermark and move it away again, so that relocations \
-         repeat.{}{}",
+        "The master looks at what is on a node's disks now, not at what is on its way there. It \
+         may send too much to one node, cross the high watermark and move shards away again, so \
+         that relocations repeat.{}{}",
         if saves_scan {
-            " On this version the setting saves the scan of ES001: it is a remedy with a price."
+            " On this version the setting avoids the scan of ES001, at that price."
         } else {
-            " It was a remedy against a scan that this version does not make: nothing speaks for it."
+            " The setting avoided a scan that this version no longer makes; it has no benefit here."
         },
         if cx.one_data_node_is_free() {
             " With one data node it has no effect yet."
@@ -100,12 +96,12 @@ fn add_remedies(cx: &ClusterContext<'_>, saves_scan: bool, finding: &mut Finding
         Some(SettingOrigin::NodeFile | SettingOrigin::Default)
     );
     let text = match (saves_scan, is_in_file) {
-        (true, _) => "Upgrade to 7.6.0 or later, then take the setting back.",
+        (true, _) => "Upgrade to 7.6.0 or later, then remove the setting.",
         (false, true) => {
-            "Take it out of the configuration file of each master-eligible node; until they have \
-             restarted, a persistent setting overrules it."
+            "Remove it from the configuration file of each master-eligible node. Until they have \
+             restarted, a persistent setting overrides it."
         }
-        (false, false) => "Take the setting back.",
+        (false, false) => "Reset the setting.",
     };
     let value = if is_in_file { "true" } else { "null" };
     let mut remedy = Remedy::command(text, cx.put_setting(INCLUDE_RELOCATIONS, value))
@@ -114,8 +110,7 @@ fn add_remedies(cx: &ClusterContext<'_>, saves_scan: bool, finding: &mut Finding
         remedy = remedy.risk(risk(cx));
         finding.remedy.push(remedy);
         finding.remedy.push(Remedy::advice(
-            "Until then keep an eye on the disks (ES006), and on relocations that come back: shards \
-             should move once.",
+            "Until then watch the disks (ES006), and watch for shards that move more than once.",
         ));
     } else {
         finding.remedy.push(remedy);
@@ -138,7 +133,7 @@ fn risk(cx: &ClusterContext<'_>) -> String {
                 "Before the upgrade each reroute scans again: predicted {} instead of {} for {}, {}.",
                 cost::words(with.ms),
                 cost::words(model.without_scan().reroute().ms),
-                count(cost::assigned(shards), "shard"),
+                units::count(cost::assigned(shards), "shard"),
                 error_words(&with)
             )
         }

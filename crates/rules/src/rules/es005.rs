@@ -39,7 +39,7 @@
 //!   two disagree (issue 101233), and the shards' heap fell in 8.3
 //! - Amazon OpenSearch Service Lens, AOSPERF01-BP01: 25 shards per GiB of heap, 1,000 per node
 
-use crate::cluster::{ClusterContext, count, grouped};
+use crate::cluster::ClusterContext;
 use crate::context::Outcome;
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
@@ -86,6 +86,12 @@ fn holds_shards(node: &ClusterNode) -> bool {
 }
 
 /// Whether so many copies are more than the advice for this heap.
+/// As many copies as are advised for a heap.
+fn advised_copies(heap_bytes: u64, per_gib: u64) -> u64 {
+    let copies = u128::from(heap_bytes) * u128::from(per_gib) / u128::from(GIB);
+    u64::try_from(copies).unwrap_or(u64::MAX)
+}
+
 fn is_too_many(copies: u64, heap_bytes: u64, per_gib: u64) -> bool {
     u128::from(copies) * u128::from(GIB) > u128::from(heap_bytes) * u128::from(per_gib)
 }
@@ -115,7 +121,7 @@ fn nodes_heap(cx: &ClusterContext<'_>, nodes: &[&ClusterNode], per_gib: u64, out
             RULE.id,
             format!(
                 "copies or heap of {} are not known",
-                count(unknown, "data node")
+                units::count(unknown, "data node")
             ),
             Some("answers to GET /_nodes/jvm and GET /_cluster/state/routing_table"),
         ));
@@ -124,12 +130,12 @@ fn nodes_heap(cx: &ClusterContext<'_>, nodes: &[&ClusterNode], per_gib: u64, out
         out.skipped.push(Skipped::new(
             format!("{} for nodes with closed indices", RULE.id),
             format!(
-                "{} above {per_gib} copies for each GiB of heap only if closed indices count, which take \
-                 little",
+                "{} above {per_gib} copies for each GiB of heap only if closed indices count, \
+                 which take little heap",
                 if undecided == 1 {
                     "1 node is".to_owned()
                 } else {
-                    format!("{} nodes are", grouped(undecided))
+                    format!("{} nodes are", units::grouped(undecided))
                 }
             ),
             None,
@@ -144,26 +150,27 @@ fn nodes_heap(cx: &ClusterContext<'_>, nodes: &[&ClusterNode], per_gib: u64, out
         Severity::Warning,
         format!(
             "more than {per_gib} shards for each GB of heap on {}",
-            count(crowded.len() as u64, "node")
+            units::count(crowded.len() as u64, "node")
         ),
     );
     let (worst, copies, heap) = crowded[0];
     finding.why = format!(
-        "Each shard takes heap and file handles of its node. For {} the advice is at most {per_gib} shards \
-         for each GB of heap: {} on {} with its {} of heap, which holds {}.",
+        "Each shard takes heap and file handles on its node. For {} the advice is at most \
+         {per_gib} shards for each GB of heap. That is {} on {} with its {} of heap, which holds \
+         {}.",
         cx.server(),
-        grouped(heap / GIB * per_gib),
+        units::grouped(advised_copies(heap, per_gib)),
         printable(&worst.name),
-        wording::size(heap),
-        grouped(copies)
+        units::bytes(heap),
+        units::grouped(copies)
     );
     for (node, copies, heap) in crowded.iter().take(wording::EVIDENCE_MAX) {
         finding.evidence.push(Evidence::new(
             format!("GET /_nodes: {}", printable(&node.name)),
             format!(
                 "{}, {} of heap",
-                count(*copies, "copy"),
-                wording::size(*heap)
+                units::count::counted(*copies, "copy", "copies"),
+                units::bytes(*heap)
             ),
         ));
     }
@@ -194,16 +201,16 @@ fn masters_heap(cx: &ClusterContext<'_>, out: &mut Outcome) {
         Severity::Warning,
         format!(
             "{} have less than 1 GB of heap for 3,000 indices",
-            count(small.len() as u64, "master-eligible node")
+            units::count(small.len() as u64, "master-eligible node")
         ),
     );
     finding.why = format!(
-        "The master holds the state of every index in its heap. For {} the advice is fewer than 3,000 \
-         indices for each GB of heap of every master: {} for the {} here, and on a node that does other \
-         work that much more than the work needs.",
+        "The master holds the state of every index in its heap. For {} the advice is fewer than \
+         3,000 indices for each GB of heap on every master: {} for the {} here, on top of what a \
+         node needs for other work.",
         cx.server(),
-        wording::size(needed_bytes),
-        count(indices, "index")
+        units::bytes(needed_bytes),
+        units::count::counted(indices, "index", "indices")
     );
     finding.evidence.push(Evidence::new(
         "GET /_cluster/state/metadata: indices",
@@ -212,16 +219,16 @@ fn masters_heap(cx: &ClusterContext<'_>, out: &mut Outcome) {
     for (node, heap) in small.iter().take(wording::EVIDENCE_MAX) {
         finding.evidence.push(Evidence::new(
             format!("GET /_nodes: {}: heap", printable(&node.name)),
-            wording::size(*heap),
+            units::bytes(*heap),
         ));
     }
     finding.remedy = vec![
         Remedy::advice(
-            "Have fewer indices: roll over by size instead of by day, and delete old ones.",
+            "Reduce the number of indices: roll over by size instead of by day, and delete old ones.",
         ),
         Remedy::advice(format!(
-            "Give each master-eligible node {} of heap or more, better on nodes that do nothing else.",
-            wording::size(needed_bytes)
+            "Give each master-eligible node {} of heap or more, preferably on dedicated nodes.",
+            units::bytes(needed_bytes)
         )),
     ];
     out.findings.push(finding);
@@ -266,17 +273,17 @@ fn cluster_limit(cx: &ClusterContext<'_>, data_nodes: u64, out: &mut Outcome) {
         },
         LIMIT_KEY,
         if is_full {
-            "no index can be created: the limit of shards is reached".to_owned()
+            "no index can be created: the shard limit is reached".to_owned()
         } else {
-            format!("{percent} % of the shards that the cluster allows are there")
+            format!("the cluster has {percent} % of the shards that it allows")
         },
     );
     finding.why = format!(
-        "{} refuses new indices and replicas, and to open closed ones, when copies of open indices exceed \
-         {LIMIT_KEY} for each data node: {} of {} allowed.",
+        "{} refuses to create or open indices and to add replicas when copies of open indices \
+         exceed {LIMIT_KEY} for each data node. Here are {} of {} allowed.",
         cx.server(),
-        grouped(open),
-        grouped(allowed)
+        units::grouped(open),
+        units::grouped(allowed)
     );
     finding.evidence.push(Evidence::new(
         "GET /_cluster/state/routing_table: copies of open indices",
@@ -289,19 +296,24 @@ fn cluster_limit(cx: &ClusterContext<'_>, data_nodes: u64, out: &mut Outcome) {
         .evidence
         .push(cx.setting_evidence(LIMIT_KEY, &LIMIT_DEFAULT.to_string()));
     finding.remedy = fewer_shards();
+    // An upgrade may bring more copies than the limit: it has to rise above those.
+    let here = limit.max(open.div_ceil(data_nodes.max(1)));
+    let raised = here.saturating_add(here / 10);
     finding.remedy.push(
         Remedy::command(
-            "To win time while you remove shards: a somewhat higher limit.",
-            cx.put_setting(LIMIT_KEY, &(limit.saturating_add(limit / 10)).to_string()),
+            "To gain time while you remove shards, raise the limit somewhat.",
+            cx.put_setting(LIMIT_KEY, &raised.to_string()),
         )
-        .risk("It moves the point at which the cluster breaks, and makes it worse: take it back soon.")
-        .undo(cx.put_setting(
-            LIMIT_KEY,
-            &settings
-                .text(LIMIT_KEY)
-                .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
-                .unwrap_or_else(|| "null".to_owned()),
-        )),
+        .risk("The cluster breaks later, but worse: reset the limit soon.")
+        .undo(
+            cx.put_setting(
+                LIMIT_KEY,
+                &settings
+                    .text(LIMIT_KEY)
+                    .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
+                    .unwrap_or_else(|| "null".to_owned()),
+            ),
+        ),
     );
     out.findings.push(finding);
 }
@@ -309,15 +321,15 @@ fn cluster_limit(cx: &ClusterContext<'_>, data_nodes: u64, out: &mut Outcome) {
 fn fewer_shards() -> Vec<Remedy> {
     vec![
         Remedy::advice(
-            "Have fewer and larger shards, of 10 to 50 GB: fewer primaries in the templates of small \
-             indices, rollover by size instead of by day.",
+            "Use fewer and larger shards, of 10 to 50 GB: fewer primaries in the templates of \
+             small indices, rollover by size instead of by day.",
         ),
         Remedy::advice(
-            "Of what is there: delete empty and old indices, shrink those that are no longer written, and \
-             join small ones by reindexing.",
+            "Among existing indices, delete empty and old ones, shrink those that are no longer \
+             written, and merge small ones by reindexing.",
         )
         .risk("Shrinking and reindexing read and write everything once: do it in a quiet period."),
-        Remedy::advice("Add data nodes; more heap per node helps up to some 30 GB."),
+        Remedy::advice("Add data nodes. More heap per node helps up to about 30 GB."),
     ]
 }
 
@@ -404,7 +416,7 @@ mod tests {
         sound(&outcome);
         let finding = only(&outcome);
         assert!(finding.title.starts_with("3 master-eligible nodes"));
-        assert!(finding.why.contains("17.0 GiB for the 48,001 indices"));
+        assert!(finding.why.contains("17 GiB for the 48,001 indices"));
         for cluster in [
             indices(48_000).version("8.11.0"),
             indices(48_001).version("8.2.0"),
@@ -421,7 +433,7 @@ mod tests {
         assert_eq!(only(&outcome).severity, Severity::Error);
         let outcome = at(2_700).check(&RULE);
         assert_eq!(only(&outcome).severity, Severity::Warning);
-        assert!(only(&outcome).title.starts_with("90 %"));
+        assert!(only(&outcome).title.contains("90 %"));
         assert_eq!(at(2_699).check(&RULE), Outcome::default());
         // Closed ones do not count, and 6.8 has no such limit.
         assert_eq!(at(3_000).closed(1_000).check(&RULE).findings, []);

@@ -31,7 +31,7 @@
 //! - Elasticsearch pull request 88639: `max_headroom` of the watermarks, 8.5
 //! - Elasticsearch 7.4, release highlights: the block is taken back when there is room again
 
-use crate::cluster::{ClusterContext, count};
+use crate::cluster::ClusterContext;
 use crate::context::Outcome;
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
@@ -197,7 +197,7 @@ fn judge_nodes(cx: &ClusterContext<'_>, limits: &[Limit], out: &mut Outcome) {
             RULE.id,
             format!(
                 "{} more are near or above a watermark",
-                count((disks.len() - NODES_MAX) as u64, "node")
+                units::count((disks.len() - NODES_MAX) as u64, "node")
             ),
             None,
         ));
@@ -270,8 +270,8 @@ fn finding(cx: &ClusterContext<'_>, disk: &Disk<'_>, limits: &[Limit], all_high:
         Some(_) => Severity::Warning,
         None => Severity::Info,
     };
-    let left = wording::size(disk.available_bytes);
-    let total = wording::size(disk.total_bytes);
+    let left = units::bytes(disk.available_bytes);
+    let total = units::bytes(disk.total_bytes);
     let low_bytes = limits[0].free_bytes_min(disk.total_bytes);
     let title = match disk.above {
         Some(limit) => format!(
@@ -280,21 +280,22 @@ fn finding(cx: &ClusterContext<'_>, disk: &Disk<'_>, limits: &[Limit], all_high:
         ),
         None => format!(
             "{} from the low watermark: {left} of {total} left",
-            wording::size(disk.available_bytes.saturating_sub(low_bytes))
+            units::bytes(disk.available_bytes.saturating_sub(low_bytes))
         ),
     };
     let mut finding = cx.about_node(&RULE, severity, disk.node, title);
     finding.why = match disk.above.map(|limit| limit.level) {
         Some(WatermarkLevel::FloodStage) => {
-            "Every index with a copy on this node is made read-only: writing to it fails.".to_owned()
+            "Every index with a copy on this node is made read-only: writing to it fails."
+                .to_owned()
         }
         _ if cx.one_data_node_is_free() => {
-            "With one data node this version lets copies come and stay whatever the disk holds: the \
-             watermark counts from the second data node on, and flood stage in any case."
+            "With one data node this version ignores the low and high watermarks; only flood stage \
+             counts. From the second data node on, all of them do."
                 .to_owned()
         }
         Some(WatermarkLevel::High) => format!(
-            "The master moves copies away from this node, which costs disks and network{}.",
+            "The master moves copies away from this node, which loads disks and network{}.",
             if all_high {
                 "; every data node is that full, so they have nowhere to go"
             } else {
@@ -302,11 +303,11 @@ fn finding(cx: &ClusterContext<'_>, disk: &Disk<'_>, limits: &[Limit], all_high:
             }
         ),
         Some(WatermarkLevel::Low) => {
-            "The node takes no further copies but new primaries: replicas stay unassigned when the others \
-             are full as well, and what leaves another node cannot come here."
+            "The node takes no more copies except new primaries: replicas stay unassigned if the \
+             other nodes are full as well, and copies that leave another node cannot come here."
                 .to_owned()
         }
-        None => "The node will soon take no further copies.".to_owned(),
+        None => "The node will soon take no more copies.".to_owned(),
     };
     let next = match disk.above {
         Some(limit) => limit.free_bytes_min(disk.total_bytes),
@@ -315,12 +316,12 @@ fn finding(cx: &ClusterContext<'_>, disk: &Disk<'_>, limits: &[Limit], all_high:
     finding.why = format!(
         "{} {} should stay free{}.",
         finding.why,
-        wording::size(next),
+        units::bytes(next),
         match disk.above {
             Some(limit) if limit.level == WatermarkLevel::Low => String::new(),
             Some(_) => format!(
                 "; to get below the low watermark, {}",
-                wording::size(low_bytes)
+                units::bytes(low_bytes)
             ),
             None => String::new(),
         }
@@ -341,7 +342,7 @@ fn finding(cx: &ClusterContext<'_>, disk: &Disk<'_>, limits: &[Limit], all_high:
         if let (Watermark::UsedPercent(_), Some(headroom)) = (limit.watermark, limit.headroom_bytes)
         {
             let value = &evidence.value;
-            evidence.value = format!("{value}, {} free at most", wording::size(headroom));
+            evidence.value = format!("{value}, {} free at most", units::bytes(headroom));
         }
         finding.evidence.push(evidence);
     }
@@ -351,8 +352,8 @@ fn finding(cx: &ClusterContext<'_>, disk: &Disk<'_>, limits: &[Limit], all_high:
 
 fn remedies(cx: &ClusterContext<'_>, disk: &Disk<'_>, limits: &[Limit]) -> Vec<Remedy> {
     let mut all = vec![Remedy::advice(
-        "Delete what is no longer needed, or add disks or data nodes. Replicas of indices that can be made \
-         again are the next thing to give up.",
+        "Delete what is no longer needed, or add disks or data nodes. Next, give up replicas of \
+         indices that can be rebuilt.",
     )];
     let level = disk.above.map(|limit| limit.level);
     // From 7.4 on the server takes it back by itself.
@@ -362,24 +363,24 @@ fn remedies(cx: &ClusterContext<'_>, disk: &Disk<'_>, limits: &[Limit]) -> Vec<R
     if level == Some(WatermarkLevel::FloodStage) && keeps_block {
         all.push(
             Remedy::command(
-                "When there is room again: this version does not take the block back by itself.",
+                "Once there is room again, remove the block: this version does not do it by itself.",
                 cx.put(
                     "/_all/_settings",
                     "{\n  \"index.blocks.read_only_allow_delete\": null}",
                 ),
             )
-            .risk("Without room the block comes back within a minute."),
+            .risk("Without free space the block comes back within a minute."),
         );
     }
     let is_percentage = matches!(limits[0].watermark, Watermark::UsedPercent(_))
         && limits[0].headroom_bytes.is_none();
     if is_percentage && disk.total_bytes >= LARGE_DISK_BYTES {
-        let low = wording::size(limits[0].free_bytes_min(disk.total_bytes));
+        let low = units::bytes(limits[0].free_bytes_min(disk.total_bytes));
         all.push(
             Remedy::command(
                 format!(
-                    "On disks of this size set the watermarks in bytes: now {low} stay unused on this \
-                     one. Elasticsearch asks for no more since 8.5."
+                    "On disks of this size set the watermarks in bytes: the low one leaves {low} \
+                     unused on this disk. Elasticsearch uses such limits by default since 8.5."
                 ),
                 cx.put(
                     "/_cluster/settings",
@@ -390,8 +391,8 @@ fn remedies(cx: &ClusterContext<'_>, disk: &Disk<'_>, limits: &[Limit]) -> Vec<R
                 ),
             )
             .risk(
-                "Merges need free space of the size of what they merge; the values hold for all nodes, \
-                 small disks included.",
+                "Merges need as much free space as the segments they merge. The values apply to \
+                 all nodes, small disks included.",
             ),
         );
     }
@@ -405,8 +406,8 @@ fn switched_off(cx: &ClusterContext<'_>) -> Finding {
         "nothing keeps disks from filling up: the disk decider is switched off",
     );
     finding.why = format!(
-        "With {ENABLED_KEY}: false the master places and leaves copies on nodes whatever their disks hold, and \
-         no watermark counts. A full disk fails shards, and may damage what is being written.",
+        "With {ENABLED_KEY}: false the master ignores how full disks are, and no watermark \
+         applies. A full disk fails shards, and may damage what is being written.",
     );
     finding
         .evidence
@@ -415,10 +416,10 @@ fn switched_off(cx: &ClusterContext<'_>) -> Finding {
     let mut remedy = Remedy::command("Switch it on.", cx.put_setting(ENABLED_KEY, "true"))
         .undo(cx.put_setting(ENABLED_KEY, "false"));
     remedy = remedy.risk(if is_old {
-        "Nodes above the high watermark lose copies from then on; and on 6.8 to 7.5 the decider scans at \
-         each reroute (ES001)."
+        "The master then moves copies away from nodes above the high watermark; on 6.8 to 7.5 the \
+         decider also scans at each reroute (ES001)."
     } else {
-        "Nodes above the high watermark lose copies from then on."
+        "The master then moves copies away from nodes above the high watermark."
     });
     finding.remedy.push(remedy);
     finding

@@ -35,7 +35,7 @@
 //! - Elasticsearch reference 6.8, "Discovery settings": `minimum_master_nodes`
 //! - OpenSearch documentation, "Creating a cluster": node roles
 
-use crate::cluster::{ClusterContext, count, grouped};
+use crate::cluster::ClusterContext;
 use crate::context::Outcome;
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
@@ -116,9 +116,9 @@ fn quorum(cx: &ClusterContext<'_>, masters: usize, out: &mut Outcome) {
         format!("{quorum} of {masters} master-eligible nodes may elect a master"),
     );
     finding.why = format!(
-        "When the network is cut, each side of at least {} may elect a master of its own, and what is \
-         written to one of them is lost afterwards. A majority of {masters} is {majority}.",
-        count(quorum as u64, "node")
+        "If the network is cut, each side with at least {} may elect a master of its own, and what \
+         is written to one of them is lost afterwards. A majority of {masters} is {majority}.",
+        units::count(quorum as u64, "node")
     );
     finding.evidence.push(cx.setting_evidence(QUORUM_KEY, "1"));
     finding
@@ -127,18 +127,19 @@ fn quorum(cx: &ClusterContext<'_>, masters: usize, out: &mut Outcome) {
     finding.remedy.push(
         Remedy::command(
             format!(
-                "Set it to {majority} now, and in elasticsearch.yml of every master-eligible node as well."
+                "Set it to {majority} now, and in elasticsearch.yml of every master-eligible node \
+                 as well."
             ),
             cx.put_setting(QUORUM_KEY, &majority.to_string()),
         )
         .risk(format!(
-            "With fewer than {majority} master-eligible nodes up the cluster then has no master: that is \
-             what it is for."
+            "With fewer than {majority} master-eligible nodes up the cluster then has no master. \
+             That is its purpose."
         ))
         .undo(cx.put_setting(QUORUM_KEY, "null")),
     );
     finding.remedy.push(Remedy::advice(
-        "Elasticsearch 7.0 and later know by themselves who votes.",
+        "Elasticsearch 7.0 and later manage the voting nodes themselves.",
     ));
     out.findings.push(finding);
 }
@@ -148,24 +149,29 @@ fn too_few(cx: &ClusterContext<'_>, masters: &[&ClusterNode], nodes: usize, out:
     let electable = masters.iter().filter(|node| !node.voting_only).count();
     let (title, why) = if masters.len() == 1 {
         (
-            format!("one {word}-eligible node among {}", grouped(nodes as u64)),
             format!(
-                "When {} is down, nothing in the cluster can change, and Elasticsearch refuses writes by \
+                "one {word}-eligible node among {}",
+                units::grouped(nodes as u64)
+            ),
+            format!(
+                "When {} is down, nothing in the cluster can change, and Elasticsearch refuses \
+                 writes by \
                  default; when its disk is lost, so is the cluster's state.",
                 printable(&masters[0].name)
             ),
         )
     } else if masters.len() < MASTERS_MIN {
         (
-            format!("two {word}-eligible nodes among {}", grouped(nodes as u64)),
-            "A majority of two is two: when one of them is down the cluster has no master. Two are worse \
-             than one, since either of them stops it."
+            format!("two {word}-eligible nodes among {}", units::grouped(nodes as u64)),
+            "A majority of two is two: when one of them is down the cluster has no master. Two are \
+             worse than one, since the loss of either stops the cluster."
                 .to_owned(),
         )
     } else if electable < 2 {
         (
             format!("only one {word}-eligible node can win an election"),
-            "The others are voting_only: they vote and never become master. When this one is down, there \
+            "The others are voting_only: they vote and never become master. When this one is down, \
+             there \
              is nobody to elect."
                 .to_owned(),
         )
@@ -177,15 +183,15 @@ fn too_few(cx: &ClusterContext<'_>, masters: &[&ClusterNode], nodes: usize, out:
     role_evidence(masters, &mut finding);
     finding.remedy.push(
         Remedy::advice(format!(
-            "Make it three {word}-eligible nodes, in different places if there are several: {} on nodes of \
-             their own, or the role added to data nodes in a small cluster.",
+            "Have three {word}-eligible nodes, in different locations if you have several: {} on \
+             dedicated nodes, or the role added to data nodes in a small cluster.",
             roles_line(cx)
         ))
-        .risk("Each changed node has to restart: one after the other, and wait for green between."),
+        .risk("Each changed node has to restart: one at a time, waiting for green in between."),
     );
     if cx.is_elasticsearch_from(7, 3) && electable == 2 {
         finding.remedy.push(Remedy::advice(
-            "The third may be a small one that only votes: roles master and voting_only.",
+            "The third may be a small node that only votes: roles master and voting_only.",
         ));
     }
     out.findings.push(finding);
@@ -210,11 +216,11 @@ fn mixed(cx: &ClusterContext<'_>, masters: &[&ClusterNode], out: &mut Outcome) {
         (Some(_), _) => format!("the elected {word} holds data as well"),
         (None, true) => format!(
             "{} may be elected {word} beside the dedicated ones",
-            count(busy.len() as u64, "data node")
+            units::count(busy.len() as u64, "data node")
         ),
         (None, false) => format!(
             "{} may be elected {word}",
-            count(busy.len() as u64, "data node")
+            units::count(busy.len() as u64, "data node")
         ),
     };
     let mut finding = match elected {
@@ -222,12 +228,12 @@ fn mixed(cx: &ClusterContext<'_>, masters: &[&ClusterNode], out: &mut Outcome) {
         None => cx.about_cluster(&RULE, severity, title),
     };
     finding.why = format!(
-        "Searches, indexing and long garbage collections on such a node hold up every change of the cluster, \
-         most of all under load. {}",
+        "Searches, indexing and long garbage collections on such a node delay every change of the \
+         cluster, most of all under load. {}",
         if has_enough {
-            "There are dedicated ones enough: the others need not be eligible."
+            "There are enough dedicated ones: the others need not be eligible."
         } else {
-            "With 10 data nodes or more that is worth nodes of their own, which may be small."
+            "From 10 data nodes on, dedicated nodes are worth it; they may be small."
         }
     );
     if let Some(node) = elected {
@@ -243,14 +249,14 @@ fn mixed(cx: &ClusterContext<'_>, masters: &[&ClusterNode], out: &mut Outcome) {
     let advice = if has_enough {
         let names: Vec<String> = busy.iter().map(|node| printable(&node.name)).collect();
         Remedy::advice(format!(
-            "Take the {word} role from {}, one restart after the other.",
+            "Remove the {word} role from {}, one restart at a time.",
             wording::list(&names)
         ))
         .risk("Elasticsearch 7 and later: change less than half of the voting nodes at a time.")
     } else {
         Remedy::advice(format!(
-            "Add three dedicated nodes ({}), then take the role from the data nodes, one restart after the \
-             other.",
+            "Add three dedicated nodes ({}), then remove the role from the data nodes, one restart \
+             at a time.",
             roles_line(cx)
         ))
         .risk("Elasticsearch 7 and later: change less than half of the voting nodes at a time.")

@@ -38,9 +38,9 @@
 //!   modules": `refresh_interval` and `index.search.idle.after`
 //! - Elasticsearch pull request 82069: archived cluster settings block changes
 
+use crate::cluster::ClusterContext;
 use crate::cluster::drives::{self, Drives};
 use crate::cluster::refresh::Refresh;
-use crate::cluster::{ClusterContext, count};
 use crate::context::Outcome;
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
@@ -92,7 +92,7 @@ fn about_indices(
             format!(
                 "{} in {}, such as {}",
                 printable(&value.value),
-                count(value.indices(), "index"),
+                units::count::counted(value.indices(), "index", "indices"),
                 printable(&value.example)
             ),
         ));
@@ -106,12 +106,10 @@ fn open(values: &[&IndexSetting]) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
 
-/// The command that gives every index a value; with the warning that it is for all of them.
-fn for_all(cx: &ClusterContext<'_>, text: &str, key: &str, value: &str) -> Remedy {
-    Remedy::command(
-        format!("{text} The command is for all indices: name yours instead of _all."),
-        cx.put(SHARED, &format!("{{\n  \"{key}\": {value}}}")),
-    )
+/// The command that gives every index a value, at a price: with the warning that it is for all of them.
+fn for_all(cx: &ClusterContext<'_>, text: &str, key: &str, value: &str, price: &str) -> Remedy {
+    let risk = format!("{price} The command changes all indices: name yours in place of _all.");
+    Remedy::command(text, cx.put(SHARED, &format!("{{\n  \"{key}\": {value}}}"))).risk(risk.trim())
 }
 
 fn merge_threads(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Outcome) {
@@ -145,21 +143,19 @@ fn merge_threads(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Ou
                 &one,
                 format!(
                     "one merge thread on flash in {}",
-                    count(open(&one), "open index")
+                    units::count::counted(open(&one), "open index", "open indices")
                 ),
                 "One thread is the advice for hard disks. On flash it cannot keep up with indexing: \
                  segments pile up until the server holds indexing up.",
             );
             finding.evidence.extend(drives::evidence(cx));
-            finding.remedy.push(
-                for_all(
-                    cx,
-                    "Take the setting back: the default fits flash.",
-                    THREADS_KEY,
-                    "null",
-                )
-                .risk("Merges take more of processor and drive at a time."),
-            );
+            finding.remedy.push(for_all(
+                cx,
+                "Reset the setting: the default fits flash.",
+                THREADS_KEY,
+                "null",
+                "Merges then take more CPU and I/O at a time.",
+            ));
             out.findings.push(finding);
         }
         Drives::Rotating => {
@@ -179,8 +175,8 @@ fn merge_threads(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Ou
                 THREADS_KEY,
                 &several,
                 "several merge threads on hard disks".to_owned(),
-                "A hard disk seeks between merges that run at the same time; the default of half the \
-                 processors, at most 4, is made for flash.",
+                "A hard disk has to seek between concurrent merges. The default, half the CPUs but \
+                 at most 4, is meant for flash.",
             );
             finding.evidence.push(Evidence::new(
                 format!("GET /_all/_settings: indices without {THREADS_KEY}"),
@@ -188,8 +184,7 @@ fn merge_threads(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Ou
             ));
             finding.evidence.extend(drives::evidence(cx));
             finding.remedy.push(
-                for_all(cx, "Use one thread on hard disks.", THREADS_KEY, "1")
-                    .risk("Very many writes may then wait for merges; watch indexing.")
+                for_all(cx, "Use one thread on hard disks.", THREADS_KEY, "1", "Under heavy indexing, writes may then wait for merges: watch the indexing rate.")
                     .undo(cx.put(SHARED, &format!("{{\n  \"{THREADS_KEY}\": null}}"))),
             );
             out.findings.push(finding);
@@ -213,16 +208,17 @@ fn merge_throttle(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut O
         &off,
         format!(
             "merges are not throttled in {}",
-            count(open(&off), "open index")
+            units::count::counted(open(&off), "open index", "open indices")
         ),
-        "By default merges write no faster than indexing needs. Without that a large merge takes all that \
-         the drives give, and searches wait.",
+        "By default merges write no faster than indexing requires. Without throttling a large \
+         merge takes all the bandwidth of the drives, and searches wait.",
     );
     finding.remedy.push(for_all(
         cx,
-        "Take the setting back, unless it was measured to help.",
+        "Reset the setting, unless you measured that it helps.",
         THROTTLE_KEY,
         "null",
+        "",
     ));
     out.findings.push(finding);
 }
@@ -243,17 +239,18 @@ fn refresh(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Outcome)
             &off,
             format!(
                 "refresh is switched off in {}",
-                count(open(&off), "open index")
+                units::count::counted(open(&off), "open index", "open indices")
             ),
-            "New documents are not found by searches until somebody asks for a refresh. For a bulk load \
-             that is right; afterwards it is often forgotten.",
+            "Searches do not find new documents until somebody requests a refresh. That is right \
+             during a bulk load, and often forgotten afterwards.",
         );
         finding.remedy.push(
             for_all(
                 cx,
-                "When the load is over, take it back.",
+                "Reset it when the load is done.",
                 REFRESH_KEY,
                 "null",
+                "",
             )
             .undo(cx.put(SHARED, &format!("{{\n  \"{REFRESH_KEY}\": \"-1\"}}"))),
         );
@@ -268,20 +265,18 @@ fn refresh(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Outcome)
             &hasty,
             format!(
                 "several refreshes a second in {}",
-                count(open(&hasty), "open index")
+                units::count::counted(open(&hasty), "open index", "open indices")
             ),
-            "Each refresh writes a segment, and each segment has to be merged: with many small ones the \
-             drives mostly merge.",
+            "Each refresh writes a segment, and each segment has to be merged: with many small \
+             ones the drives are mostly busy merging.",
         );
-        finding.remedy.push(
-            for_all(
-                cx,
-                "Refresh less often: 30s where searches can wait.",
-                REFRESH_KEY,
-                "\"30s\"",
-            )
-            .risk("New documents are found that much later."),
-        );
+        finding.remedy.push(for_all(
+            cx,
+            "Refresh less often: 30s if searches can wait that long.",
+            REFRESH_KEY,
+            "\"30s\"",
+            "Searches find new documents that much later.",
+        ));
         out.findings.push(finding);
     }
     let explicit = of(Refresh::Default);
@@ -294,15 +289,21 @@ fn refresh(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Outcome)
             &explicit,
             format!(
                 "idle shards keep refreshing in {}",
-                count(open(&explicit), "open index")
+                units::count::counted(open(&explicit), "open index", "open indices")
             ),
-            "The interval is set to its own default of 1s. Left unset, a shard that nobody searches for 30 \
+            "The interval is set to its own default of 1s. Left unset, a shard that nobody \
+             searches for 30 \
              seconds stops refreshing, which makes indexing cheaper; set, it goes on every second.",
         );
         finding.remedy.push(
-            for_all(cx, "Take the setting back.", REFRESH_KEY, "null")
-                .risk("The first search after a pause waits for a refresh.")
-                .undo(cx.put(SHARED, &format!("{{\n  \"{REFRESH_KEY}\": \"1s\"}}"))),
+            for_all(
+                cx,
+                "Reset the setting.",
+                REFRESH_KEY,
+                "null",
+                "The first search after a pause waits for a refresh.",
+            )
+            .undo(cx.put(SHARED, &format!("{{\n  \"{REFRESH_KEY}\": \"1s\"}}"))),
         );
         out.findings.push(finding);
     }
@@ -325,22 +326,14 @@ fn durability(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut Outco
         &found,
         format!(
             "acknowledged writes may be lost in {}",
-            count(open(&found), "open index")
+            units::count::counted(open(&found), "open index", "open indices")
         ),
-        "With durability async a write is acknowledged before it is on disk. A power failure or a crash of \
-         the host loses what came in the last 5 seconds (index.translog.sync_interval), on all copies if \
-         they share the power. It spares a flush of the drive for each request.",
+        "With durability async a write is acknowledged before it is on disk. A power failure or a \
+         crash of the host loses the last 5 seconds (index.translog.sync_interval), on all copies \
+         if they share the power supply. In return each request is spared a flush of the drive.",
     );
     finding.remedy.push(
-        for_all(
-            cx,
-            "Where data cannot be sent again, take the setting back.",
-            DURABILITY_KEY,
-            "null",
-        )
-        .risk(
-            "Each request then waits for a flush; small requests become slower, bulk ones hardly.",
-        )
+        for_all(cx, "If lost data cannot be sent again, reset the setting.", DURABILITY_KEY, "null", "Each request then waits for a flush: small requests become slower, bulk requests hardly.")
         .undo(cx.put(SHARED, &format!("{{\n  \"{DURABILITY_KEY}\": \"async\"}}"))),
     );
     out.findings.push(finding);
@@ -367,13 +360,14 @@ fn store_throttle(cx: &ClusterContext<'_>, settings: &IndexSettings, out: &mut O
         &found,
         format!(
             "store throttling of old versions is set in {}",
-            count(indices, "index")
+            units::count::counted(indices, "index", "indices")
         ),
-        "Store throttling is gone since 2.0: merges throttle themselves. The setting has no effect, and \
+        "Store throttling is gone since 2.0: merges throttle themselves. The setting has no \
+         effect, and \
          templates that still hold it make new indices fail.",
     );
     finding.remedy.push(Remedy::advice(
-        "Remove it from index templates. Of an index it goes with a reindex, or can be left.",
+        "Remove it from index templates. In an existing index it can stay; reindexing removes it.",
     ));
     out.findings.push(finding);
 }
@@ -403,14 +397,15 @@ fn left_over(cx: &ClusterContext<'_>, out: &mut Outcome) {
         (
             Severity::Info,
             "store throttling of old versions is set",
-            "Store throttling is gone since 2.0: merges throttle themselves. The setting has no effect.",
+            "Store throttling is gone since 2.0: merges throttle themselves. The setting has no \
+             effect.",
         )
     } else {
         (
             Severity::Warning,
             "archived settings block every change of cluster settings",
-            "The cluster holds settings of an older version that it does not know. As long as they are \
-             there, a change of any cluster setting fails, also in an emergency.",
+            "The cluster holds settings of an older version that it does not know. While they \
+             exist, changing any cluster setting fails, even in an emergency.",
         )
     };
     let mut finding = cx.about_setting(&RULE, severity, keys[0], title);
@@ -427,7 +422,7 @@ fn left_over(cx: &ClusterContext<'_>, out: &mut Outcome) {
             "Remove them, with nothing else in the same request.",
             cx.put(
                 "/_cluster/settings",
-                "{\n  \"persistent\": {\"archived.*\": null},\n  \"transient\": {\"archived.*\": null}}",
+                "{\"persistent\": {\"archived.*\": null},\n  \"transient\": {\"archived.*\": null}}",
             ),
         ));
     }

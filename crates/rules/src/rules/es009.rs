@@ -39,7 +39,7 @@
 //! - OpenSearch documentation, "Index codecs"
 //! - FS001, on the filesystem's compression
 
-use crate::cluster::{ClusterContext, count, grouped};
+use crate::cluster::ClusterContext;
 use crate::context::Outcome;
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
@@ -99,22 +99,25 @@ impl Denser {
             Self::Deflate {
                 is_elasticsearch: true,
             } => {
-                "best_compression (DEFLATE) took 0.67 of the size on Elasticsearch 6.8.23, measured with \
+                "best_compression (DEFLATE) took 0.67 of the size on Elasticsearch 6.8.23, \
+                 measured with \
                  metric documents on XFS"
             }
             Self::Deflate {
                 is_elasticsearch: false,
             } => {
-                "best_compression (DEFLATE) took 0.67 of the size on Elasticsearch 6.8.23, measured with \
+                "best_compression (DEFLATE) took 0.67 of the size on Elasticsearch 6.8.23, \
+                 measured with \
                  metric documents on XFS; OpenSearch before 2.9 was not measured"
             }
             Self::BestIsZstd => {
-                "best_compression is Zstandard from 8.16 on: its makers tell of 0.72 of the size and faster \
-                 indexing for logs at best (0.67 was measured here on Elasticsearch 6.8.23, with DEFLATE)"
+                "best_compression is Zstandard from 8.16 on: its makers report 0.72 of the size \
+                 and faster indexing for logs at best (0.67 was measured here on Elasticsearch \
+                 6.8.23, with DEFLATE)"
             }
             Self::Zstd => {
-                "OpenSearch's makers tell of 0.70 of the size and 14 % more throughput with zstd_no_dict, and \
-                 0.65 with zstd, for taxi rides; not measured here"
+                "OpenSearch's makers report 0.70 of the size and 14 % more throughput with \
+                 zstd_no_dict, and 0.65 with zstd, for taxi rides; not measured here"
             }
         }
     }
@@ -142,13 +145,12 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
         Severity::Info,
         format!(
             "{} of {} store documents with the default codec",
-            grouped(at_default),
-            count(indices.open, "open index")
+            units::grouped(at_default),
+            units::count::counted(indices.open, "open index", "open indices")
         ),
     );
     finding.why = format!(
-        "This is {}: {}. What it saves depends on the version and the data; the index decides, whatever \
-         the filesystem.{}",
+        "This is {}: {}. What it saves depends on the version and the data, not on the filesystem.{}",
         cx.server(),
         denser.brings(),
         if cx.is_elasticsearch_from(8, 15) {
@@ -160,7 +162,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
     if let Some(bytes) = store_bytes {
         finding.evidence.push(Evidence::new(
             "GET /_nodes/stats/indices/store: all nodes",
-            wording::size(bytes),
+            units::bytes(bytes),
         ));
     }
     finding.evidence.push(Evidence::new(
@@ -173,7 +175,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
             format!(
                 "{} in {}",
                 printable(&value.value),
-                count(value.open, "open index")
+                units::count::counted(value.open, "open index", "open indices")
             ),
         ));
     }
@@ -204,13 +206,14 @@ fn remedies(denser: Denser) -> Vec<Remedy> {
     let value = denser.value();
     let mut all = vec![
         Remedy::advice(format!(
-            "Set index.codec: {value} in the templates of new indices, first of those whose documents are \
-             seldom fetched (logs, metrics)."
+            "Set index.codec: {value} in the templates of new indices, first for those whose \
+             documents are seldom fetched (logs, metrics)."
         ))
         .risk(match denser {
             Denser::Deflate { .. } => "Fetching documents costs more processor time.",
             Denser::BestIsZstd => {
-                "Fetching documents costs more processor time: one user of 8.17 measured 30 to 45 % more \
+                "Fetching documents costs more processor time: one user of 8.17 measured 30 to 45 \
+                 % more \
                  than with DEFLATE."
             }
             Denser::Zstd => {
@@ -219,16 +222,16 @@ fn remedies(denser: Denser) -> Vec<Remedy> {
                  snapshots of such indices."
             }
         })
-        .undo("Set index.codec to default in the templates; merges rewrite old segments in time."),
+        .undo("Set index.codec to default in the templates; merges rewrite old segments over time."),
     ];
     all.push(
         Remedy::advice(format!(
-            "An old index that is no longer written: close it, set index.codec to {value}, open it, and force \
-             merge it to one segment, which rewrites it."
+            "For an old index that is no longer written: close it, set index.codec to {value}, \
+             open it, and force merge it to one segment, which rewrites it."
         ))
         .risk(
-            "It reads and writes the whole index, needs as much free space again for a while, and the index \
-             cannot be searched while it is closed.",
+            "It reads and writes the whole index, temporarily needs as much free space again, and \
+             the index cannot be searched while it is closed.",
         ),
     );
     all

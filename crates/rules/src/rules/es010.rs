@@ -28,7 +28,7 @@
 //! TRIM007 on unpaced trims, SCHED001 on jobs that meet on one host; systemd.timer(5),
 //! `RandomizedDelaySec=` and `FixedRandomDelay=`.
 
-use crate::cluster::{ClusterContext, NodeHost, count};
+use crate::cluster::{ClusterContext, NodeHost};
 use crate::context::Outcome;
 use crate::rule::{Check, Rule};
 use crate::shell::printable;
@@ -74,14 +74,14 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
             None => "no host of the cluster was read".to_owned(),
             Some(host) => format!("only one host of the cluster was read ({})", host.name()),
         };
-        skip(format!("{known}: trims of several are compared"));
+        skip(format!("{known}; the rule compares the trims of several"));
         return;
     }
     let hosts = &cx.hosts[..cx.hosts.len().min(HOSTS_MAX)];
     if hosts.len() < cx.hosts.len() {
         skip(format!(
             "only {HOSTS_MAX} of {} were compared",
-            count(cx.hosts.len() as u64, "host")
+            units::count(cx.hosts.len() as u64, "host")
         ));
     }
     if let Some(nodes) = &cx.cluster.nodes {
@@ -98,7 +98,7 @@ fn check(cx: &ClusterContext<'_>, out: &mut Outcome) {
         if missing > 0 {
             skip(format!(
                 "the hosts of {missing} of {} were not read, or not recognised by their names",
-                count(
+                units::count(
                     nodes.iter().filter(|node| node.data).count() as u64,
                     "data node"
                 )
@@ -229,20 +229,20 @@ fn report(
         format!(
             "{} of {} {} their drives at the same time",
             met.len(),
-            count(cx.hosts.len() as u64, "host"),
+            units::count(cx.hosts.len() as u64, "host"),
             if is_certain { "trim" } else { "may trim" }
         ),
     );
     let names: Vec<String> = met.iter().map(|trim| trim.host.name()).collect();
     let clock = HostClock::of(met[0].host.context.host);
     finding.why = format!(
-        "A trim slows the drives below it. On {} it starts within a quarter of an hour: every copy of a \
-         shard may be slow at once, and no replica helps.{}",
+        "A trim slows down its drives. On {} it starts within a quarter of an hour: every copy of \
+         a shard may be slow at the same time, so replicas do not help.{}",
         wording::list(&names),
         if is_certain {
             ""
         } else {
-            " A random delay keeps them apart most of the time, by luck."
+            " A random delay keeps them apart most of the time, but only by luck."
         }
     );
     for trim in met.iter().take(wording::EVIDENCE_MAX) {
@@ -265,7 +265,8 @@ fn report(
     ));
     let mut remedy = trim_remedy::move_apart(met[0].job);
     remedy.text = format!(
-        "Give each node a day and an hour of its own. On {}, and on the others alike with other days: {}",
+        "Give each node a day and an hour of its own. On {}, and likewise with other days on the \
+         other nodes: {}",
         met[0].host.name(),
         remedy.text
     );

@@ -151,7 +151,7 @@ fn with_kernel(cx: &Context<'_>, mut finding: Finding, risk: Option<Risk>) -> Fi
         );
     } else {
         finding.why.push_str(
-            " Whether the distribution's kernel contains the fix cannot be told from its version.",
+            " Its version does not tell whether the distribution's kernel contains the fix.",
         );
     }
     finding
@@ -230,8 +230,8 @@ fn under_lucene(volume: &Volume<'_>, store: &Store, compression: Compression<'_>
     };
     let mut finding = wording::about_volume(&RULE, Severity::Info, volume, title);
     finding.why = format!(
-        "Measured on the same documents, size relative to XFS: {}.{} The saving belongs to the \
-         server's version: its encoding of columns leaves the filesystem more or less to do.",
+        "Measured on the same documents, size relative to XFS: {}.{} The saving depends on the \
+         server's version, whose column encoding leaves the filesystem more or less to compress.",
         measured(dense),
         match &store.version {
             Some(version) => format!(" This is {} {}.", store.engine.label(), printable(version)),
@@ -259,7 +259,7 @@ fn under_lucene(volume: &Volume<'_>, store: &Store, compression: Compression<'_>
                  rewrites it.",
             )
             .risk("Fetching documents costs more processor time; a force merge is heavy work.")
-            .undo("Set index.codec to default; merges rewrite the segments in time."),
+            .undo("Set index.codec to default; merges rewrite the segments over time."),
         );
     }
     if !matches!(compression, Compression::Forced("zstd")) {
@@ -315,8 +315,8 @@ fn force_zstd(mount: &Mount, compression: Compression<'_>, dense: Option<bool>) 
     };
     Remedy::command(
         format!(
-            "Then, if space is what is short, force zstd (Linux 4.14 and later): {ratio}. Put it \
-             into /etc/fstab as well. What is written already stays as it is."
+            "Then, if you are short of space, force zstd (Linux 4.14 and later): {ratio}. Put it \
+             into /etc/fstab as well. Existing data stays as it is."
         ),
         format!("mount -o remount,compress-force=zstd {point}"),
     )

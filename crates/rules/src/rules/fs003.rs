@@ -105,8 +105,8 @@ fn finding(cx: &Context<'_>, mount: &Mount, device: &str, store: &Store) -> Find
                 printable(engine.label())
             ),
         },
-        why: "Neither noatime nor relatime is in force. Each read marks an inode dirty, so that \
-              searches cause metadata writes and journal commits."
+        why: "Neither noatime nor relatime is set. Each read marks an inode dirty, so that \
+            searches cause metadata writes and journal commits."
             .to_owned(),
         evidence: vec![Evidence::new(
             "proc/self/mountinfo",
@@ -117,9 +117,10 @@ fn finding(cx: &Context<'_>, mount: &Mount, device: &str, store: &Store) -> Find
                 mount.options.join(",")
             ),
         )],
-        remedy: vec![
-            remedy.risk("Programs that look at access times no longer see reads; no store does."),
-        ],
+        remedy: vec![remedy.risk(
+            "Programs that rely on access times no longer see reads; no store relies \
+                on them.",
+        )],
     }
 }
 

@@ -329,14 +329,14 @@ fn disagreement(
         Belief::Nothing => None,
         Belief::Xfs(own) => Some(format!(
             "chunks of {} and stripes of {}",
-            wording::size(own.chunk_bytes),
-            wording::size(own.width_bytes)
+            units::bytes(own.chunk_bytes),
+            units::bytes(own.width_bytes)
         )),
-        Belief::Ext4(width) => Some(format!("stripes of {}", wording::size(width))),
+        Belief::Ext4(width) => Some(format!("stripes of {}", units::bytes(width))),
     };
     let title = match known {
         None => format!("{fs_name} does not know the stripes of {name}"),
-        Some(_) => format!("{fs_name} believes in other stripes than {name} has"),
+        Some(_) => format!("{fs_name} is set to other stripes than {name} has"),
     };
     let mut finding = wording::about_volume(&RULE, severity(volume), volume, title);
     finding.device = Some(array.device.name.clone());
@@ -344,8 +344,8 @@ fn disagreement(
         "The array has chunks of {} and full stripes of {}; the filesystem {}. Large writes then \
          straddle stripes; on parity RAID each partial stripe costs reads of old data and parity \
          first.",
-        wording::size(stripes.chunk_bytes),
-        wording::size(stripes.width_bytes),
+        units::bytes(stripes.chunk_bytes),
+        units::bytes(stripes.width_bytes),
         match known {
             None => "knows of none".to_owned(),
             Some(known) => format!("reckons with {known}"),
@@ -491,7 +491,7 @@ fn misaligned_partition(
     finding.why = format!(
         "It begins at byte {start_bytes}, which is no multiple of the chunk of {}: whatever the \
          filesystem aligns, it aligns wrongly.",
-        wording::size(stripes.chunk_bytes)
+        units::bytes(stripes.chunk_bytes)
     );
     finding.evidence.push(Evidence::new(
         format!("{}/start: in bytes", partition.sysfs_path),

@@ -103,8 +103,8 @@ fn mounted(cx: &Context<'_>, volume: &Volume<'_>, option: &str) -> Finding {
     );
     finding.why = "Commits and fsync no longer flush the drive's volatile write cache, so after a \
                    power failure what was confirmed may be missing and the journal may describe \
-                   what was never written. Only a cache backed by battery or capacitors makes that \
-                   safe, which cannot be seen from here; with such a cache the flush costs next to \
+                   what was never written. Only a cache backed by a battery or capacitors makes \
+                   that safe, which trimtab cannot see; with such a cache the flush costs next to \
                    nothing anyway."
         .into();
     if mount.fs_type == "xfs" {
@@ -126,11 +126,12 @@ fn mounted(cx: &Context<'_>, volume: &Volume<'_>, option: &str) -> Finding {
     };
     let remedy = match words {
         Some((on, off)) => switch_on(cx, mount, option, in_fstab, on, off),
-        None => Remedy::advice("Take the option out of /etc/fstab and mount the filesystem again."),
+        None => Remedy::advice("Remove the option from /etc/fstab and mount the filesystem again."),
     };
-    finding
-        .remedy
-        .push(remedy.risk("fsync gets slower on drives without power-loss protection."));
+    finding.remedy.push(remedy.risk(
+        "Without power-loss protection, fsync becomes slower, because it then \
+            really flushes the cache.",
+    ));
     finding
 }
 
@@ -162,7 +163,7 @@ fn switch_on(
             fstab_edit::undo(cx.host, entry.line)
         )),
         None => Remedy::command(
-            "Switch barriers on again, and take the option out wherever this mount is defined.",
+            "Switch barriers on again, and remove the option wherever this mount is defined.",
             remount,
         )
         .undo(undo),
@@ -198,7 +199,7 @@ fn refused(cx: &Context<'_>, entry: &FstabEntry, option: &str) -> Finding {
     ];
     finding.remedy.push(
         Remedy::command(
-            format!("Take `{option}` out of line {} of /etc/fstab.", entry.line),
+            format!("Remove `{option}` from line {} of /etc/fstab.", entry.line),
             fstab_edit::remove_option(cx.host, entry.line, option),
         )
         .undo(fstab_edit::undo(cx.host, entry.line)),

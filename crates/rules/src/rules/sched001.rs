@@ -226,8 +226,8 @@ fn report_directory(cx: &Context<'_>, group: &Group<'_>, out: &mut Outcome) {
         format!("{} runs several heavy jobs in one go", group.name),
     );
     finding.why = format!(
-        "run-parts starts its scripts one after the other: {}. The drives have no rest in between, \
-         and when throughput drops at that time, nobody can tell which of them does it.",
+        "run-parts starts its scripts one after the other: {}. The drives get no rest in between, \
+         and when throughput drops at that time, nobody can tell which script is to blame.",
         names(&group.jobs)
     );
     finding.evidence = job_evidence(&group.jobs);
@@ -262,9 +262,8 @@ fn report_meeting(
     let jobs: Vec<DiskJob<'_>> = met.iter().flat_map(|g| g.jobs.iter().copied()).collect();
     let in_one_go = met.iter().any(|group| group.jobs.len() > 1);
     finding.why = format!(
-        "They touch every disk, and their starts fall together: {}.{} Together they take longer \
-         than one after the other, and when throughput drops at that time, nobody can tell which \
-         of them does it.",
+        "They touch every disk and start together: {}.{} Together they take longer than one after \
+         the other, and when throughput drops at that time, nobody can tell which job is to blame.",
         names(&jobs),
         if in_one_go {
             " The scripts of a cron directory run one after the other, as one job."

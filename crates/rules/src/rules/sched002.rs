@@ -117,15 +117,15 @@ fn by_cron_and_anacron(cx: &Context<'_>, disk_jobs: &[DiskJob<'_>], out: &mut Ou
         );
         if has_stamp_script {
             finding.why.push_str(
-                " Its script 0anacron tells anacron of cron's run, so mostly the second one is left \
-                 out; not when anacron is first.",
+                " Its script 0anacron tells anacron of cron's run, so the second run is usually \
+                 skipped, unless anacron runs first.",
             );
         }
         finding.evidence = times::trigger_evidence(job);
         finding.remedy.push(
             Remedy::advice(format!(
                 "Put `test -x /usr/sbin/anacron ||` before `run-parts` in {}, as Debian's crontab \
-                 has it, so that cron starts it only where there is no anacron.",
+                 does, so that cron starts it only if anacron is not installed.",
                 shell::printable(cron)
             ))
             .risk(
@@ -220,8 +220,8 @@ fn report_pair(severity: Severity, (first, second): (&Job, &Job), what: &str, ou
         format!("{} and {} both {what}", names.0, names.1),
     );
     finding.why = format!(
-        "What {} has done {} does again, at another time; and whoever moves one of them to a quiet \
-         time does not know of the other.",
+        "{} and {} do the same work at different times, and whoever moves one of them to a quiet \
+         time may not know of the other.",
         names.0, names.1
     );
     for job in [first, second] {

@@ -179,8 +179,8 @@ fn why(host: &Host, volume: &Volume<'_>, fault: &Fault<'_>, also: &[Fault<'_>]) 
         .collect();
     let effect = if drives.iter().any(|drive| drive.is_flash()) {
         format!(
-            "The drives below {} never learn what was freed: they keep moving dead data along, \
-             wear faster and write slower.",
+            "The drives below {} never learn what was freed: their garbage collection keeps \
+             copying dead data, so they wear faster and write slower.",
             wording::data_of(volume)
         )
     } else {
@@ -189,7 +189,7 @@ fn why(host: &Host, volume: &Volume<'_>, fault: &Fault<'_>, also: &[Fault<'_>]) 
             .to_owned()
     };
     let mut why = format!(
-        "{} {effect} `fstrim --all` and fstrim.timer pass over it without a word.",
+        "{} {effect} `fstrim --all` and fstrim.timer skip it silently.",
         discard_remedy::reason(fault)
     );
     if !also.is_empty() {
@@ -197,7 +197,7 @@ fn why(host: &Host, volume: &Volume<'_>, fault: &Fault<'_>, also: &[Fault<'_>]) 
             .iter()
             .map(|fault| discard_remedy::name_of(fault.device))
             .collect();
-        why.push_str(" Above it, for reasons of their own, discards are refused by ");
+        why.push_str(" Other layers above it also refuse discards, for their own reasons: ");
         why.push_str(&wording::list(&names));
         why.push_str(" too.");
     }

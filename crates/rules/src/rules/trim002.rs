@@ -105,8 +105,8 @@ fn check_volume(cx: &Context<'_>, trims: &TrimJobs<'_>, volume: &Volume<'_>, out
     );
     finding.why = format!(
         "{mount_point} takes discards, but it is mounted without `discard`, and no job of this \
-         host trims it. What the store deletes stays valid data for the drives, whose garbage \
-         collection goes on copying it: writes get slower from day to day."
+         host trims it. For the drives, what the store deletes is still valid data, and their \
+         garbage collection keeps copying it: writes get slower from day to day."
     );
     finding.evidence.extend(wording::medium_evidence(volume));
     if misses.is_empty() {
@@ -151,7 +151,7 @@ mod tests {
             "Elasticsearch's data is on flash that nothing trims"
         );
         let command = finding.remedy[0].command.as_deref().expect("a command");
-        assert!(command.contains("ExecStart=/sbin/fstrim --verbose /data"));
+        assert!(command.contains("ExecStart=/usr/bin/trimtab trim --window 03:00-05:00 /data"));
     }
 
     #[test]

@@ -146,15 +146,15 @@ fn check_timer(
     };
     finding.why = match fault {
         Fault::Masked => format!(
-            "Somebody masked it, so nothing trims {affected}. If that was not meant to stay, the \
-             drives there get slower from day to day."
+            "Somebody masked it, so nothing trims {affected}. Unless that is intended, the drives \
+             there get slower from day to day."
         ),
         Fault::NotEnabledButStarted => format!(
             "It trims {affected} until the next boot and never after: nothing starts it then."
         ),
         Fault::NotEnabled | Fault::NotStarted => format!(
-            "It would trim {affected}, and no other job does{}. What is deleted there stays valid \
-             data for the drives, and writes get slower from day to day.",
+            "It would trim {affected}, and no other job does{}. For the drives, what is deleted \
+             there is still valid data, and writes get slower from day to day.",
             shipped_disabled(&cx.host.platform, fault)
         ),
     };
@@ -167,7 +167,7 @@ fn check_timer(
     );
     finding.remedy.push(match fault {
         Fault::Masked => Remedy::advice(format!(
-            "If it was not masked on purpose, `systemctl unmask {}`, choose a quiet time by an \
+            "Unless it was masked on purpose, run `systemctl unmask {}`, set a quiet time in an \
              override, and enable it.",
             shell::quote(&timer.unit)
         ))

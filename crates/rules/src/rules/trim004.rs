@@ -94,17 +94,20 @@ fn report(
              discarded again at every pass of {names}."
         ),
         (OnlineDiscard::Background, _) => {
-            format!("The filesystem discards what it frees by itself; done once more by {names}.")
+            format!(
+                "The filesystem discards what it frees by itself, and all free space is \
+                discarded again by {names}."
+            )
         }
         (_, "ext4") => format!(
-            "The mount discards whatever is freed at once, and all free space is gone over once \
-             more by {names}: ext4 remembers what was trimmed only until it is unmounted. The work is \
-             done twice, and the periodic stall comes on top of the price of every deletion."
+            "The mount discards freed space at once, and all free space is discarded once more by \
+             {names}: ext4 remembers what was trimmed only until it is unmounted. The work is done \
+             twice, and the periodic stall comes on top of the cost of every deletion."
         ),
         _ => format!(
-            "The mount discards whatever is freed at once, and all free space is discarded again at \
-             every pass of {names}. The work is done twice, and the periodic stall comes on top of \
-             the price of every deletion."
+            "The mount discards freed space at once, and every pass of {names} discards all free \
+             space again. The work is done twice, and the periodic stall comes on top of the cost \
+             of every deletion."
         ),
     };
     finding.evidence.extend(

@@ -126,8 +126,8 @@ fn report(
     );
     if unqueued.is_empty() {
         finding.remedy.push(Remedy::advice(
-            "Nothing has to be done while latencies are good. If deletions of much data show as \
-             spikes, a periodic trim in a quiet period is better; then without `discard`.",
+            "Nothing to do while latencies are good. If large deletions show up as latency spikes, \
+             a periodic trim in a quiet period is better; then mount without `discard`.",
         ));
     } else {
         finding
@@ -149,20 +149,20 @@ fn why(
     let mut why = if unqueued.is_empty() {
         match volume.mount.fs_type.as_str() {
             "xfs" => {
-                "XFS of late sends discards after the commit of its log, so deletions do not wait \
-                 for them; the freed space is locked until they are through, though. "
+                "Recent XFS sends discards after its log commit, so deletions do not wait for \
+                 them, but the freed space stays locked until they are done. "
             }
             "btrfs" => {
                 "Plain `discard` makes Btrfs discard with each transaction; `discard=async` gathers \
                  them and limits their rate. "
             }
             _ => {
-                "The filesystem sends its discards after each commit: deletions of much data send \
-                 many at once, in the middle of the load. "
+                "The filesystem sends its discards after each commit: large deletions send many at \
+                 once, in the middle of the load. "
             }
         }
         .to_owned()
-            + "With drives that queue TRIM that is fine mostly."
+            + "This is usually fine on drives with queued TRIM."
     } else {
         let drives: Vec<String> = unqueued
             .iter()

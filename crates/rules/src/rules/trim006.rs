@@ -94,8 +94,7 @@ fn report(cx: &Context<'_>, group: &Group<'_, '_, Miss>, trim: &TrimJob<'_>, out
     );
     let reason = match miss {
         Miss::NotInFstab => format!(
-            "{job} trims what stands in /etc/fstab, and {mount_point} does not: it is passed over \
-             without a word."
+            "{job} trims what is in /etc/fstab, and {mount_point} is not: it is skipped silently."
         ),
         Miss::NoTrim { line } => {
             format!("fstab's line {line} tells fstrim to leave it out (X-fstrim.notrim).")
@@ -110,12 +109,12 @@ fn report(cx: &Context<'_>, group: &Group<'_, '_, Miss>, trim: &TrimJob<'_>, out
                 .to_owned()
         }
         Miss::TypeLeftOut | Miss::NotNamed | Miss::Refused(_) => {
-            wording::capitalised(&format!("{}.", miss.reason()))
+            units::list::capitalised(&format!("{}.", miss.reason()))
         }
     };
     finding.why = format!(
-        "{reason} No other job trims it, so its drives are never told what is free there, and \
-         writes get slower from day to day."
+        "{reason} No other job trims it, so its drives never learn what is free, and writes get \
+         slower from day to day."
     );
     finding
         .evidence

@@ -83,7 +83,7 @@ fn report(
     unpaced: &[&TrimJob<'_>],
     out: &mut Outcome,
 ) {
-    // The job whose time nobody chose is the one to mend.
+    // The job whose time nobody chose is the one to fix.
     let by_default = unpaced
         .iter()
         .find_map(|trim| Some((trim, times::default_schedule(trim.job)?)));
@@ -100,20 +100,20 @@ fn report(
     };
     let mut finding = wording::about_volume(&RULE, severity, volume, title);
     let mut why = "fstrim discards all free space in one call, as fast as the drives take it; \
-                   reads and writes of the store wait behind it."
+                   the store's reads and writes wait behind it."
         .to_owned();
     if let Some((_, schedule)) = by_default {
         // Writing to a String cannot fail.
         let _ = write!(
             why,
-            " Its time is the default, {schedule}: nobody chose it for this load, and every node \
-             that has it trims in the same night."
+            " It runs at the default time, {schedule}: nobody chose it for this load, and every \
+             node with this default trims in the same night."
         );
         if times::random_delay_s(trim.job).is_some_and(|delay_s| delay_s == 0.0) {
             why.push_str(" It has no random delay, so they even start at the same minute.");
         }
     } else {
-        why.push_str(" Somebody chose its time; whether that is quiet only you know.");
+        why.push_str(" Somebody chose its time. Only you know whether the store is quiet then.");
     }
     if unpaced.iter().any(|trim| {
         trim.job
@@ -125,9 +125,9 @@ fn report(
     }
     if volume.mount.fs_type == "xfs" {
         why.push_str(
-            " On XFS such a pass also leaves things behind: with fragmented free space up to 48 % \
-             of the free extents were skipped, at every pass, while the full size was printed as \
-             trimmed; and freed space stays locked until its discards are through.",
+            " On XFS such a pass also leaves space untrimmed: with fragmented free space it skipped \
+             up to 48 % of the free extents every time, and still printed the full size as trimmed. \
+             Freed space stays locked until its discards are done.",
         );
     }
     finding.why = why;
@@ -150,12 +150,18 @@ fn report(
              whose control plane can become unstable meanwhile.",
         ));
     } else {
+        let systemd = cx.host.platform.systemd == Some(true);
+        finding.remedy.push(trim_remedy::replace_by_paced(
+            trim,
+            &volume.mount.mount_point,
+            systemd,
+        ));
         finding
             .remedy
             .push(trim_remedy::move_to_quiet_time(trim.job));
         finding.remedy.push(trim_remedy::stop(
             trim.job,
-            "In a quiet period or not at all: if this host has none, stop the job.",
+            "If this host has no quiet period at all, stop the job.",
         ));
     }
     out.findings.push(finding);
@@ -197,10 +203,16 @@ mod tests {
         for monday in ["2026-11-23 00:00", "2026-11-30 00:00", "2026-12-07 00:00"] {
             assert!(runs.value.contains(monday), "{}", runs.value);
         }
-        let command = finding.remedy[0].command.as_deref().expect("a command");
-        assert!(command.contains("OnCalendar=Sun"), "{command}");
+        let command = |index: usize| finding.remedy[index].command.as_deref().expect("a command");
+        assert!(
+            command(0).contains("/usr/bin/trimtab trim --window 03:00-05:00 --all --yes")
+                && command(0).ends_with("&& systemctl disable --now fstrim.timer"),
+            "{}",
+            command(0)
+        );
+        assert!(command(1).contains("OnCalendar=Sun"), "{}", command(1));
         assert_eq!(
-            finding.remedy[1].command.as_deref(),
+            finding.remedy[2].command.as_deref(),
             Some("systemctl disable --now fstrim.timer")
         );
     }
@@ -221,7 +233,7 @@ mod tests {
             finding.evidence
         );
         assert_eq!(
-            finding.remedy[1].command.as_deref(),
+            finding.remedy[2].command.as_deref(),
             Some("chmod -x /etc/cron.weekly/fstrim")
         );
     }
@@ -258,6 +270,9 @@ mod tests {
     fn silent_for_paced_trims_other_mounts_and_lost_discards() {
         for line in [
             "trimtab trim /data",
+            // What the remedy makes of it.
+            "/usr/bin/trimtab trim --window 03:00-05:00 --all --yes",
+            "/usr/bin/trimtab trim --window 03:00-05:00 /data",
             "fstrim -o 0 -l 1G /data",
             "fstrim /srv",
         ] {

@@ -84,8 +84,8 @@ fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
     finding.subject = shell::printable(&first.device.dev_path());
     finding.device = Some(first.device.name.clone());
     finding.why = format!(
-        "{} Until it is undone, what is freed below {} is never discarded, and a trim fails or \
-         passes over it in silence.",
+        "{} Until that is undone, what is freed below {} is never discarded, and a trim fails or \
+         skips it silently.",
         discard_remedy::reason(first),
         wording::mount_point(volume)
     );
@@ -102,7 +102,7 @@ fn finding(host: &Host, group: &Group<'_, '_, Vec<Fault<'_>>>) -> Finding {
     finding.evidence.extend(wording::medium_evidence(volume));
     finding.evidence.extend(group.others_as_evidence());
     finding.remedy.push(Remedy::command(
-        "Find what writes the 0 at boot, and take it out or give it a limit above 0.",
+        "Find what writes the 0 at boot, and remove it or set a limit above 0.",
         "grep -rs discard_max_bytes /etc /usr/lib/udev /usr/lib/tuned /usr/lib/sysctl.d",
     ));
     finding

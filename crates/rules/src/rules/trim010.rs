@@ -37,7 +37,7 @@ use crate::discard_path::{self, Cause};
 use crate::discard_remedy::name_of;
 use crate::medium::{self, Place};
 use crate::rule::{Check, Rule};
-use crate::{pace, shell, volumes, wording};
+use crate::{shell, trim_remedy, volumes, wording};
 use facts::host::BlockDevice;
 use facts::{Evidence, Finding, Remedy, Severity};
 
@@ -69,8 +69,8 @@ fn elastic_cloud_enterprise(cx: &Context<'_>, out: &mut Outcome) {
         "Elastic Cloud Enterprise",
         "do not trim the disks of an Elastic Cloud Enterprise host by hand",
     );
-    finding.why = "A long trim can make the control plane unstable, with effects on the whole \
-                   installation: Elastic recommends not to trim ECE disks by hand."
+    finding.why = "A long trim can make the control plane unstable and affect the whole \
+        installation: Elastic recommends not trimming ECE disks by hand."
         .into();
     finding
         .evidence
@@ -125,8 +125,8 @@ fn blocklisted(cx: &Context<'_>, out: &mut Outcome) {
         }
         finding.evidence.extend(group.others_as_evidence());
         finding.remedy.push(Remedy::advice(
-            "Do not force it. Update the firmware if the maker offers a fixed one and the kernel's \
-             list knows it, or replace the drive; until then leave part of it unpartitioned.",
+            "Do not force it. Update the firmware if the vendor offers a fixed version that the \
+             kernel's list knows, or replace the drive; until then leave part of it unpartitioned.",
         ));
         out.findings.push(finding);
     }
@@ -168,7 +168,7 @@ fn shared_capacity(cx: &Context<'_>, out: &mut Outcome) {
             Severity::Info,
             group.volume,
             format!(
-                "{} {} takes discards: a trim gives capacity back, pace it",
+                "{} {} takes discards: a trim gives capacity back, but must be paced",
                 sharer.kind,
                 name_of(sharer.device)
             ),
@@ -189,7 +189,7 @@ fn shared_capacity(cx: &Context<'_>, out: &mut Outcome) {
             _ => medium::evidence(sharer.device),
         });
         finding.evidence.extend(group.others_as_evidence());
-        finding.remedy.push(pace::in_pieces(group.volume));
+        finding.remedy.push(trim_remedy::trim_paced(group.volume));
         out.findings.push(finding);
     }
 }
@@ -206,8 +206,8 @@ fn thin_volume<'a>(volume: &Volume<'a>, above_pool: Option<usize>) -> Option<Sha
         device,
         kind: "thin volume",
         why: "What a trim frees goes back to the pool, where other volumes and snapshots can use \
-              it; a pool that is never given anything back fills up. Each discard changes the \
-              pool's metadata, so an unpaced trim slows all its volumes.",
+              it. A pool that gets nothing back fills up. Each discard changes the pool's \
+              metadata, so an unpaced trim slows all its volumes.",
     })
 }
 
@@ -220,9 +220,9 @@ fn vdo<'a>(volume: &Volume<'a>) -> Option<Sharer<'a>> {
     Some(Sharer {
         device: layer.device,
         kind: "VDO volume",
-        why: "What a trim frees goes back to VDO's physical space; without it VDO fills up. VDO \
-              handles each freed 4 KiB block on its own, so an unpaced trim loads the host heavily \
-              and for long, and the drives below learn nothing of it.",
+        why: "What a trim frees goes back to VDO's physical space; without trims VDO fills up. VDO \
+              handles each freed 4 KiB block separately, so an unpaced trim loads the host heavily \
+              for a long time. The drives below never learn of it.",
     })
 }
 
@@ -241,8 +241,8 @@ fn network_disk<'a>(
     Some(Sharer {
         device,
         kind: "network disk",
-        why: "What a trim frees may lower the capacity in use at the other end; the medium there \
-              is somebody else's care. Discards share the disk's request limits with reads and \
+        why: "What a trim frees may reduce the capacity in use on the provider's side, who also \
+              looks after the medium. Discards share the disk's request limits with reads and \
               writes, so an unpaced trim throttles the store.",
     })
 }

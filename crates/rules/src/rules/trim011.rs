@@ -94,12 +94,12 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     );
     finding.remedy = vec![
         Remedy::advice(
-            "Where volumes are removed now and then, ask for it in that one command, by adding \
-             `--config devices/issue_discards=1` to lvremove, lvreduce or pvmove.",
+            "If you remove volumes only occasionally, add `--config devices/issue_discards=1` to \
+             that lvremove, lvreduce or pvmove.",
         )
         .risk("The removed volume cannot be brought back by vgcfgrestore."),
         Remedy::command(
-            "Where they are removed or resized as a routine, set it for all of them.",
+            "If you remove or resize volumes routinely, set it for all of them.",
             "cp -a /etc/lvm/lvm.conf /etc/lvm/lvm.conf.before-issue-discards\n\
              sed -i 's/^[[:space:]]*#*[[:space:]]*issue_discards[[:space:]]*=.*/\\t\
              issue_discards = 1/' /etc/lvm/lvm.conf\nlvmconfig devices/issue_discards",
@@ -115,8 +115,8 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
 
 fn why(cx: &Context<'_>) -> String {
     let mut why = "Extents freed by lvremove, lvreduce or pvmove are not discarded, so their dead \
-                   data stays on the drives until the extents are used again. fstrim and online \
-                   discard are not concerned: they pass through LVM either way."
+        data stays on the drives until the extents are used again. This does not affect fstrim and \
+        online discard, which pass through LVM either way."
         .to_owned();
     let has_target = |target_type: &str| {
         cx.host.devices.iter().any(|device| {
@@ -130,8 +130,8 @@ fn why(cx: &Context<'_>) -> String {
     }
     if cx.host.devices.iter().any(discard_path::is_thin_pool) {
         why.push_str(
-            " Thin volumes are not concerned either: their blocks go back to the pool, whose own \
-             discard mode decides.",
+            " Nor does it affect thin volumes: their blocks go back to the pool, whose own discard \
+             mode decides.",
         );
     }
     why
@@ -186,7 +186,7 @@ mod tests {
         assert!(
             finding
                 .why
-                .contains("fstrim and online discard are not concerned")
+                .contains("does not affect fstrim and online discard")
         );
         assert!(
             finding.remedy[1]

@@ -99,11 +99,11 @@ fn finding(group: &Group<'_, '_, Vec<&BlockDevice>>) -> Finding {
     finding.device = Some(first.name.clone());
     finding.why = if is_loop {
         "A discard punches a hole into the file behind the loop device, if its filesystem can do \
-         that. Whether the drive below that file is told is a question of its own."
+         that. Whether the drive below that file learns of it is another question."
             .to_owned()
     } else {
-        "The host may ignore what a virtual disk accepts. Discard counters of the disk show that \
-         requests were sent, not that anything was freed."
+        "The hypervisor may ignore discards that a virtual disk accepts. The disk's discard \
+         counters show that requests were sent, not that anything was freed."
             .to_owned()
     };
     for drive in drives.iter().take(4) {
@@ -135,12 +135,13 @@ fn proof(group: &Group<'_, '_, Vec<&BlockDevice>>, drive: &BlockDevice) -> Remed
     };
     let text = match drive.kind {
         DeviceKind::Loop { .. } => {
-            "Prove it: write a probe, delete it and trim. What the file below occupies must grow \
-             and shrink again."
+            "Prove it: write a probe file, delete it and trim. The space that the file below \
+             occupies must grow and shrink again."
         }
         _ => {
-            "Prove it together with the host's administrator: write a probe, delete it and trim. \
-             What the image or volume occupies over there must grow and shrink again."
+            "Prove it together with the hypervisor's administrator: write a probe file, delete it \
+             and trim. The space that the image or volume occupies there must grow and shrink \
+             again."
         }
     };
     let available_bytes = group.volume.mount.usage.map(|usage| usage.available_bytes);
@@ -156,13 +157,14 @@ fn proof(group: &Group<'_, '_, Vec<&BlockDevice>>, drive: &BlockDevice) -> Remed
         text,
         format!(
             "dd if=/dev/urandom of={probe} bs=1M count={probe_mib} conv=fsync\n{occupied}\n\
-             rm {probe}\nsync\nfstrim --verbose {}\n{occupied}",
+             rm {probe}\nsync\ntrimtab trim --now {}\n{occupied}",
             operand(mount_point)
         ),
     )
     .risk(format!(
-        "It writes {probe_mib} MiB, for which there must be room, and trims the whole filesystem: \
-         choose a quiet period."
+        "It writes {}, for which there must be room, and trims the whole filesystem: choose a quiet \
+         period.",
+        units::bytes(probe_mib << 20)
     ))
     .undo(format!("rm --force {probe}"))
 }

@@ -194,7 +194,7 @@ fn judge(
     }
     let days = room_bytes / balance.written_bytes_per_day;
     let job = wording::job_name(trim.job);
-    let interval = wording::duration(period_s);
+    let interval = units::seconds(period_s);
     let mut finding = wording::about_volume(
         &RULE,
         Severity::Warning,
@@ -205,13 +205,13 @@ fn judge(
         ),
     );
     finding.why = format!(
-        "About {} a day are written to the drives: {} between two trims. They have room for {}: {} \
-         free and an assumed spare area of 7 %. After {} each write has to wait for garbage \
-         collection, which copies what was deleted as well, until the next trim.",
-        approximate_size(balance.written_bytes_per_day),
-        approximate_size(written_bytes),
-        approximate_size(room_bytes),
-        approximate_size(balance.free_bytes),
+        "The drives write about {} a day, {} between two trims. They have room for {}: {} free and \
+         an assumed spare area of 7 %. After {} each write has to wait for garbage collection, \
+         which also copies deleted data, until the next trim.",
+        units::size::bytes_estimate(balance.written_bytes_per_day),
+        units::size::bytes_estimate(written_bytes),
+        units::size::bytes_estimate(room_bytes),
+        units::size::bytes_estimate(balance.free_bytes),
         in_days(days),
     );
     let drives = volume.stack.leaves().take(wording::EVIDENCE_MAX);
@@ -238,26 +238,26 @@ fn remedies(trim: &TrimJob<'_>, days: f64) -> Vec<Remedy> {
     let (words, calendar) = match every {
         1 => ("daily".to_owned(), "*-*-* 03:00:00".to_owned()),
         days => (
-            format!("every {days} days"),
+            format!("every {}", units::count(days, "day")),
             format!("*-*-1/{days} 03:00:00"),
         ),
     };
     let text = format!(
-        "Trim {words}, in a quiet period, for which 03:00 stands here. The first, overdue pass \
-         takes long; those after it have less to do."
+        "Trim {words} in a quiet period; 03:00 stands for yours. The first, overdue pass takes \
+         long; later ones have less to do."
     );
     let mut remedies = vec![match &trim.job.timer {
         Some(timer) => trim_remedy::reschedule_timer(&timer.unit, &calendar, text),
         None => Remedy::advice(format!(
-            "{text} Its time stands in {}.",
+            "{text} Its time is set in {}.",
             shell::printable(&trim.job.defined_in)
         ))
         .risk(trim_remedy::FIRST_PASS),
     }];
     if days < 1.0 {
         remedies.push(Remedy::advice(
-            "Even daily is too rare for this write rate: more free space, drives with a larger \
-             spare area, or online discard after a test.",
+            "Even a daily trim is too rare for this write rate: use more free space, drives with a \
+             larger spare area, or online discard after a test.",
         ));
     }
     remedies
@@ -272,13 +272,8 @@ fn in_days(days: f64) -> String {
     if days < 1.0 {
         "less than a day".to_owned()
     } else {
-        format!("{days:.1} days")
+        units::seconds(days * DAY_S)
     }
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Not negative; saturates.
-fn approximate_size(bytes: f64) -> String {
-    wording::size(bytes.round() as u64)
 }
 
 #[cfg(test)]
@@ -317,10 +312,10 @@ mod tests {
         assert_eq!(finding.severity, Severity::Warning);
         assert_eq!(
             finding.title,
-            "fstrim.timer trims every 7 days, but the drives run out of erased blocks after 3.3 \
-             days"
+            "fstrim.timer trims every 7 days, but the drives run out of erased blocks after 3 \
+             days 7 h"
         );
-        assert!(finding.why.contains("100.0 GiB a day"), "{}", finding.why);
+        assert!(finding.why.contains("100 GiB a day"), "{}", finding.why);
         assert!(finding.why.contains("327.7 GiB"), "{}", finding.why);
         let remedy = &finding.remedy[0];
         assert!(remedy.text.contains("every 3 days"));

@@ -48,12 +48,12 @@ fn bytes_are_what_should_stay_free() {
     let finding = only(&outcome);
     assert_eq!(
         finding.title,
-        "above the high watermark: 49.0 GiB of 1.0 TiB left"
+        "above the high watermark: 49 GiB of 1 TiB left"
     );
     assert!(
         finding
             .why
-            .ends_with("50.0 GiB should stay free; to get below the low watermark, 100.0 GiB."),
+            .ends_with("50 GiB should stay free; to get below the low watermark, 100 GiB."),
         "{}",
         finding.why
     );
@@ -93,7 +93,7 @@ fn large_disks_get_watermarks_in_bytes() {
     let outcome = cluster(8 * TIB, TIB).version("7.17.28").check(&RULE);
     sound(&outcome);
     let text = &only(&outcome).remedy[1].text;
-    assert!(text.contains("now 1.2 TiB stay unused"), "{text}");
+    assert!(text.contains("leaves 1.2 TiB unused"), "{text}");
     let outcome = cluster(TIB, TIB / 10).version("7.17.28").check(&RULE);
     assert_eq!(only(&outcome).remedy.len(), 1);
 }
