@@ -71,15 +71,15 @@ const CALLED_BELOW: &[&str] = &["etc/", "usr/local/", "opt/", "root/"];
 pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     let filter: fn(&str) -> Option<String> = if path == "etc/crontab" || directory == "etc/cron.d" {
-        |text| settle(text, |text| crontab(text, Kind::System))
+        |text| settle(text, |text| Some(crontab(text, Kind::System)))
     } else if directory == "etc/crontabs" || is_spool(directory) {
-        |text| settle(text, |text| crontab(text, Kind::User))
+        |text| settle(text, |text| Some(crontab(text, Kind::User)))
     } else if path == "etc/anacrontab" {
-        |text| settle(text, anacrontab)
+        |text| settle(text, |text| Some(anacrontab(text)))
     } else if directory == "var/spool/anacron" {
         |text| Some(stamp(text))
     } else if is_unit(path, name) {
-        |text| settle(text, unit)
+        |text| settle(text, |text| Some(unit(text)))
     } else if is_script(path, directory, name, bytes) {
         |text| settle(text, script)
     } else {
@@ -97,13 +97,15 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> 
 pub(super) fn keep_systemctl_show(bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Unread::Malformed("the answer of systemctl is not UTF-8".to_owned()))?;
-    let kept = settle(text, systemctl_show).ok_or_else(confusing)?;
+    let kept = settle(text, |text| Some(systemctl_show(text))).ok_or_else(confusing)?;
     Ok(kept.into_bytes())
 }
 
 /// Nothing that is safe could be made of a text.
 fn confusing() -> Unread {
-    Unread::Malformed("its quoting is too confused to be taken apart".to_owned())
+    Unread::Malformed(
+        "it is nested too deeply, or its quoting is too confused, to be taken apart".to_owned(),
+    )
 }
 
 fn is_spool(directory: &str) -> bool {
@@ -165,7 +167,7 @@ fn wrong_word(found: &str) -> &str {
 
 /// A command line within a crontab or anacrontab: never empty, always one line.
 fn command_line(command: &str) -> String {
-    let in_one_line = |text: &str| reduce(text).replace('\n', " ").trim().to_owned();
+    let in_one_line = |text: &str| Some(reduce(text)?.replace('\n', " ").trim().to_owned());
     match settle(command, in_one_line) {
         Some(reduced) if reduced.is_empty() => ":".to_owned(),
         Some(reduced) => reduced,
@@ -220,7 +222,7 @@ fn stamp(text: &str) -> String {
     }
 }
 
-fn script(text: &str) -> String {
+fn script(text: &str) -> Option<String> {
     let text = bounded(text);
     let first = text.lines().next().unwrap_or_default();
     let interpreter = first.strip_prefix("#!").map(|line| {
@@ -235,7 +237,7 @@ fn script(text: &str) -> String {
     });
     let body = if is_shell_script(text) {
         // The first line is a comment to the shell.
-        reduce(text)
+        reduce(text)?
     } else {
         let lines = text.lines().enumerate().map(|(index, line)| {
             let words: Vec<&str> = mentions_in_line(line).filter(|_| index > 0).collect();
@@ -243,7 +245,7 @@ fn script(text: &str) -> String {
         });
         lines.collect()
     };
-    format!("{}{body}", interpreter.unwrap_or_default())
+    Some(format!("{}{body}", interpreter.unwrap_or_default()))
 }
 
 /// The beginning of a script that is looked at, in whole lines.
@@ -314,6 +316,11 @@ fn unit_assignment(assignment: &unit_file::Assignment) -> Option<String> {
     Some(format!("{key}={value}"))
 }
 
+/// A command line that no shell reads.
+fn reduce_exec(line: &str) -> String {
+    reduce_plain(line).unwrap_or_else(|| TAKEN_OUT.to_owned())
+}
+
 /// The value of an `ExecStart=`: command lines with their prefixes, separated by semicolons.
 fn exec(value: &str) -> String {
     let lines: Vec<String> = plain_commands(value)
@@ -322,12 +329,12 @@ fn exec(value: &str) -> String {
             let bare = line.trim_start_matches(['@', '-', ':', '+', '!', '|']);
             let prefix = &line[..line.len() - bare.len()];
             if !prefix.contains('@') {
-                return format!("{prefix}{}", reduce_plain(bare));
+                return format!("{prefix}{}", reduce_exec(bare));
             }
             let mut words = bare.splitn(3, char::is_whitespace);
             let program = words.next().unwrap_or_default();
             let arguments = words.nth(1).unwrap_or_default();
-            let reduced = reduce_plain(&format!("{program} {arguments}"));
+            let reduced = reduce_exec(&format!("{program} {arguments}"));
             let (program, arguments) = reduced.split_once(' ').unwrap_or((&reduced, ""));
             format!("{prefix}{program} {TAKEN_OUT} {arguments}")
                 .trim_end()
@@ -360,7 +367,7 @@ fn systemctl_show(text: &str) -> String {
                     .map(|(_, path)| path.trim())
                     .filter(|path| is_safe_path(path));
                 let path = path.unwrap_or(TAKEN_OUT);
-                let command = reduce_plain(command);
+                let command = reduce_exec(command);
                 kept.push_str("{ path=");
                 kept.push_str(path);
                 kept.push_str(" ; argv[]=");

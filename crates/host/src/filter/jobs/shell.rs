@@ -2,30 +2,21 @@
 //!
 //! What stays: structure, names of programs, arguments of programs known to take no secrets,
 //! guards. Every other word becomes `…`; comments and here-documents go. Line numbers stay, and
-//! what the reader of scripts finds is the same before and after.
+//! what the reader of scripts finds is the same before and after. What may stay of each word, that
+//! reader decides; a text that it does not understand is not kept at all.
 
-use crate::parse::shell::command::{Scope, breakdown};
-use crate::parse::shell::keep::Keep;
-use crate::parse::shell::lexer::{plain, shell};
-use crate::parse::shell::syntax::{Node, Role, Syntax};
-use crate::parse::shell::words::{Kind, Segment, Word};
-use std::collections::HashMap;
+use crate::parse::shell::script::{tokens, tokens_of_exec};
+use crate::parse::shell::words::{DELIMITER, Keep, Kind, Segment, Token, Word};
 
 /// What stands in the place of a word that is taken out.
 pub(super) const TAKEN_OUT: &str = "…";
-/// Deeper scripts within scripts are taken out, as the reader of scripts does not follow them.
-const DEPTH_MAX: usize = 6;
-const KEYWORDS: &[&str] = &[
-    "!", "{", "}", "case", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
-    "in", "select", "then", "until", "while",
-];
 
 /// Applies a reduction until it changes nothing more: a second filtering then cannot either. A
-/// text made to confuse may never come to rest: `None`.
-pub(super) fn settle(text: &str, reduce: impl Fn(&str) -> String) -> Option<String> {
-    let mut current = reduce(text);
+/// text made to confuse may never come to rest, or cannot be reduced: `None`.
+pub(super) fn settle(text: &str, reduce: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let mut current = reduce(text)?;
     for _ in 0..6 {
-        let next = reduce(&current);
+        let next = reduce(&current)?;
         if next == current {
             return Some(current);
         }
@@ -35,68 +26,43 @@ pub(super) fn settle(text: &str, reduce: impl Fn(&str) -> String) -> Option<Stri
 }
 
 /// A script or a command line for the shell.
-pub(super) fn reduce(text: &str) -> String {
-    let mut renderer = Renderer {
-        out: String::new(),
-        line: 1,
-        depth: 0,
-    };
-    renderer.script(text, 1, &mut Scope::default());
-    renderer.out
+pub(super) fn reduce(text: &str) -> Option<String> {
+    let mut renderer = Renderer::at_line(1);
+    renderer.tokens(&tokens(text)?);
+    Some(renderer.out)
 }
 
 /// A command line that no shell reads.
-pub(super) fn reduce_plain(line: &str) -> String {
-    let words = plain(line);
-    let words: Vec<&Word> = words.iter().collect();
-    let mut scope = Scope::default();
-    let keep = breakdown(&words, &mut scope).keep;
-    let mut renderer = Renderer {
-        out: String::new(),
-        line: 1,
-        depth: 0,
-    };
-    for (word, keep) in words.iter().zip(keep) {
-        renderer.space();
-        renderer.word(word, keep, 1, &scope);
-    }
+pub(super) fn reduce_plain(line: &str) -> Option<String> {
+    let mut renderer = Renderer::at_line(usize::MAX);
+    renderer.tokens(&tokens_of_exec(line)?);
     // What was a script may hold line ends.
-    renderer.out.replace('\n', " ")
+    Some(renderer.out.replace('\n', " "))
 }
 
 struct Renderer {
     out: String,
     line: usize,
-    depth: usize,
 }
 
 impl Renderer {
-    fn script(&mut self, text: &str, first_line: usize, scope: &mut Scope) {
-        if self.depth >= DEPTH_MAX {
-            return;
-        }
-        self.depth += 1;
-        let syntax = Syntax::new(shell(text, first_line));
-        let mut commands = HashMap::new();
-        collect(&syntax.nodes, &mut commands);
-        let mut keep = vec![Keep::Nothing; syntax.tokens.len()];
-        for (index, token) in syntax.tokens.iter().enumerate() {
-            if let Some(words) = commands.get(&index) {
-                let broken = breakdown(&syntax.words(words), scope);
-                for (&word, kept) in words.iter().zip(broken.keep) {
-                    keep[word] = kept;
-                }
-            }
+    fn at_line(line: usize) -> Self {
+        let out = String::new();
+        Self { out, line }
+    }
+
+    fn tokens(&mut self, tokens: &[Token]) {
+        for token in tokens {
             while self.line < token.line {
                 self.space();
                 self.push("\\\n");
             }
             match &token.kind {
                 Kind::Newline => self.push("\n"),
-                Kind::HereDocument { lines, delimiter } => {
+                Kind::HereDocument { lines, is_closed } => {
                     self.push(&"\n".repeat(*lines));
-                    if let Some(delimiter) = delimiter {
-                        self.push(kept_delimiter(delimiter));
+                    if *is_closed {
+                        self.push(DELIMITER);
                         self.push("\n");
                     }
                 }
@@ -106,19 +72,15 @@ impl Renderer {
                 }
                 Kind::Word(word) => {
                     self.space();
-                    match syntax.roles[index] {
-                        Role::Command => self.word(word, keep[index], token.line, scope),
-                        role => self.push(kept_in_role(word, role)),
-                    }
+                    self.word(word, &token.keep, token.line);
                 }
             }
         }
-        self.depth -= 1;
     }
 
     fn push(&mut self, text: &str) {
         self.out.push_str(text);
-        self.line += text.matches('\n').count();
+        self.line = self.line.saturating_add(text.matches('\n').count());
     }
 
     fn space(&mut self) {
@@ -127,130 +89,59 @@ impl Renderer {
         }
     }
 
-    fn word(&mut self, word: &Word, keep: Keep, line: usize, scope: &Scope) {
+    fn word(&mut self, word: &Word, keep: &Keep, line: usize) {
         match keep {
-            Keep::Whole if word.scripts().next().is_none() => self.whole(word),
-            Keep::Script => {
-                if self.depth >= DEPTH_MAX {
-                    self.push(TAKEN_OUT);
-                    return;
+            Keep::Whole => {
+                return word
+                    .segments
+                    .iter()
+                    .for_each(|segment| self.segment(segment));
+            }
+            Keep::Nothing => self.push(TAKEN_OUT),
+            Keep::Dash => {
+                self.push("-");
+                self.push(TAKEN_OUT);
+            }
+            Keep::Prefix(len) => {
+                if let Some(Segment::Literal { text, .. }) = word.segments.first() {
+                    self.push(text.get(..*len).unwrap_or_default());
                 }
-                let mut inner = Self {
-                    out: String::new(),
-                    line,
-                    depth: self.depth,
-                };
-                inner.script(&word.script_text(), line, &mut scope.clone());
+                self.push(TAKEN_OUT);
+            }
+            Keep::Script(script) => {
+                let mut inner = Self::at_line(line);
+                inner.tokens(script);
                 self.push(&quoted(&inner.out));
             }
-            Keep::Whole | Keep::Nothing => self.rest(word, "", scope),
-            Keep::Dash => self.rest(word, "-", scope),
-            Keep::Prefix(len) => {
-                let prefix = match word.segments.first() {
-                    Some(Segment::Literal { text, .. }) => text.get(..len).unwrap_or_default(),
-                    _ => "",
-                };
-                self.rest(word, prefix, scope);
-            }
         }
+        // The commands in it stay, reduced.
+        let scripts = word.segments.iter();
+        scripts
+            .filter(|segment| matches!(segment, Segment::Script(_)))
+            .for_each(|script| self.segment(script));
     }
 
-    fn whole(&mut self, word: &Word) {
-        for segment in &word.segments {
-            match segment {
-                Segment::Literal {
-                    text,
-                    quoted: false,
-                } => self.push(text),
-                Segment::Literal { text, quoted: true } => self.push(&quoted(text)),
-                Segment::Variable(name) => self.push(&format!("${{{name}}}")),
-                Segment::Script { .. } | Segment::Opaque => self.push(TAKEN_OUT),
-            }
-        }
-    }
-
-    /// A word taken out behind its prefix; the scripts in it stay, reduced.
-    fn rest(&mut self, word: &Word, prefix: &str, scope: &Scope) {
-        self.push(prefix);
-        self.push(TAKEN_OUT);
-        if self.depth >= DEPTH_MAX {
-            return;
-        }
-        for (text, line) in word.scripts() {
-            self.push("$(");
-            let start = self.out.len();
-            self.script(text, line, &mut scope.clone());
-            if self.out[start..].starts_with('(') {
-                // `$((` would be arithmetic.
-                self.out.insert(start, ' ');
-            }
-            self.push(")");
-        }
-    }
-}
-
-/// The words of each simple command, by the first of them.
-fn collect<'n>(nodes: &'n [Node], commands: &mut HashMap<usize, &'n [usize]>) {
-    for node in nodes {
-        match node {
-            Node::Simple(words) => {
-                if let Some(&first) = words.first() {
-                    commands.insert(first, words);
+    fn segment(&mut self, segment: &Segment) {
+        match segment {
+            Segment::Literal {
+                text,
+                quoted: false,
+            } => self.push(text),
+            Segment::Literal { text, quoted: true } => self.push(&quoted(text)),
+            Segment::Variable(name) => self.push(&format!("${{{name}}}")),
+            Segment::Opaque => self.push(TAKEN_OUT),
+            Segment::Script(tokens) => {
+                self.push("$(");
+                let start = self.out.len();
+                self.tokens(tokens);
+                if self.out[start..].starts_with('(') {
+                    // `$((` would be arithmetic.
+                    self.out.insert(start, ' ');
                 }
+                self.push(")");
             }
-            Node::AndOr(first, rest) => {
-                collect(std::slice::from_ref(first), commands);
-                for (_, node) in rest {
-                    collect(std::slice::from_ref(node), commands);
-                }
-            }
-            Node::Pipeline { parts, .. } => collect(parts, commands),
-            Node::Group { list, .. } => collect(list, commands),
-            Node::If { arms, otherwise } => {
-                for (condition, body) in arms {
-                    collect(condition, commands);
-                    collect(body, commands);
-                }
-                collect(otherwise, commands);
-            }
-            Node::Maybe { lists, .. } => lists.iter().for_each(|list| collect(list, commands)),
         }
     }
-}
-
-fn kept_in_role(word: &Word, role: Role) -> &str {
-    if role == Role::Delimiter {
-        return match word.segments.as_slice() {
-            [Segment::Literal { text, .. }] => kept_delimiter(text),
-            _ => kept_delimiter(""),
-        };
-    }
-    let Some(text) = word.bare() else {
-        return TAKEN_OUT;
-    };
-    let is_kept = match role {
-        Role::Structure => KEYWORDS.contains(&text),
-        Role::Name => {
-            text.len() <= 64
-                && text
-                    .chars()
-                    .all(|c| c.is_ascii_alphanumeric() || "_.:-".contains(c))
-        }
-        Role::File => text == "/dev/null" || text == "-" || is_descriptor(text),
-        Role::Command | Role::Data | Role::Delimiter => false,
-    };
-    if is_kept { text } else { TAKEN_OUT }
-}
-
-fn is_descriptor(text: &str) -> bool {
-    text.len() == 1 && text.chars().all(|c| c.is_ascii_digit())
-}
-
-fn kept_delimiter(text: &str) -> &str {
-    let plain = !text.is_empty()
-        && text.len() <= 32
-        && text.chars().all(|c| c.is_ascii_uppercase() || c == '_');
-    if plain { text } else { "EOF" }
 }
 
 /// A text in single quotes.
@@ -320,10 +211,10 @@ mod tests {
                 "for x in hunter2 b; do fstrim $x; done",
                 "for x in … … ; do fstrim ${x} ; done",
             ),
-            ("a <<E\nhunter2\nE\nb\\\n c", "a << E\n\nE\nb \\\n…"),
+            ("a <<E\nhunter2\nE\nb\\\n c", "a << EOF\n\nEOF\nb \\\n…"),
             (
                 "a <<'PY'\nhunter2\nPY\nfstrim -a",
-                "a << PY\n\nPY\nfstrim -a",
+                "a << EOF\n\nEOF\nfstrim -a",
             ),
             (
                 "a <<\"b c\"\nhunter2\nb c\nfstrim -a",
@@ -337,9 +228,17 @@ mod tests {
             ),
             (
                 "curl x | bash -s -- --token hunter2",
-                "curl … | bash -s -- … …",
+                "curl … | bash -s … … …",
             ),
             ("sh -s hunter2", "sh -s …"),
+            ("sh $X hunter2", "sh ${X} …"),
+            ("su - hunter2 -c 'TOKEN=hunter2 a'", "su - … -c 'TOKEN=… a'"),
+            ("a=$'it\\'s hunter2' b", "a=… b"),
+            ("sh -c \"a $(b hunter2) hunter2\"", "sh -c 'a … …'$(b …)"),
+            (
+                "start-stop-daemon -S -c hunter2 -x /sbin/a -- hunter2",
+                "start-stop-daemon … … … -x /sbin/a -- …",
+            ),
             ("PASS=a\u{a0}hunter2", "PASS=…"),
             ("PASS=a\x0chunter2", "PASS=…"),
             ("SMTP_PW=/hunter2", "SMTP_PW=…"),
@@ -366,11 +265,11 @@ mod tests {
                 "/bin/sh -c 'fstrim -a && TOKEN=… x'",
             ),
             ("/usr/bin/x $(hunter2) `hunter2`", "/usr/bin/x … …"),
-            ("/bin/sh -s -- hunter2", "/bin/sh -s -- …"),
+            ("/bin/sh -s -- hunter2", "/bin/sh -s … …"),
         ] {
-            let once = reduce_plain(line);
+            let once = reduce_plain(line).expect(line);
             assert_eq!(once, expected);
-            assert_eq!(reduce_plain(&once), expected);
+            assert_eq!(reduce_plain(&once).as_deref(), Some(expected));
         }
     }
 

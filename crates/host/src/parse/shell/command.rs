@@ -4,11 +4,11 @@
 //! The reader of scripts and the filter for secrets share this, so that both see the same.
 
 use super::keep::{
-    Keep, is_kept_in_test, is_pace, is_safe_path, is_safe_program, is_variable, kept_argument,
+    is_kept_in_test, is_pace, is_safe_path, is_safe_program, is_variable, kept_argument,
     kept_value, names_a_secret,
 };
-use super::programs::{Wrapper, arguments_matter, is_pacing, is_shell, wrapper_named};
-use super::words::{Segment, Word};
+use super::programs::{Wrapper, arguments_matter, wrapper_named};
+use super::words::{Keep, Segment, Word};
 use std::collections::HashMap;
 
 /// A program that is run.
@@ -29,7 +29,7 @@ pub(crate) struct Run {
 /// A simple command taken apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Breakdown {
-    /// What may be kept, for each word.
+    /// What may be kept, for each word; a script is not taken apart yet.
     pub keep: Vec<Keep>,
     /// The program at the end of all wrappers; `None` for assignments, and where a variable that is
     /// not known names it.
@@ -110,16 +110,22 @@ impl Walk<'_> {
     fn keep_assignment(&mut self, index: usize) {
         let word = self.words[index];
         if let Some((_, len)) = word.assigned_name() {
-            self.keep[index] = if kept_value(word).is_some() {
-                Keep::Whole
-            } else {
-                Keep::Prefix(len)
+            self.keep[index] = match kept_value(word) {
+                Some(_) => Keep::Whole,
+                None => Keep::Prefix(len),
             };
         }
     }
 
+    /// The word at `index` is a script of its own.
+    fn keep_script(&mut self, index: usize) {
+        if let Some(keep) = self.keep.get_mut(index) {
+            *keep = Keep::Script(Vec::new());
+        }
+    }
+
     fn run(&mut self) -> Option<Run> {
-        let mut wrapped = false;
+        let mut may_skip = false;
         // Those stay in force; `NAME=value program` is for the program only.
         let only_assignments = self.words.iter().all(|word| word.assigned_name().is_some());
         loop {
@@ -136,12 +142,10 @@ impl Walk<'_> {
             let Some(text) = self.scope.resolve(word) else {
                 // `sudo $OPTIONS fstrim`: an unknown variable behind a wrapper is rather one of
                 // its options than a program.
-                self.keep[self.at] = if kept_argument(word).is_some_and(|kept| is_variable(&kept)) {
-                    Keep::Whole
-                } else {
-                    Keep::Nothing
-                };
-                if !wrapped {
+                if kept_argument(word).is_some_and(|kept| is_variable(&kept)) {
+                    self.keep[self.at] = Keep::Whole;
+                }
+                if !may_skip {
                     return None;
                 }
                 self.at += 1;
@@ -157,40 +161,27 @@ impl Walk<'_> {
             self.keep[self.at] = Keep::Whole;
             let program = text.rsplit('/').next().unwrap_or_default().to_owned();
             let path = text.starts_with('/').then_some(text);
-            if is_shell(&program) {
-                return self.shell();
-            }
-            if matches!(program.as_str(), "su" | "runuser") {
-                if !self.runuser() {
-                    return None;
-                }
-                wrapped = true;
-                continue;
-            }
             if program == "start-stop-daemon" {
                 return self.start_stop_daemon();
             }
             if matches!(program.as_str(), "trap" | "eval") {
-                if self.at + 1 < self.words.len() {
-                    self.keep[self.at + 1] = Keep::Script;
-                }
+                self.keep_script(self.at + 1);
                 return None;
             }
-            if let Some(wrapper) = wrapper_named(&program) {
-                if !self.wrapper(wrapper) {
-                    return None;
-                }
-                wrapped = true;
-                continue;
+            let Some(wrapper) = wrapper_named(&program) else {
+                return Some(self.leaf(program, path));
+            };
+            if !self.wrapper(wrapper) {
+                return None;
             }
-            return Some(self.leaf(program, path));
+            // `sh $SCRIPT ARGUMENT`: what follows is no program.
+            may_skip = !wrapper.is_shell();
         }
     }
 
     fn leaf(&mut self, program: String, path: Option<String>) -> Run {
-        let first = self.at + 1;
         let mut arguments = Vec::new();
-        for index in first..self.words.len() {
+        for index in self.at + 1..self.words.len() {
             let word = self.words[index];
             match program.as_str() {
                 "test" | "[" | "[[" if is_kept_in_test(word) => self.keep[index] = Keep::Whole,
@@ -202,12 +193,11 @@ impl Walk<'_> {
                     self.keep_assignment(index);
                 }
                 _ if arguments_matter(&program) => match kept_argument(word) {
-                    Some(_) if self.is_value_of_secret(index) => arguments.push("…".to_owned()),
-                    Some(kept) => {
+                    Some(kept) if !self.is_value_of_secret(index) => {
                         self.keep[index] = Keep::Whole;
                         arguments.push(self.scope.resolve(word).unwrap_or(kept));
                     }
-                    None => arguments.push("…".to_owned()),
+                    _ => arguments.push("…".to_owned()),
                 },
                 _ => {}
             }
@@ -228,104 +218,12 @@ impl Walk<'_> {
         })
     }
 
-    /// `sh -c SCRIPT` or `sh FILE`, from the word `sh`.
-    fn shell(&mut self) -> Option<Run> {
-        let mut command_follows = false;
-        let mut reads_input = false;
-        let mut index = self.at + 1;
-        while let Some(text) = self.text(index) {
-            if text == "--" || text == "-" {
-                self.keep[index] = Keep::Whole;
-                index += 1;
-                break;
-            }
-            if text.starts_with("--") {
-                self.keep_option(index, &text);
-                if matches!(text.as_str(), "--rcfile" | "--init-file") {
-                    index += 1;
-                }
-            } else if let Some(letters) = text.strip_prefix(['-', '+'])
-                && letters.len() <= 8
-                && letters.chars().all(|c| c.is_ascii_alphabetic())
-            {
-                self.keep[index] = Keep::Whole;
-                command_follows |= letters.contains('c');
-                reads_input |= letters.contains('s');
-                if letters.contains(['o', 'O']) {
-                    // Its value is the next word.
-                    index += 1;
-                }
-            } else {
-                break;
-            }
-            index += 1;
-        }
-        let word = *self.words.get(index)?;
-        if command_follows {
-            self.keep[index] = Keep::Script;
-            return None;
-        }
-        if reads_input {
-            // What follows are arguments of a script that is not here.
-            return None;
-        }
-        let path = self.scope.resolve(word)?;
-        if !is_safe_program(&path) {
-            return None;
-        }
-        self.keep[index] = Keep::Whole;
-        Some(Run {
-            program: path.rsplit('/').next().unwrap_or_default().to_owned(),
-            path: path.starts_with('/').then_some(path),
-            arguments: Vec::new(),
-            idle_io: self.idle_io,
-            word: index,
-        })
-    }
-
-    /// `su - USER -c SCRIPT`, or `runuser -u USER -- PROGRAM`. Whether a program follows at `at`.
-    fn runuser(&mut self) -> bool {
-        let mut index = self.at + 1;
-        let mut with_user = false;
-        while index < self.words.len() {
-            match self.text(index).as_deref() {
-                Some("-c" | "--command") => {
-                    self.keep[index] = Keep::Whole;
-                    if index + 1 < self.words.len() {
-                        self.keep[index + 1] = Keep::Script;
-                    }
-                    return false;
-                }
-                Some(option @ ("-u" | "-g" | "-G" | "-s")) => {
-                    self.keep[index] = Keep::Whole;
-                    with_user |= option == "-u";
-                    index += 1;
-                }
-                Some(option @ ("-" | "-l" | "--" | "-m" | "-p" | "--login")) => {
-                    self.keep[index] = Keep::Whole;
-                    if option == "--" && with_user {
-                        self.at = index + 1;
-                        return true;
-                    }
-                }
-                Some(text) if text.starts_with('-') => self.keep_option(index, text),
-                _ if with_user => {
-                    self.at = index;
-                    return true;
-                }
-                _ => {}
-            }
-            index += 1;
-        }
-        false
-    }
-
     /// `start-stop-daemon --start --startas PROGRAM OPTIONS -- ARGUMENTS`.
     fn start_stop_daemon(&mut self) -> Option<Run> {
         let mut program = None;
         let mut index = self.at + 1;
-        while index < self.words.len() {
-            match self.text(index).as_deref() {
+        while let Some(word) = self.words.get(index) {
+            match word.text().as_deref() {
                 Some("--") => {
                     self.keep[index] = Keep::Whole;
                     break;
@@ -333,22 +231,12 @@ impl Walk<'_> {
                 Some("--startas" | "--exec" | "-a" | "-x") => {
                     self.keep[index] = Keep::Whole;
                     index += 1;
-                    let path = self
-                        .words
-                        .get(index)
-                        .and_then(|word| self.scope.resolve(word));
+                    let path = self.words.get(index).and_then(|w| self.scope.resolve(w));
                     if let Some(path) = path.filter(|path| is_safe_path(path)) {
                         self.keep[index] = Keep::Whole;
                         program = Some((index, path));
                     }
                 }
-                Some("--iosched") => {
-                    self.keep[index] = Keep::Whole;
-                    index += 1;
-                    let class = self.option_value(index, true);
-                    self.idle_io |= class.as_deref() == Some("idle");
-                }
-                Some(option) if option.starts_with('-') => self.keep_option(index, option),
                 _ => {}
             }
             index += 1;
@@ -356,8 +244,10 @@ impl Walk<'_> {
         let (word, path) = program?;
         self.at = index;
         let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-        if is_shell(&name) {
-            return self.shell();
+        if let Some(wrapper) = wrapper_named(&name) {
+            // `--startas /bin/sh -- -c SCRIPT`
+            self.wrapper(wrapper);
+            return None;
         }
         Some(Run {
             word,
@@ -365,131 +255,147 @@ impl Walk<'_> {
         })
     }
 
-    /// Keeps the name of a long option, or that there is an option.
-    fn keep_option(&mut self, index: usize, text: &str) {
-        let name = text.split('=').next().unwrap_or_default();
-        let plain = name.len() <= 32
-            && name.starts_with("--")
-            && name.chars().all(|c| c.is_ascii_lowercase() || c == '-');
-        let in_one_piece = self.words[index].bare().is_some();
-        self.keep[index] = match (plain && in_one_piece, text.len() > name.len()) {
-            (true, true) => Keep::Prefix(name.len() + 1),
-            (true, false) => Keep::Whole,
-            (false, _) => Keep::Dash,
-        };
-    }
-
     /// Passes a wrapper's options; whether a program follows at `at`.
     fn wrapper(&mut self, wrapper: &Wrapper) -> bool {
-        let pacing = is_pacing(wrapper.name);
-        let mut class = None;
-        let mut adjustment = None;
+        let mut pace = Pace::default();
         let mut left = wrapper.positional;
+        let mut script_follows = false;
         let mut index = self.at + 1;
-        while let Some(text) = self.text(index) {
+        while index < self.words.len() {
+            // A word with expansions is none of the options.
+            let text = self.text(index).unwrap_or_default();
             if text == "--" {
                 self.keep[index] = Keep::Whole;
                 index += 1;
                 break;
             }
-            if let Some(long) = text.strip_prefix("--") {
-                self.keep_option(index, &text);
-                let (name, mut value) = match long.split_once('=') {
+            if !text.starts_with(['-', '+']) {
+                if left == 0 || script_follows {
+                    break;
+                }
+                left -= 1;
+                self.keep_pace(index, wrapper, &text);
+            } else if let Some(long) = text.strip_prefix("--") {
+                let (name, value) = match long.split_once('=') {
                     Some((name, value)) => (name, Some(value.to_owned())),
                     None => (long, None),
                 };
-                if pacing
-                    && value.as_deref().is_some_and(is_pace)
-                    && self.words[index].bare().is_some()
-                {
-                    self.keep[index] = Keep::Whole;
-                }
-                if value.is_none() && wrapper.long.contains(&name) {
-                    index += 1;
-                    value = self.option_value(index, pacing);
-                }
-                match name {
-                    "class" => class = value,
-                    "adjustment" => adjustment = value,
-                    "idle" => class = Some("idle".to_owned()),
-                    _ => {}
-                }
-            } else if let Some(letters) = text.strip_prefix('-').filter(|l| !l.is_empty()) {
-                if wrapper.name == "command" && letters.contains(['v', 'V']) {
-                    // It asks where a program is, and runs none.
-                    self.keep[index] = Keep::Whole;
+                self.keep_long_option(index, name, value.is_some());
+                self.keep_pace(index, wrapper, value.as_deref().unwrap_or_default());
+                script_follows |= wrapper.script && name == "command";
+                let value = match value {
+                    None if wrapper.long.contains(&name) => self.option_value(&mut index, wrapper),
+                    value => value,
+                };
+                pace.note(name, value);
+            } else {
+                let letters = &text[1..];
+                let value_at = letters.find(|c| wrapper.short.contains(c));
+                let cluster_len = value_at.map_or(letters.len(), |at| at + 1);
+                let (cluster, attached) = letters.split_at(cluster_len);
+                self.keep_cluster(index, wrapper, cluster, attached);
+                if cluster.contains(|c| wrapper.ends_at.contains(c)) {
                     return false;
                 }
-                let value_at = letters.find(|c| wrapper.short.contains(c));
-                let cluster = &letters[..value_at.map_or(letters.len(), |at| at + 1)];
-                let attached = &letters[cluster.len()..];
-                let plain = cluster.len() <= 4
-                    && cluster.chars().all(|c| c.is_ascii_alphabetic())
-                    && self.words[index].bare().is_some();
-                self.keep[index] = if !(plain || pacing && is_pace(letters)) {
-                    Keep::Dash
-                } else if attached.is_empty() || (pacing && is_pace(attached)) {
-                    Keep::Whole
-                } else {
-                    Keep::Prefix(1 + cluster.len())
+                script_follows |= wrapper.script && cluster.contains('c');
+                if wrapper.name == "runuser" && cluster.ends_with('u') {
+                    // The user is told: what follows is the program.
+                    left = 0;
+                }
+                let value = match attached {
+                    "" if value_at.is_some() => self.option_value(&mut index, wrapper),
+                    attached => Some(attached.to_owned()).filter(|value| !value.is_empty()),
                 };
-                let mut value = (!attached.is_empty()).then(|| attached.to_owned());
-                if value_at.is_some() && attached.is_empty() {
-                    index += 1;
-                    value = self.option_value(index, pacing);
-                }
-                match cluster.chars().last() {
-                    Some('c') => class = value,
-                    Some('n') => adjustment = value,
-                    Some('i') => class = Some("idle".to_owned()),
-                    _ => {}
-                }
-            } else if left > 0 {
-                left -= 1;
-                if pacing && is_pace(&text) {
-                    self.keep[index] = Keep::Whole;
-                }
-                if left == 0 {
-                    index += 1;
-                    break;
-                }
-            } else {
-                break;
+                let last = cluster.char_indices().last().map_or(0, |(at, _)| at);
+                pace.note(&cluster[last..], value);
             }
             index += 1;
         }
-        while left > 0 && index < self.words.len() {
-            // `flock $LOCK program`, `timeout -- 5 program`.
-            left -= 1;
-            index += 1;
-        }
-        let is_idle = |class: &Option<String>| matches!(class.as_deref(), Some("3" | "idle"));
-        self.idle_io |= match wrapper.name {
-            "ionice" | "chrt" => is_idle(&class),
-            // Ten, where nothing is given.
-            "nice" => adjustment.is_none_or(|by| by.parse::<i32>().is_ok_and(|by| by > 0)),
-            _ => false,
-        };
-        if wrapper.name == "flock"
-            && matches!(self.text(index).as_deref(), Some("-c" | "--command"))
-        {
-            self.keep[index] = Keep::Whole;
-            if index + 1 < self.words.len() {
-                self.keep[index + 1] = Keep::Script;
-            }
+        if script_follows {
+            self.keep_script(index);
             return false;
         }
-        self.at = index;
+        // `timeout -- 5 program`.
+        self.at = index.saturating_add(left);
+        self.idle_io |= pace.is_idle(wrapper.name);
         true
     }
 
-    fn option_value(&mut self, index: usize, pacing: bool) -> Option<String> {
-        self.words.get(index)?;
-        let value = self.text(index).unwrap_or_default();
-        if pacing && is_pace(&value) {
+    /// Keeps short options, or that there are some.
+    fn keep_cluster(&mut self, index: usize, wrapper: &Wrapper, cluster: &str, attached: &str) {
+        let is_plain = cluster.len() <= 4
+            && cluster.chars().all(|c| c.is_ascii_alphabetic())
+            && self.words[index].bare().is_some();
+        self.keep[index] = match (is_plain, attached) {
+            (false, _) => Keep::Dash,
+            (true, "") => Keep::Whole,
+            (true, _) => Keep::Prefix(1 + cluster.len()),
+        };
+        // `nice -19`, `ionice -c3`.
+        let value = if attached.is_empty() {
+            cluster
+        } else {
+            attached
+        };
+        self.keep_pace(index, wrapper, value);
+    }
+
+    /// Keeps the name of a long option, or that there is an option.
+    fn keep_long_option(&mut self, index: usize, name: &str, has_value: bool) {
+        let is_plain = name.len() <= 30
+            && name.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+            && self.words[index].bare().is_some();
+        self.keep[index] = match (is_plain, has_value) {
+            (true, true) => Keep::Prefix("--=".len() + name.len()),
+            (true, false) => Keep::Whole,
+            (false, _) => Keep::Dash,
+        };
+    }
+
+    /// Keeps a word of a wrapper whose options say how gently a program runs, and nothing else.
+    fn keep_pace(&mut self, index: usize, wrapper: &Wrapper, value: &str) {
+        let is_bare = self.words[index].bare().is_some();
+        if wrapper.is_pacing() && !value.is_empty() && is_pace(value) && is_bare {
             self.keep[index] = Keep::Whole;
         }
+    }
+
+    /// The word after an option, which is its value.
+    fn option_value(&mut self, index: &mut usize, wrapper: &Wrapper) -> Option<String> {
+        *index += 1;
+        let value = self.words.get(*index)?.text().unwrap_or_default();
+        self.keep_pace(*index, wrapper, &value);
         Some(value)
+    }
+}
+
+/// How gently a program is to run.
+#[derive(Default)]
+struct Pace {
+    class: Option<String>,
+    adjustment: Option<String>,
+}
+
+impl Pace {
+    fn note(&mut self, option: &str, value: Option<String>) {
+        match option {
+            "c" | "class" => self.class = value,
+            "n" | "adjustment" => self.adjustment = value,
+            "i" | "idle" => self.class = Some("idle".to_owned()),
+            _ => {}
+        }
+    }
+
+    fn is_idle(&self, wrapper: &str) -> bool {
+        match wrapper {
+            "ionice" | "chrt" => matches!(self.class.as_deref(), Some("3" | "idle")),
+            // Ten, where nothing is given.
+            "nice" => {
+                let by = self.adjustment.as_ref();
+                by.is_none_or(|by| by.parse::<i32>().is_ok_and(|by| by > 0))
+            }
+            _ => false,
+        }
     }
 }
 

@@ -2,21 +2,6 @@
 
 use super::words::{Segment, Word, is_name};
 
-/// What of a word may be kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keep {
-    /// All of it.
-    Whole,
-    /// That it is there.
-    Nothing,
-    /// That it is an option.
-    Dash,
-    /// The first bytes of its first literal: `--user=`, `NAME=`.
-    Prefix(usize),
-    /// It is a script of its own (`sh -c WORD`).
-    Script,
-}
-
 /// The value of an assignment, where it may be kept: an absolute path that is no secret.
 pub(super) fn kept_value(word: &Word) -> Option<String> {
     let (name, len) = word.assigned_name()?;
@@ -97,7 +82,7 @@ pub(super) fn is_kept_in_test(word: &Word) -> bool {
                     && text.len() <= 3
                     && text[1..].chars().all(|c| c.is_ascii_alphabetic()))
         }
-        Segment::Script { .. } | Segment::Opaque => false,
+        Segment::Script(_) | Segment::Opaque => false,
     })
 }
 

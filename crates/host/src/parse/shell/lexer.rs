@@ -1,18 +1,18 @@
 //! A tokenizer for shell text: words with their quoting undone, operators, line ends.
 //!
 //! Follows POSIX.1-2017, Shell Command Language, sections 2.2 (quoting), 2.3 (tokens), 2.6
-//! (expansions) and 2.7 (redirections), with bash's arrays and `$'...'`. It is total: a quote that
-//! is never closed ends with the text. Work and memory are linear in the text.
+//! (expansions) and 2.7 (redirections), with bash's arrays. It is total: a quote that is never closed
+//! ends with the text. Work and memory are linear in the text.
 
-use super::words::{Kind, Segment, Token, Word, is_here_document, is_name};
+use super::words::{DELIMITER, Keep, Kind, Segment, Token, Word, is_name};
 
 /// Longest first, so that the first match is the right one.
 const OPERATORS: &[&str] = &[
     "<<<", "<<-", "&>>", ";;&", "&&", "||", ";;", ";&", "|&", "<<", ">>", "<&", ">&", "<>", ">|",
     "&>", "&", ";", "|", "(", ")", "<", ">",
 ];
-/// Deeper nesting of quotes and parentheses inside one substitution is no longer followed.
-const NESTING_MAX: usize = 200;
+/// Where expansions are nested deeper, the rest of the text is not looked at.
+const NESTING_MAX: usize = 40;
 
 /// What separates words. Other white space does not, to shells and systemd alike; a carriage return
 /// is what an editor on another system left at the end of a line.
@@ -22,54 +22,18 @@ fn is_blank(c: char) -> bool {
 
 /// The tokens of shell text whose first line has this number.
 pub(crate) fn shell(text: &str, first_line: usize) -> Vec<Token> {
-    let mut lexer = Lexer {
-        text,
-        position: 0,
-        line: first_line,
-        shell: true,
-    };
-    let mut tokens: Vec<Token> = Vec::new();
-    // Here-documents whose bodies follow the next line end: delimiter, tabs stripped.
-    let mut awaited: Vec<(String, bool)> = Vec::new();
-    let mut from = 0;
-    while let Some(mut token) = lexer.token() {
-        let ended = token.kind == Kind::Newline;
-        if let (Kind::Word(word), Some(before)) = (&mut token.kind, tokens.last())
-            && let Kind::Operator(operator) = &before.kind
-            && is_here_document(operator)
-        {
-            let delimiter = unquoted(text[from..lexer.position].trim_start());
-            // Nothing in it is expanded: `<<$END` ends at a line `$END`.
-            word.segments = vec![Segment::Literal {
-                text: delimiter.clone(),
-                quoted: true,
-            }];
-            awaited.push((delimiter, operator.ends_with('-')));
-        }
-        from = lexer.position;
-        tokens.push(token);
-        if ended {
-            for (delimiter, strip_tabs) in awaited.drain(..) {
-                tokens.push(lexer.here_document(&delimiter, strip_tabs));
-            }
-        }
-    }
-    tokens
+    Lexer::new(text, first_line, true).tokens(false)
 }
 
-/// A word as it is written, without the signs that quote.
-fn unquoted(raw: &str) -> String {
-    raw.replace("\\\n", "").replace(['\'', '"', '\\'], "")
+/// The words of a command line that no shell reads (`ExecStart=`, `argv[]=`): blanks separate,
+/// quotes and backslashes quote, `$NAME` is expanded, nothing else is special (systemd.service(5)).
+pub(crate) fn plain(text: &str) -> Vec<Token> {
+    Lexer::new(text, 1, false).tokens(false)
 }
 
 /// The command lines of an `ExecStart=`: lone semicolons separate them (systemd.service(5)).
 pub(crate) fn plain_commands(text: &str) -> Vec<&str> {
-    let mut lexer = Lexer {
-        text,
-        position: 0,
-        line: 1,
-        shell: false,
-    };
+    let mut lexer = Lexer::new(text, 1, false);
     let mut commands = Vec::new();
     let mut from = 0;
     while let Some(token) = lexer.token() {
@@ -85,31 +49,28 @@ pub(crate) fn plain_commands(text: &str) -> Vec<&str> {
     commands
 }
 
-/// The words of a command line that no shell reads (`ExecStart=`, `argv[]=`): blanks separate,
-/// quotes and backslashes quote, `$NAME` is expanded, nothing else is special (systemd.service(5)).
-pub(crate) fn plain(text: &str) -> Vec<Word> {
-    let mut lexer = Lexer {
-        text,
-        position: 0,
-        line: 1,
-        shell: false,
-    };
-    std::iter::from_fn(|| lexer.token())
-        .filter_map(|token| match token.kind {
-            Kind::Word(word) => Some(word),
-            _ => None,
-        })
-        .collect()
-}
-
 struct Lexer<'t> {
     text: &'t str,
     position: usize,
     line: usize,
     shell: bool,
+    nesting: usize,
+    /// Here-documents whose bodies follow the next line end: delimiter, tabs stripped.
+    awaited: Vec<(String, bool)>,
 }
 
 impl<'t> Lexer<'t> {
+    fn new(text: &'t str, line: usize, shell: bool) -> Self {
+        Self {
+            text,
+            position: 0,
+            line,
+            shell,
+            nesting: 0,
+            awaited: Vec::new(),
+        }
+    }
+
     fn rest(&self) -> &'t str {
         &self.text[self.position..]
     }
@@ -139,10 +100,37 @@ impl<'t> Lexer<'t> {
         passed
     }
 
+    /// Tokens to the end; those of a substitution to its closing parenthesis, which is passed.
+    fn tokens(&mut self, is_nested: bool) -> Vec<Token> {
+        let mut tokens = Vec::new();
+        let mut open = 0_usize;
+        while let Some(token) = self.token() {
+            let ends_line = token.kind == Kind::Newline;
+            if let Kind::Operator(operator) = &token.kind {
+                match operator.as_str() {
+                    "(" => open += 1,
+                    ")" if open == 0 && is_nested => return tokens,
+                    ")" => open = open.saturating_sub(1),
+                    _ => {}
+                }
+            }
+            tokens.push(token);
+            if ends_line {
+                for (delimiter, strip_tabs) in std::mem::take(&mut self.awaited) {
+                    tokens.push(self.here_document(&delimiter, strip_tabs));
+                }
+            }
+        }
+        tokens
+    }
+
     fn token(&mut self) -> Option<Token> {
         loop {
             let line = self.line;
-            let token = |kind| Some(Token { kind, line });
+            let token = |kind| {
+                let keep = Keep::Nothing;
+                Some(Token { kind, line, keep })
+            };
             let c = self.peek()?;
             if self.looking_at("\\\n") {
                 self.bump();
@@ -182,7 +170,44 @@ impl<'t> Lexer<'t> {
         }
         let operator = OPERATORS.iter().find(|o| self.looking_at(o))?;
         self.position += operator.len();
+        if matches!(*operator, "<<" | "<<-")
+            && let Some(delimiter) = self.delimiter()
+        {
+            self.awaited.push((delimiter, *operator == "<<-"));
+            return Some(format!("{operator} {DELIMITER}"));
+        }
         Some((*operator).to_owned())
+    }
+
+    /// The delimiter of a here-document, quoting undone. Nothing in it is expanded: `<<$END` ends at
+    /// a line `$END`.
+    fn delimiter(&mut self) -> Option<String> {
+        while self.peek().is_some_and(is_blank) {
+            self.bump();
+        }
+        let from = self.position;
+        self.word();
+        let raw = &self.text[from..self.position];
+        (!raw.is_empty()).then(|| raw.replace("\\\n", "").replace(['\'', '"', '\\'], ""))
+    }
+
+    fn here_document(&mut self, delimiter: &str, strip_tabs: bool) -> Token {
+        let line = self.line;
+        let mut lines = 0;
+        let mut is_closed = false;
+        while !is_closed && self.peek().is_some() {
+            let mut text = self.skip_to_line_end();
+            text = text.strip_suffix('\r').unwrap_or(text);
+            if strip_tabs {
+                text = text.trim_start_matches('\t');
+            }
+            self.bump();
+            is_closed = text == delimiter;
+            lines += usize::from(!is_closed);
+        }
+        let kind = Kind::HereDocument { lines, is_closed };
+        let keep = Keep::Nothing;
+        Token { kind, line, keep }
     }
 
     fn word(&mut self) -> Word {
@@ -193,7 +218,9 @@ impl<'t> Lexer<'t> {
                 c if is_blank(c) => break,
                 '\'' => {
                     self.bump();
-                    self.single_quoted(&mut word);
+                    while let Some(c) = self.bump().filter(|&c| c != '\'') {
+                        word.push(c, true);
+                    }
                     word.push_empty();
                 }
                 '"' => {
@@ -211,14 +238,13 @@ impl<'t> Lexer<'t> {
                 }
                 '$' => self.dollar(&mut word, false),
                 '`' if self.shell => self.backquoted(&mut word),
-                '<' | '>' if self.shell && self.operator_starts_substitution() => {
+                '<' | '>' if self.shell && self.rest()[1..].starts_with('(') => {
                     self.bump();
                     self.substitution(&mut word);
                 }
-                '(' if self.shell && ends_with_sign(&word) => {
-                    self.bump();
-                    self.skip_nested(Nest::Expression);
-                    word.segments.push(Segment::Opaque);
+                // An array.
+                '(' if self.shell && word.bare().is_some_and(|text| text.ends_with('=')) => {
+                    self.opaque(&mut word, '(', ')');
                 }
                 '&' if self.shell && self.is_inside_url(&word) => {
                     self.bump();
@@ -234,10 +260,6 @@ impl<'t> Lexer<'t> {
         word
     }
 
-    fn operator_starts_substitution(&self) -> bool {
-        self.rest()[1..].starts_with('(')
-    }
-
     /// `http://host/?a=b&c=d` without quotes: the shell would take it apart and run `c=d`, but who
     /// wrote it did not mean that, and what follows may be a secret, not a program.
     fn is_inside_url(&self, word: &Word) -> bool {
@@ -246,15 +268,6 @@ impl<'t> Lexer<'t> {
                 .chars()
                 .next()
                 .is_some_and(|next| !is_blank(next) && !"\n;&|()<>".contains(next))
-    }
-
-    fn single_quoted(&mut self, word: &mut Word) {
-        while let Some(c) = self.bump() {
-            if c == '\'' {
-                return;
-            }
-            word.push(c, true);
-        }
     }
 
     fn double_quoted(&mut self, word: &mut Word) {
@@ -294,38 +307,34 @@ impl<'t> Lexer<'t> {
             .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
             .unwrap_or(rest.len());
         match self.peek() {
-            Some('(') if self.shell && rest.starts_with("((") => {
-                self.bump();
-                self.skip_nested(Nest::Expression);
-                word.segments.push(Segment::Opaque);
-            }
+            Some('(') if self.shell && rest.starts_with("((") => self.opaque(word, '(', ')'),
             Some('(') if self.shell => self.substitution(word),
             Some('{') => {
-                self.bump();
-                let inner = self.skip_nested(Nest::Brace);
-                word.segments.push(if is_name(inner) {
-                    Segment::Variable(inner.to_owned())
+                let inner = &rest[1..];
+                let end = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+                let (name, after) = inner.split_at(end.unwrap_or(inner.len()));
+                if is_name(name) && after.starts_with('}') {
+                    self.position += name.len() + 2;
+                    word.segments.push(Segment::Variable(name.to_owned()));
                 } else {
-                    Segment::Opaque
-                });
+                    self.opaque(word, '{', '}');
+                }
             }
             Some('\'') if self.shell && !quoted => {
                 self.bump();
-                word.push_empty();
-                while let Some(c) = self.bump() {
-                    match c {
-                        '\'' => break,
-                        '\\' => word.push(self.bump().unwrap_or('\\'), true),
-                        c => word.push(c, true),
+                while let Some(c) = self.bump().filter(|&c| c != '\'') {
+                    if c == '\\' {
+                        self.bump();
                     }
                 }
+                word.segments.push(Segment::Opaque);
             }
             // Bash's translated string: the quote itself does the rest.
             Some('"') if self.shell && !quoted => {}
             Some(_) if is_name(&rest[..name_len]) => {
                 self.position += name_len;
-                word.segments
-                    .push(Segment::Variable(rest[..name_len].to_owned()));
+                let name = rest[..name_len].to_owned();
+                word.segments.push(Segment::Variable(name));
             }
             Some(c) if self.shell && (c.is_ascii_digit() || "@*#?$!-".contains(c)) => {
                 self.bump();
@@ -335,168 +344,71 @@ impl<'t> Lexer<'t> {
         }
     }
 
+    /// Goes one level deeper; where that is too deep, to the end of the text.
+    fn enter(&mut self) {
+        self.nesting += 1;
+        if self.nesting > NESTING_MAX {
+            self.position = self.text.len();
+        }
+    }
+
     /// From the opening parenthesis of `$(`.
     fn substitution(&mut self, word: &mut Word) {
         self.bump();
-        let line = self.line;
-        let text = self.skip_balanced().to_owned();
-        word.segments.push(Segment::Script { text, line });
+        self.enter();
+        let tokens = self.tokens(true);
+        self.nesting -= 1;
+        word.segments.push(Segment::Script(tokens));
     }
 
     fn backquoted(&mut self, word: &mut Word) {
         self.bump();
+        self.enter();
         let line = self.line;
         let mut text = String::new();
-        while let Some(c) = self.bump() {
-            match c {
-                '`' => break,
-                '\\' => match self.bump() {
-                    Some(next) if "$`\\".contains(next) => text.push(next),
-                    Some(next) => {
-                        text.push('\\');
-                        text.push(next);
-                    }
-                    None => text.push('\\'),
-                },
-                c => text.push(c),
+        while let Some(c) = self.bump().filter(|&c| c != '`') {
+            match self.peek() {
+                Some(next) if c == '\\' && "$`\\".contains(next) => {
+                    self.bump();
+                    text.push(next);
+                }
+                _ => text.push(c),
             }
         }
-        word.segments.push(Segment::Script { text, line });
+        let mut inner = Lexer::new(&text, line, true);
+        inner.nesting = self.nesting;
+        self.nesting -= 1;
+        word.segments.push(Segment::Script(inner.tokens(false)));
     }
 
-    /// What stands before the closing parenthesis, which is passed.
-    fn skip_balanced(&mut self) -> &'t str {
-        self.skip_nested(Nest::Parenthesis)
-    }
-
-    fn skip_nested(&mut self, outer: Nest) -> &'t str {
-        let start = self.position;
-        let mut open = vec![outer];
-        let mut awaited: Vec<(String, bool)> = Vec::new();
-        let mut at_word_start = true;
-        while let Some(&inside) = open.last() {
-            let end = self.position;
-            let Some(c) = self.bump() else {
-                return &self.text[start..];
-            };
-            let mut enter = |nest| {
-                if open.len() < NESTING_MAX {
-                    open.push(nest);
-                }
-            };
-            match (inside, c) {
-                (_, '\\') => {
-                    self.bump();
-                }
-                (Nest::Parenthesis | Nest::Expression, ')')
-                | (Nest::Brace, '}')
-                | (Nest::Quote, '"') => {
-                    open.pop();
-                    if open.is_empty() {
-                        return &self.text[start..end];
-                    }
-                }
-                (Nest::Parenthesis | Nest::Expression | Nest::Brace, '"') => enter(Nest::Quote),
-                (Nest::Parenthesis | Nest::Expression | Nest::Brace, '\'') => {
-                    while self.bump().is_some_and(|c| c != '\'') {}
-                }
-                (Nest::Parenthesis | Nest::Expression, '(') => enter(inside),
-                (_, '$') if self.looking_at("(") => {
-                    self.bump();
-                    enter(Nest::Parenthesis);
-                }
-                (_, '$') if self.looking_at("{") => {
-                    self.bump();
-                    enter(Nest::Brace);
-                }
-                (Nest::Parenthesis, '#') if at_word_start => {
-                    self.skip_to_line_end();
-                }
-                (Nest::Parenthesis, '<') if outer == Nest::Parenthesis && self.looking_at("<<") => {
-                    self.position += 2;
-                }
-                (Nest::Parenthesis, '<') if outer == Nest::Parenthesis && self.looking_at("<") => {
-                    self.bump();
-                    let strip_tabs = self.looking_at("-");
-                    if strip_tabs {
-                        self.bump();
-                    }
-                    awaited.push((self.delimiter(), strip_tabs));
-                }
-                (Nest::Parenthesis, '\n') => {
-                    for (delimiter, strip_tabs) in awaited.drain(..) {
-                        self.here_document(&delimiter, strip_tabs);
-                    }
-                }
-                _ => {}
+    /// An expansion that is not followed, from its opening sign to the one that closes it.
+    fn opaque(&mut self, word: &mut Word, opens: char, closes: char) {
+        self.enter();
+        let mut unread = Word::default();
+        let mut open = 0_usize;
+        while let Some(c) = self.peek() {
+            if c == '$' {
+                self.dollar(&mut unread, true);
+                continue;
             }
-            at_word_start = is_blank(c) || "\n;&|(".contains(c);
-        }
-        &self.text[start..self.position]
-    }
-
-    /// The delimiter after `<<`, quoting undone.
-    fn delimiter(&mut self) -> String {
-        while matches!(self.peek(), Some(' ' | '\t')) {
-            self.bump();
-        }
-        let from = self.position;
-        while let Some(c) = self.peek()
-            && !is_blank(c)
-            && !"\n;&|()<>".contains(c)
-        {
             self.bump();
             match c {
-                '\'' | '"' => while self.bump().is_some_and(|next| next != c) {},
                 '\\' => {
                     self.bump();
                 }
+                '"' => self.double_quoted(&mut unread),
+                '\'' => while self.bump().is_some_and(|c| c != '\'') {},
+                c if c == opens => open += 1,
+                c if c == closes => open = open.saturating_sub(1),
                 _ => {}
             }
-        }
-        unquoted(&self.text[from..self.position])
-    }
-
-    fn here_document(&mut self, delimiter: &str, strip_tabs: bool) -> Token {
-        let line = self.line;
-        let mut lines = 0;
-        while self.peek().is_some() {
-            let text = self.skip_to_line_end();
-            let text = text.strip_suffix('\r').unwrap_or(text);
-            let text = if strip_tabs {
-                text.trim_start_matches('\t')
-            } else {
-                text
-            };
-            self.bump();
-            if text == delimiter {
-                let delimiter = Some(delimiter.to_owned());
-                let kind = Kind::HereDocument { lines, delimiter };
-                return Token { kind, line };
+            if open == 0 {
+                break;
             }
-            lines += 1;
         }
-        let kind = Kind::HereDocument {
-            lines,
-            delimiter: None,
-        };
-        Token { kind, line }
+        self.nesting -= 1;
+        word.segments.push(Segment::Opaque);
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Nest {
-    /// Commands.
-    Parenthesis,
-    /// An array or arithmetic, where `<<` is no here-document and `#` no comment.
-    Expression,
-    Brace,
-    Quote,
-}
-
-/// `NAME=` or `NAME+=` so far: a parenthesis that follows begins an array.
-fn ends_with_sign(word: &Word) -> bool {
-    word.bare().is_some_and(|text| text.ends_with('='))
 }
 
 #[cfg(test)]

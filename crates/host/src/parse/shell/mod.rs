@@ -5,5 +5,4 @@ pub(crate) mod keep;
 pub(crate) mod lexer;
 pub(crate) mod programs;
 pub mod script;
-pub(crate) mod syntax;
 pub(crate) mod words;

@@ -135,6 +135,22 @@ pub(super) struct Wrapper {
     pub long: &'static [&'static str],
     /// Words between the options and the program.
     pub positional: usize,
+    /// Whether `-c` and `--command` make of the next word a script.
+    pub script: bool,
+    /// Short options behind which no program follows.
+    pub ends_at: &'static str,
+}
+
+impl Wrapper {
+    /// Whether its options say how gently the program runs, and nothing else.
+    pub fn is_pacing(&self) -> bool {
+        matches!(self.name, "chrt" | "ionice" | "nice")
+    }
+
+    /// Whether it reads a script.
+    pub fn is_shell(&self) -> bool {
+        self.name == SHELL.name
+    }
 }
 
 const fn wrapper(
@@ -148,8 +164,17 @@ const fn wrapper(
         short,
         long,
         positional,
+        script: false,
+        ends_at: "",
     }
 }
+
+/// Any of [`SHELLS`]. Behind `-s` stand arguments of a script that is elsewhere.
+static SHELL: Wrapper = Wrapper {
+    script: true,
+    ends_at: "s",
+    ..wrapper("sh", "oO", &["rcfile", "init-file"], 0)
+};
 
 const WRAPPERS: &[Wrapper] = &[
     wrapper("builtin", "", &[], 0),
@@ -161,11 +186,18 @@ const WRAPPERS: &[Wrapper] = &[
         &["sched-runtime", "sched-period", "sched-deadline"],
         1,
     ),
-    wrapper("command", "", &[], 0),
+    Wrapper {
+        // It asks where a program is.
+        ends_at: "vV",
+        ..wrapper("command", "", &[], 0)
+    },
     wrapper("doas", "uC", &[], 0),
     wrapper("env", "uCS", &["unset", "chdir", "split-string"], 0),
     wrapper("exec", "a", &[], 0),
-    wrapper("flock", "wE", &["timeout", "wait", "conflict-exit-code"], 1),
+    Wrapper {
+        script: true,
+        ..wrapper("flock", "wE", &["timeout", "wait", "conflict-exit-code"], 1)
+    },
     wrapper("ionice", "cnpPu", &["class", "classdata", "pid"], 0),
     wrapper("nice", "n", &["adjustment"], 0),
     wrapper("nohup", "", &[], 0),
@@ -178,8 +210,17 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("run-one", "", &[], 0),
     // A function of btrfsmaintenance that its scripts run everything through.
     wrapper("run_task", "", &[], 0),
+    Wrapper {
+        script: true,
+        ..wrapper("runuser", "ugGs", &["user", "group", "shell"], usize::MAX)
+    },
     wrapper("setsid", "", &[], 0),
     wrapper("stdbuf", "ioe", &["input", "output", "error"], 0),
+    // Without a script it starts a shell, and no program.
+    Wrapper {
+        script: true,
+        ..wrapper("su", "gGs", &["group", "shell"], usize::MAX)
+    },
     wrapper(
         "sudo",
         "ughpCrtTUDR",
@@ -210,9 +251,6 @@ const WRAPPERS: &[Wrapper] = &[
     ),
 ];
 
-/// Wrappers whose options say how gently the program runs, and nothing else.
-const PACING: &[&str] = &["chrt", "ionice", "nice"];
-
 /// Whether a program's arguments are facts.
 pub(crate) fn arguments_matter(program: &str) -> bool {
     ARGUMENTS_MATTER.contains(&program)
@@ -240,10 +278,8 @@ pub(crate) fn is_shell(program: &str) -> bool {
 
 /// The wrapper of this name.
 pub(super) fn wrapper_named(program: &str) -> Option<&'static Wrapper> {
+    if is_shell(program) {
+        return Some(&SHELL);
+    }
     WRAPPERS.iter().find(|wrapper| wrapper.name == program)
-}
-
-/// Whether a wrapper's options say how gently a program runs, and nothing else.
-pub(super) fn is_pacing(wrapper: &str) -> bool {
-    PACING.contains(&wrapper)
 }

@@ -2,11 +2,9 @@
 //! looked up: guards such as `test -x /usr/sbin/anacron ||` or `if [ -d /run/systemd/system ]`.
 
 use super::command::{Scope, breakdown};
-use super::keep::Keep;
 use super::lexer;
 use super::programs;
-use super::syntax::{Node, Syntax};
-use super::words::{Kind, Word};
+use super::words::{DELIMITER, Keep, Kind, Segment, Token, Word, is_name};
 use facts::host::JobCommand;
 use std::collections::HashSet;
 
@@ -38,6 +36,8 @@ pub enum Origin<'a> {
 pub(crate) const SCRIPT_BYTES_MAX: usize = 64 << 10;
 /// Scripts within scripts (`sh -c`, `$(...)`, `trap`) are followed to this depth.
 const DEPTH_MAX: usize = 6;
+/// So are groups, conditions and loops within each other.
+const NESTING_MAX: usize = 40;
 /// More programs than any sound script runs.
 const FOUND_MAX: usize = 1000;
 
@@ -50,32 +50,35 @@ pub fn scan(origin: Origin<'_>, text: &str, probe: &FileTest<'_>) -> Vec<Found> 
     if !is_shell_script(text) {
         return mentions(origin, text);
     }
-    let mut walk = Walk {
-        origin,
-        probe,
-        found: Vec::new(),
-        functions: HashSet::new(),
-        depth: 0,
-    };
-    walk.script(text, 1, &mut Scope::default(), None);
+    let mut walk = Walk::new(origin, probe);
+    let mut tokens = lexer::shell(text, 1);
+    walk.script(&mut tokens, Scope::default(), None);
     walk.found
 }
 
 /// The words of a command line that no shell reads (`ExecStart=`) and what it runs.
 pub fn scan_exec(origin: Origin<'_>, line: &str, probe: &FileTest<'_>) -> Vec<Found> {
-    let mut walk = Walk {
-        origin,
-        probe,
-        found: Vec::new(),
-        functions: HashSet::new(),
-        depth: 0,
-    };
-    let words = lexer::plain(line);
-    let words: Vec<&Word> = words.iter().collect();
-    let lines = vec![1; words.len()];
-    let mut flow = Flow::default();
-    walk.simple(&words, &lines, &mut Scope::default(), &mut flow);
+    let mut walk = Walk::new(origin, probe);
+    let mut tokens = lexer::plain(line);
+    walk.exec(&mut tokens);
     walk.found
+}
+
+/// The tokens of a script, each with what of it may be kept; `None` where it is nested too deeply to
+/// be understood.
+pub(crate) fn tokens(text: &str) -> Option<Vec<Token>> {
+    let mut walk = Walk::new(Origin::Line(""), &|_, _| None);
+    let mut tokens = lexer::shell(text, 1);
+    walk.script(&mut tokens, Scope::default(), None);
+    (!walk.is_too_deep).then_some(tokens)
+}
+
+/// The same of a command line that no shell reads.
+pub(crate) fn tokens_of_exec(line: &str) -> Option<Vec<Token>> {
+    let mut walk = Walk::new(Origin::Line(""), &|_, _| None);
+    let mut tokens = lexer::plain(line);
+    walk.exec(&mut tokens);
+    (!walk.is_too_deep).then_some(tokens)
 }
 
 /// What a command line runs, read without its host: the command of a log's line, as those of crontabs.
@@ -169,6 +172,11 @@ struct Flow {
     because: Option<String>,
 }
 
+/// Keywords that end a list.
+const CLOSERS: &[&str] = &["then", "else", "elif", "fi", "do", "done", "esac", "}"];
+/// Operators that end an arm of a `case`.
+const ARM_ENDS: &[&str] = &[";;", ";&", ";;&"];
+
 struct Walk<'a> {
     origin: Origin<'a>,
     probe: &'a FileTest<'a>,
@@ -176,47 +184,175 @@ struct Walk<'a> {
     /// Functions that the script defines: calling one is no program.
     functions: HashSet<String>,
     depth: usize,
+    is_too_deep: bool,
 }
 
-impl Walk<'_> {
-    fn script(&mut self, text: &str, first_line: usize, scope: &mut Scope, dead: Option<String>) {
+impl<'a> Walk<'a> {
+    fn new(origin: Origin<'a>, probe: &'a FileTest<'a>) -> Self {
+        Self {
+            origin,
+            probe,
+            found: Vec::new(),
+            functions: HashSet::new(),
+            depth: 0,
+            is_too_deep: false,
+        }
+    }
+
+    /// `dead` is why the script does not run.
+    fn script(&mut self, tokens: &mut [Token], scope: Scope, dead: Option<String>) {
         if self.depth >= DEPTH_MAX {
+            self.is_too_deep = true;
             return;
         }
         self.depth += 1;
-        let syntax = Syntax::new(lexer::shell(text, first_line));
         let mut flow = Flow {
             dead,
             ..Flow::default()
         };
-        self.list(&syntax, &syntax.nodes, scope, &mut flow);
+        let mut reader = Reader::new(self, tokens, scope);
+        while reader.at < reader.tokens.len() {
+            reader.list(&mut flow);
+            if reader.at_closer() {
+                // Nothing opened it.
+                reader.take(Keep::Whole);
+            }
+        }
         self.depth -= 1;
     }
 
-    /// The commands of a list; what the last one comes to.
-    fn list(
-        &mut self,
-        syntax: &Syntax,
-        nodes: &[Node],
-        scope: &mut Scope,
-        flow: &mut Flow,
-    ) -> Truth {
-        let mut truth = Truth::Unknown;
-        for node in nodes {
-            truth = self.node(syntax, node, scope, flow);
-        }
-        truth
+    /// Words that are one command, whatever they are.
+    fn exec(&mut self, tokens: &mut [Token]) {
+        let words: Vec<usize> = (0..tokens.len()).collect();
+        Reader::new(self, tokens, Scope::default()).run(&words, &mut Flow::default());
     }
 
-    /// The commands of a branch that is taken under `condition`. An `exit` in it that is sure to be
-    /// reached ends the flow it belongs to.
+    fn add(&mut self, found: Found) {
+        let same = |known: &Found| {
+            known.command.program == found.command.program
+                && known.command.arguments == found.command.arguments
+                && known.command.idle_io == found.command.idle_io
+                && known.held_back_by.is_some() == found.held_back_by.is_some()
+        };
+        if programs::is_substantial(&found.command.program)
+            && !self.functions.contains(&found.command.program)
+            && self.found.len() < FOUND_MAX
+            && !self.found.iter().any(same)
+        {
+            self.found.push(found);
+        }
+    }
+}
+
+/// Reads the commands of one script in their order, along the grammar of POSIX.1-2017, Shell Command
+/// Language, section 2.9. What stands at a wrong place is passed over.
+struct Reader<'w, 'a, 't> {
+    walk: &'w mut Walk<'a>,
+    tokens: &'t mut [Token],
+    scope: Scope,
+    at: usize,
+    nesting: usize,
+}
+
+impl<'w, 'a, 't> Reader<'w, 'a, 't> {
+    fn new(walk: &'w mut Walk<'a>, tokens: &'t mut [Token], scope: Scope) -> Self {
+        Self {
+            walk,
+            tokens,
+            scope,
+            at: 0,
+            nesting: 0,
+        }
+    }
+
+    fn kind(&self) -> Option<&Kind> {
+        self.tokens.get(self.at).map(|token| &token.kind)
+    }
+
+    fn is_operator(&self, operators: &[&str]) -> bool {
+        matches!(self.kind(), Some(Kind::Operator(here)) if operators.contains(&here.as_str()))
+    }
+
+    fn is_word(&self) -> bool {
+        matches!(self.kind(), Some(Kind::Word(_)))
+    }
+
+    fn is_line_end(&self) -> bool {
+        matches!(self.kind(), Some(Kind::Newline | Kind::HereDocument { .. }))
+    }
+
+    fn is_end(&self) -> bool {
+        self.at >= self.tokens.len()
+    }
+
+    fn bare(&self) -> Option<&str> {
+        match self.kind()? {
+            Kind::Word(word) => word.bare(),
+            _ => None,
+        }
+    }
+
+    fn take(&mut self, keep: Keep) {
+        if let Some(token) = self.tokens.get_mut(self.at) {
+            token.keep = keep;
+        }
+        self.at += 1;
+    }
+
+    /// Passes a keyword if it stands here.
+    fn pass(&mut self, keyword: &str) -> bool {
+        let here = self.bare() == Some(keyword);
+        if here {
+            self.take(Keep::Whole);
+        }
+        here
+    }
+
+    fn pass_operators(&mut self, operators: &[&str]) -> bool {
+        let from = self.at;
+        while self.is_operator(operators) {
+            self.at += 1;
+        }
+        self.at > from
+    }
+
+    fn skip_line_ends(&mut self) {
+        while self.is_line_end() {
+            self.at += 1;
+        }
+    }
+
+    fn at_closer(&self) -> bool {
+        self.bare().is_some_and(|word| CLOSERS.contains(&word))
+            || self.is_operator(&[")"])
+            || self.is_operator(ARM_ENDS)
+    }
+
+    /// The commands up to a closer or the end; what the last one comes to.
+    fn list(&mut self, flow: &mut Flow) -> Truth {
+        let mut truth = Truth::Unknown;
+        loop {
+            while self.is_line_end() || self.is_operator(&[";", "&"]) {
+                self.at += 1;
+            }
+            if self.is_end() || self.at_closer() {
+                return truth;
+            }
+            let before = self.at;
+            truth = self.and_or(flow);
+            if self.at == before {
+                self.at += 1;
+            }
+        }
+    }
+
+    /// Commands that run under `condition`. An `exit` in them that is sure to be reached ends the flow
+    /// they belong to.
     fn branch(
         &mut self,
-        syntax: &Syntax,
-        nodes: &[Node],
-        scope: &mut Scope,
         flow: &mut Flow,
         condition: Truth,
+        commands: impl FnOnce(&mut Self, &mut Flow) -> Truth,
     ) -> Truth {
         let mut inner = flow.clone();
         match condition {
@@ -227,191 +363,339 @@ impl Walk<'_> {
             Truth::Unknown => inner.uncertain = true,
         }
         let was_dead = inner.dead.is_some();
-        let truth = self.list(syntax, nodes, scope, &mut inner);
+        let truth = commands(self, &mut inner);
         if !was_dead && inner.dead.is_some() {
             flow.dead = inner.dead;
         }
         truth
     }
 
-    fn node(&mut self, syntax: &Syntax, node: &Node, scope: &mut Scope, flow: &mut Flow) -> Truth {
-        match node {
-            Node::Simple(indices) => {
-                let lines: Vec<usize> = indices
-                    .iter()
-                    .filter_map(|&index| syntax.tokens.get(index))
-                    .filter(|token| matches!(token.kind, Kind::Word(_)))
-                    .map(|token| token.line)
-                    .collect();
-                self.simple(&syntax.words(indices), &lines, scope, flow)
+    /// Commands under a condition that is not followed: `exit` and `return` in them end nothing here.
+    fn maybe(&mut self, flow: &Flow, commands: impl FnOnce(&mut Self, &mut Flow) -> Truth) {
+        self.branch(&mut flow.clone(), Truth::Unknown, commands);
+    }
+
+    fn and_or(&mut self, flow: &mut Flow) -> Truth {
+        let mut truth = self.pipeline(flow);
+        while self.is_operator(&["&&", "||"]) {
+            let taken = if self.is_operator(&["&&"]) {
+                truth.clone()
+            } else {
+                truth.clone().not()
+            };
+            self.at += 1;
+            self.skip_line_ends();
+            let is_skipped = matches!(taken, Truth::False(_));
+            let next = self.branch(flow, taken, Self::pipeline);
+            if !is_skipped && truth != Truth::Unknown {
+                truth = next;
             }
-            Node::AndOr(first, rest) => {
-                let mut truth = self.node(syntax, first, scope, flow);
-                for (on_success, node) in rest {
-                    let taken = if *on_success {
-                        truth.clone()
-                    } else {
-                        truth.clone().not()
-                    };
-                    let skipped = matches!(taken, Truth::False(_));
-                    let next = self.branch(syntax, std::slice::from_ref(node), scope, flow, taken);
-                    if !skipped {
-                        truth = if truth == Truth::Unknown {
-                            Truth::Unknown
-                        } else {
-                            next
-                        };
-                    }
-                }
-                truth
+        }
+        truth
+    }
+
+    fn pipeline(&mut self, flow: &mut Flow) -> Truth {
+        let mut is_negated = false;
+        while self.pass("!") {
+            is_negated = !is_negated;
+        }
+        let mut inner = flow.clone();
+        let truth = self.command(&mut inner);
+        if !self.is_operator(&["|", "|&"]) {
+            *flow = inner;
+            return if is_negated { truth.not() } else { truth };
+        }
+        // Each part of a pipe is a process of its own, which `exit` leaves.
+        while self.is_operator(&["|", "|&"]) {
+            self.at += 1;
+            self.skip_line_ends();
+            self.command(&mut flow.clone());
+        }
+        Truth::Unknown
+    }
+
+    fn command(&mut self, flow: &mut Flow) -> Truth {
+        if self.nesting >= NESTING_MAX {
+            self.walk.is_too_deep = true;
+            self.at = self.tokens.len();
+        }
+        if self.is_end() || self.at_closer() {
+            return Truth::Unknown;
+        }
+        self.nesting += 1;
+        let truth = self.compound(flow);
+        self.nesting -= 1;
+        truth
+    }
+
+    fn compound(&mut self, flow: &mut Flow) -> Truth {
+        if self.pass("function") || self.at_function() {
+            return self.function(flow);
+        }
+        let mut truth = Truth::Unknown;
+        if self.is_operator(&["("]) {
+            self.at += 1;
+            truth = self.list(&mut flow.clone());
+            if self.is_operator(&[")"]) {
+                self.at += 1;
             }
-            Node::Pipeline { negated, parts } => {
-                let alone = parts.len() == 1;
-                let mut truth = Truth::Unknown;
-                for part in parts {
-                    // Each part of a pipe is a process of its own, which `exit` leaves.
-                    let mut inner = flow.clone();
-                    truth = self.node(syntax, part, scope, &mut inner);
-                    if alone {
-                        *flow = inner;
-                    }
-                }
-                match (alone, negated) {
-                    (true, true) => truth.not(),
-                    (true, false) => truth,
-                    (false, _) => Truth::Unknown,
-                }
-            }
-            Node::Group { list, subshell } => {
-                if *subshell {
-                    self.list(syntax, list, scope, &mut flow.clone())
-                } else {
-                    self.list(syntax, list, scope, flow)
-                }
-            }
-            Node::If { arms, otherwise } => {
-                self.conditional(syntax, arms, otherwise, scope, flow);
-                Truth::Unknown
-            }
-            Node::Maybe { function, lists } => {
-                self.functions.extend(function.iter().cloned());
-                // `exit` and `return` in them end nothing here.
-                for list in lists {
-                    self.branch(syntax, list, scope, &mut flow.clone(), Truth::Unknown);
-                }
-                Truth::Unknown
-            }
+        } else if self.pass("{") {
+            truth = self.list(flow);
+            self.pass("}");
+        } else if self.pass("if") {
+            self.conditional(flow);
+        } else if self.pass("while") || self.pass("until") {
+            self.maybe(flow, Self::list);
+            self.loop_body(flow);
+        } else if self.pass("for") || self.pass("select") {
+            self.loop_header();
+            self.loop_body(flow);
+        } else if self.pass("case") {
+            self.case(flow);
+        } else {
+            return self.simple(flow);
+        }
+        while self.redirection() {}
+        truth
+    }
+
+    /// Whether `NAME ( )` stands here.
+    fn at_function(&self) -> bool {
+        let is_operator_at = |offset: usize, text: &str| {
+            matches!(self.tokens.get(self.at + offset).map(|token| &token.kind),
+                Some(Kind::Operator(operator)) if operator == text)
+        };
+        // Bash takes hyphens and dots too.
+        self.bare()
+            .is_some_and(|name| is_name(&name.replace(['-', '.', ':'], "_")))
+            && is_operator_at(1, "(")
+            && is_operator_at(2, ")")
+    }
+
+    fn function(&mut self, flow: &Flow) -> Truth {
+        let name = self.bare().unwrap_or_default().to_owned();
+        self.take_name();
+        self.walk.functions.insert(name);
+        if self.pass_operators(&["("]) {
+            self.pass_operators(&[")"]);
+        }
+        self.skip_line_ends();
+        self.maybe(flow, Self::command);
+        Truth::Unknown
+    }
+
+    /// The name of a function or of a loop's variable.
+    fn take_name(&mut self) {
+        let is_kept = |name: &str| {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
+            name.len() <= 64 && name.chars().all(is_plain)
+        };
+        if self.bare().is_some_and(is_kept) {
+            self.take(Keep::Whole);
+        } else if self.is_word() {
+            self.at += 1;
         }
     }
 
-    fn conditional(
-        &mut self,
-        syntax: &Syntax,
-        arms: &[(Vec<Node>, Vec<Node>)],
-        otherwise: &[Node],
-        scope: &mut Scope,
-        flow: &mut Flow,
-    ) {
+    fn conditional(&mut self, flow: &mut Flow) {
         // Whether an arm before this one is known to be taken, or may be.
         let mut before = Truth::False(String::new());
-        for (condition, body) in arms {
+        loop {
             let mut reached = flow.clone();
-            Self::enter_else(&mut reached, &before);
-            let truth = self.list(syntax, condition, scope, &mut reached);
-            let mut inner = reached.clone();
-            inner.dead = reached.dead.or_else(|| flow.dead.clone());
-            let dead_before = inner.dead.is_some();
-            self.branch(syntax, body, scope, &mut inner, truth.clone());
-            if !dead_before && inner.dead.is_some() {
-                flow.dead = inner.dead;
+            match &before {
+                Truth::True(why) => {
+                    reached.dead.get_or_insert_with(|| why.clone());
+                }
+                Truth::Unknown => reached.uncertain = true,
+                Truth::False(_) => {}
+            }
+            let truth = self.list(&mut reached);
+            let was_dead = reached.dead.is_some();
+            self.pass("then");
+            self.branch(&mut reached, truth.clone(), Self::list);
+            if !was_dead && reached.dead.is_some() {
+                flow.dead = reached.dead;
             }
             before = match (before, truth) {
                 (Truth::True(why), _) | (Truth::False(_), Truth::True(why)) => Truth::True(why),
                 (Truth::False(_), Truth::False(why)) => Truth::False(why),
                 _ => Truth::Unknown,
             };
-        }
-        if !otherwise.is_empty() {
-            self.branch(syntax, otherwise, scope, flow, before.not());
+            if self.pass("elif") {
+                continue;
+            }
+            if self.pass("else") {
+                self.branch(flow, before.not(), Self::list);
+            }
+            self.pass("fi");
+            return;
         }
     }
 
-    fn enter_else(flow: &mut Flow, before: &Truth) {
-        match before {
-            Truth::True(why) => {
-                flow.dead.get_or_insert_with(|| why.clone());
-            }
-            Truth::Unknown => flow.uncertain = true,
-            Truth::False(_) => {}
+    /// What stands between `for` and `do`.
+    fn loop_header(&mut self) {
+        self.take_name();
+        self.skip_line_ends();
+        self.pass("in");
+        // Parentheses and semicolons: bash's arithmetic `for ((;;))`.
+        while !self.is_end() && !self.is_line_end() && self.bare() != Some("do") {
+            self.at += 1;
+        }
+        while self.is_line_end() || self.is_operator(&[";"]) {
+            self.at += 1;
         }
     }
 
-    fn simple(
-        &mut self,
-        words: &[&Word],
-        lines: &[usize],
-        scope: &mut Scope,
-        flow: &mut Flow,
-    ) -> Truth {
-        let broken = breakdown(words, scope);
-        for ((word, keep), &line) in words.iter().zip(&broken.keep).zip(lines) {
-            if *keep == Keep::Script {
-                let text = word.script_text();
-                self.script(&text, line, &mut scope.clone(), flow.dead.clone());
-            } else {
-                for (text, line) in word.scripts() {
-                    self.script(text, line, &mut scope.clone(), flow.dead.clone());
-                }
+    fn loop_body(&mut self, flow: &Flow) {
+        if self.pass("do") {
+            self.maybe(flow, Self::list);
+            self.pass("done");
+        }
+    }
+
+    fn case(&mut self, flow: &Flow) {
+        if self.is_word() {
+            self.at += 1;
+        }
+        self.skip_line_ends();
+        self.pass("in");
+        loop {
+            self.skip_line_ends();
+            if self.is_end() || self.pass("esac") {
+                return;
+            }
+            let before = self.at;
+            // The pattern, its opening parenthesis included.
+            while !self.is_end() && !self.is_line_end() && !self.is_operator(&[")"]) {
+                self.at += 1;
+            }
+            if self.is_operator(&[")"]) {
+                self.at += 1;
+            }
+            self.maybe(flow, Self::list);
+            self.pass_operators(ARM_ENDS);
+            if self.at == before {
+                // A closer of something else, in a script that is wrong.
+                return;
             }
         }
-        let Some(run) = broken.run else {
-            return Truth::Unknown;
+    }
+
+    fn simple(&mut self, flow: &mut Flow) -> Truth {
+        let mut words = Vec::new();
+        // What is an operator elsewhere is none in `[[ ... ]]`.
+        let mut in_brackets = self.bare() == Some("[[");
+        loop {
+            if self.is_word() {
+                in_brackets &= self.bare() != Some("]]");
+                words.push(self.at);
+                self.at += 1;
+            } else if in_brackets && !self.is_end() && !self.is_line_end() {
+                self.at += 1;
+            } else if !self.redirection() {
+                break;
+            }
+        }
+        self.run(&words, flow)
+    }
+
+    fn redirection(&mut self) -> bool {
+        let Some(Kind::Operator(operator)) = self.kind() else {
+            return false;
         };
-        match run.program.as_str() {
-            "true" | ":" => return Truth::True("`true` switches it off".to_owned()),
-            "false" => return Truth::False("`false` switches it off".to_owned()),
-            "test" | "[" | "[[" => return self.guard(&words[run.word + 1..], scope),
-            "exit" | "return" => {
-                if flow.dead.is_none() && !flow.uncertain {
-                    let because = flow.because.clone();
-                    flow.dead = Some(because.unwrap_or_else(|| "it ends before that".to_owned()));
-                }
-                return Truth::Unknown;
-            }
-            _ => {}
+        if !operator.contains(['<', '>']) {
+            return false;
         }
-        if programs::is_substantial(&run.program)
-            && !self.functions.contains(&run.program)
-            && self.found.len() < FOUND_MAX
-        {
-            let found = Found {
-                command: JobCommand {
-                    source: self.origin.at(lines.get(run.word).copied().unwrap_or(1)),
-                    program: run.program,
-                    arguments: run.arguments,
-                    idle_io: run.idle_io,
-                },
-                path: run.path,
-                held_back_by: flow.dead.clone(),
+        let is_here_document = operator.ends_with(DELIMITER);
+        self.at += 1;
+        if self.is_word() && !is_here_document {
+            let is_descriptor = |file: &str| file.len() == 1 && file.as_bytes()[0].is_ascii_digit();
+            let is_kept = |file: &str| matches!(file, "/dev/null" | "-") || is_descriptor(file);
+            let keep = if self.bare().is_some_and(is_kept) {
+                Keep::Whole
+            } else {
+                Keep::Nothing
             };
-            let same = |known: &Found| {
-                known.command.program == found.command.program
-                    && known.command.arguments == found.command.arguments
-                    && known.command.idle_io == found.command.idle_io
-                    && known.held_back_by.is_some() == found.held_back_by.is_some()
-            };
-            if !self.found.iter().any(same) {
-                self.found.push(found);
+            self.take(keep);
+        }
+        true
+    }
+
+    /// A simple command, of the words at these indices.
+    fn run(&mut self, indices: &[usize], flow: &mut Flow) -> Truth {
+        let words: Vec<&Word> = indices
+            .iter()
+            .filter_map(|&index| match &self.tokens.get(index)?.kind {
+                Kind::Word(word) => Some(word),
+                _ => None,
+            })
+            .collect();
+        let broken = breakdown(&words, &mut self.scope);
+        let run = broken.run;
+        let truth = match &run {
+            Some(run) => match run.program.as_str() {
+                "true" | ":" => Truth::True("`true` switches it off".to_owned()),
+                "false" => Truth::False("`false` switches it off".to_owned()),
+                "test" | "[" | "[[" => self.guard(&words[run.word + 1..]),
+                _ => Truth::Unknown,
+            },
+            None => Truth::Unknown,
+        };
+        for (&index, keep) in indices.iter().zip(broken.keep) {
+            self.tokens[index].keep = keep;
+            self.inner_scripts(index, flow);
+        }
+        let Some(run) = run else {
+            return truth;
+        };
+        if matches!(run.program.as_str(), "exit" | "return") {
+            if flow.dead.is_none() && !flow.uncertain {
+                let because = flow.because.clone();
+                flow.dead = Some(because.unwrap_or_else(|| "it ends before that".to_owned()));
+            }
+            return truth;
+        }
+        let line = indices
+            .get(run.word)
+            .map_or(1, |&index| self.tokens[index].line);
+        let source = self.walk.origin.at(line);
+        self.walk.add(Found {
+            command: JobCommand {
+                source,
+                program: run.program,
+                arguments: run.arguments,
+                idle_io: run.idle_io,
+            },
+            path: run.path,
+            held_back_by: flow.dead.clone(),
+        });
+        truth
+    }
+
+    /// The commands in a word: the script that it is, and those of its substitutions.
+    fn inner_scripts(&mut self, index: usize, flow: &Flow) {
+        let Token { kind, line, keep } = &mut self.tokens[index];
+        let Kind::Word(word) = kind else {
+            return;
+        };
+        if let Keep::Script(inner) = keep {
+            *inner = lexer::shell(&word.script_text(), *line);
+            self.walk
+                .script(inner, self.scope.clone(), flow.dead.clone());
+        }
+        for segment in &mut word.segments {
+            if let Segment::Script(inner) = segment {
+                self.walk
+                    .script(inner, self.scope.clone(), flow.dead.clone());
             }
         }
-        Truth::Unknown
     }
 
     /// `test -x PATH` with any number of `!` before it.
-    fn guard(&self, arguments: &[&Word], scope: &Scope) -> Truth {
+    fn guard(&self, arguments: &[&Word]) -> Truth {
         let mut texts: Vec<String> = Vec::new();
         for word in arguments {
-            let Some(text) = scope.resolve(word) else {
+            let Some(text) = self.scope.resolve(word) else {
                 return Truth::Unknown;
             };
             texts.push(text);
@@ -442,7 +726,7 @@ impl Walk<'_> {
         if !path.starts_with('/') {
             return Truth::Unknown;
         }
-        let truth = match (self.probe)(letter, path) {
+        let truth = match (self.walk.probe)(letter, path) {
             Some(true) => Truth::True(format!("it does nothing where {path} exists")),
             Some(false) => Truth::False(format!("it does nothing without {path}")),
             None => Truth::Unknown,

@@ -12,14 +12,9 @@ pub(crate) enum Segment {
     },
     /// `$NAME` or `${NAME}`.
     Variable(String),
-    /// The text of a command or process substitution, and its first line.
-    Script {
-        /// The commands.
-        text: String,
-        /// 1-based line of the first character.
-        line: usize,
-    },
-    /// Any other expansion: `$((...))`, `${NAME:-...}`, `$1`, an array.
+    /// The commands of a command or process substitution.
+    Script(Vec<Token>),
+    /// Any other expansion: `$((...))`, `${NAME:-...}`, `$1`, `$'...'`, an array.
     Opaque,
 }
 
@@ -35,7 +30,8 @@ pub(crate) struct Word {
 pub(crate) enum Kind {
     /// A word.
     Word(Word),
-    /// An operator, for redirections with the file descriptor before it.
+    /// An operator, for redirections with the file descriptor before it; that of a here-document
+    /// with [`DELIMITER`] for its own.
     Operator(String),
     /// The end of a line.
     Newline,
@@ -43,8 +39,8 @@ pub(crate) enum Kind {
     HereDocument {
         /// Lines of the body.
         lines: usize,
-        /// The word that ends it; `None` where the text ends first.
-        delimiter: Option<String>,
+        /// Whether the delimiter follows, and not the end of the text.
+        is_closed: bool,
     },
 }
 
@@ -55,7 +51,27 @@ pub(crate) struct Token {
     pub kind: Kind,
     /// 1-based line.
     pub line: usize,
+    /// What of a word the filter may keep. Nothing, until the reader of scripts knows better.
+    pub keep: Keep,
 }
+
+/// What of a word may be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// All of it.
+    Whole,
+    /// That it is there.
+    Nothing,
+    /// That it is an option.
+    Dash,
+    /// The first bytes of its first literal: `--user=`, `NAME=`.
+    Prefix(usize),
+    /// It is a script of its own (`sh -c WORD`).
+    Script(Vec<Token>),
+}
+
+/// What stands for the delimiter of any here-document.
+pub(crate) const DELIMITER: &str = "EOF";
 
 impl Word {
     /// The text of a word without expansions.
@@ -97,15 +113,8 @@ impl Word {
         is_name(name).then_some((name, before.len() + 1))
     }
 
-    /// The commands in its substitutions.
-    pub fn scripts(&self) -> impl Iterator<Item = (&str, usize)> {
-        self.segments.iter().filter_map(|segment| match segment {
-            Segment::Script { text, line } => Some((text.as_str(), *line)),
-            _ => None,
-        })
-    }
-
-    /// The word as the text of a script (`sh -c WORD`): quoting undone once, expansions as they were.
+    /// The word as the text of a script (`sh -c WORD`): quoting undone once, variables as they were.
+    /// Commands in it are read as those of any word.
     pub fn script_text(&self) -> String {
         let mut script = String::new();
         for segment in &self.segments {
@@ -116,12 +125,7 @@ impl Word {
                     script.push_str(name);
                     script.push('}');
                 }
-                Segment::Script { text, .. } => {
-                    script.push_str("$(");
-                    script.push_str(text);
-                    script.push(')');
-                }
-                Segment::Opaque => script.push('…'),
+                Segment::Script(_) | Segment::Opaque => script.push('…'),
             }
         }
         script
@@ -159,15 +163,4 @@ pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(|c: char| c.is_ascii_digit())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-/// Whether an operator redirects: the word after it is a file.
-pub(crate) fn is_redirection(operator: &str) -> bool {
-    operator.contains(['<', '>'])
-}
-
-/// Whether an operator begins a here-document: the word after it is the delimiter.
-pub(crate) fn is_here_document(operator: &str) -> bool {
-    let operator = operator.trim_start_matches(|c: char| c.is_ascii_digit());
-    operator == "<<" || operator == "<<-"
 }

@@ -1,9 +1,16 @@
 use super::*;
 use crate::parse::shell::lexer;
+use crate::parse::shell::words::Kind;
 
 fn run_in(line: &str, scope: &mut Scope) -> (Option<String>, bool) {
-    let words = lexer::plain(line);
-    let words: Vec<&Word> = words.iter().collect();
+    let tokens = lexer::plain(line);
+    let words: Vec<&Word> = tokens
+        .iter()
+        .filter_map(|token| match &token.kind {
+            Kind::Word(word) => Some(word),
+            _ => None,
+        })
+        .collect();
     let broken = breakdown(&words, scope);
     assert_eq!(broken.keep.len(), words.len());
     let idle = broken.run.as_ref().is_some_and(|run| run.idle_io);
@@ -46,6 +53,9 @@ fn the_program_behind_wrappers_is_found() {
     assert_eq!(run("command -v fstrim"), None);
     assert_eq!(run("$UNKNOWN -av"), None);
     assert_eq!(run("/bin/sh -e /opt/trim.sh x").as_deref(), Some("trim.sh"));
+    for line in ["sh $SCRIPT x", "sh -s x", "su - x", "su $USER x"] {
+        assert_eq!(run(line), None, "{line}");
+    }
 }
 
 #[test]

@@ -2,15 +2,26 @@ use super::*;
 use proptest::prelude::*;
 
 fn texts(source: &str) -> Vec<String> {
-    shell(source, 1)
-        .into_iter()
-        .map(|token| match token.kind {
-            Kind::Word(word) => word.script_text(),
-            Kind::Operator(operator) => operator,
-            Kind::Newline => "\n".to_owned(),
-            Kind::HereDocument { lines, .. } => format!("<{lines} lines>"),
-        })
-        .collect()
+    drawn(&shell(source, 1))
+}
+
+fn drawn(tokens: &[Token]) -> Vec<String> {
+    let draw = |token: &Token| match &token.kind {
+        Kind::Word(word) => word.segments.iter().map(draw_segment).collect(),
+        Kind::Operator(operator) => operator.clone(),
+        Kind::Newline => "\n".to_owned(),
+        Kind::HereDocument { lines, .. } => format!("<{lines} lines>"),
+    };
+    tokens.iter().map(draw).collect()
+}
+
+fn draw_segment(segment: &Segment) -> String {
+    match segment {
+        Segment::Literal { text, .. } => text.clone(),
+        Segment::Variable(name) => format!("${{{name}}}"),
+        Segment::Script(tokens) => format!("$({})", drawn(tokens).join(" ")),
+        Segment::Opaque => "…".to_owned(),
+    }
 }
 
 #[test]
@@ -48,17 +59,19 @@ fn operators_separate_and_descriptors_belong_to_their_redirection() {
 }
 
 #[test]
-fn substitutions_keep_their_text_and_line() {
+fn substitutions_hold_commands_with_their_lines() {
     let tokens = shell("x=1 \\\n y=\"$(fstrim -v / # it's (a) comment\n)\"", 7);
     let Kind::Word(word) = &tokens[1].kind else {
         panic!("{tokens:?}");
     };
     assert_eq!(tokens[1].line, 8);
-    assert_eq!(
-        word.scripts().collect::<Vec<_>>(),
-        [("fstrim -v / # it's (a) comment\n", 8)]
-    );
-    assert_eq!(texts("a `b \\`c\\`` d"), ["a", "$(b `c`)", "d"]);
+    let Some(Segment::Script(inner)) = word.segments.last() else {
+        panic!("{word:?}");
+    };
+    assert_eq!(drawn(inner), ["fstrim", "-v", "/", "\n"]);
+    assert_eq!(inner[0].line, 8);
+    assert_eq!(texts("a `b \\`c\\`` d"), ["a", "$(b $(c))", "d"]);
+    assert_eq!(texts("a $(b (c) \")\") d"), ["a", "$(b ( c ) ))", "d"]);
 }
 
 #[test]
@@ -71,17 +84,26 @@ fn arrays_and_arithmetic_hold_no_commands() {
 fn here_documents_are_skipped() {
     assert_eq!(
         texts("cat <<EOF x\nit's\nfstrim\nEOF\nnext"),
-        ["cat", "<<", "EOF", "x", "\n", "<2 lines>", "next"]
+        ["cat", "<< EOF", "x", "\n", "<2 lines>", "next"]
     );
-    assert_eq!(shell("cat <<E\na\nE\nnext", 1)[5].line, 4);
+    assert_eq!(shell("cat <<E\na\nE\nnext", 1)[4].line, 4);
+}
+
+#[test]
+fn what_is_nested_too_deeply_is_not_looked_at() {
+    assert_eq!(
+        texts(&format!("a {}", "$(b ".repeat(NESTING_MAX + 1))).len(),
+        2
+    );
+    assert_eq!(
+        texts(&format!("a {} c", "${x:-".repeat(NESTING_MAX + 1))).len(),
+        2
+    );
 }
 
 #[test]
 fn exec_lines_have_no_operators() {
-    let words: Vec<String> = plain("/bin/x a&b 'c d' $E `f` ; g")
-        .iter()
-        .map(Word::script_text)
-        .collect();
+    let words = drawn(&plain("/bin/x a&b 'c d' $E `f` ; g"));
     assert_eq!(words, ["/bin/x", "a&b", "c d", "${E}", "`f`", ";", "g"]);
 }
 
@@ -99,8 +121,6 @@ proptest! {
     fn quoting_a_text_gives_it_back(text in "[ -~\n]{1,60}") {
         let quoted = format!("'{}'", text.replace('\'', "'\\''"));
         prop_assert_eq!(&texts(&quoted), std::slice::from_ref(&text));
-        let words = plain(&quoted);
-        prop_assert_eq!(words.len(), 1);
-        prop_assert_eq!(words[0].script_text(), text);
+        prop_assert_eq!(drawn(&plain(&quoted)), [text]);
     }
 }

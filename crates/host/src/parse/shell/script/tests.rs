@@ -161,6 +161,58 @@ fn elif_and_else_follow_what_is_known() {
     );
 }
 
+fn programs(text: &str) -> String {
+    shown(&scan(Origin::File("s"), text, &|_, _| None)).join(" ")
+}
+
+#[test]
+fn commands_are_found_in_every_compound_command() {
+    for (text, expected) in [
+        ("a | b >f 2>&1; ! (c)\nd &", "a b c d"),
+        ("if a; then b\nelif c; then d; else e; fi; f", "a b c d e f"),
+        ("for x in 1 2; do a; done; while b; do c; done <f", "a b c"),
+        ("until a; do b; done; for ((i=1;;)); do c; done", "a b c"),
+        ("case $x in\n a|b) c;;\n (*) d\nesac\ne", "c d e"),
+        ("f() {\n a\n}\nfunction g { b; }\nf; g", "a b"),
+        ("if [[ -d /a && -x /b || x ]]; then c; fi", "c"),
+        (
+            "flock -n /l -c 'a; b'; su - u -c c; su $U -c 'd'",
+            "a b c d",
+        ),
+    ] {
+        assert_eq!(programs(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn of_a_wrong_script_is_found_what_can_be_made_out() {
+    for (text, expected) in [
+        ("fi; a; } ; done b", "a b"),
+        ("if a; then b", "a b"),
+        ("&& a", "a"),
+        ("case a b; c", ""),
+    ] {
+        assert_eq!(programs(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_is_nested_too_deeply_is_not_understood() {
+    let nested = |times| format!("{}a{}", "( ".repeat(times), " )".repeat(times));
+    assert!(tokens(&nested(NESTING_MAX - 1)).is_some());
+    assert_eq!(tokens(&nested(NESTING_MAX)), None);
+    assert_eq!(tokens(&format!("x {}y", "$(z ".repeat(DEPTH_MAX))), None);
+}
+
+#[test]
+fn the_condition_of_a_loop_holds_nothing_back() {
+    // It waits for what changes, and `until` runs its body while it is false.
+    for text in ["while [ -e /a ]; do b; done", "until [ -e /a ]; do b; done"] {
+        assert_eq!(shown(&scan_with(text, &[])), ["b"], "{text}");
+        assert_eq!(shown(&scan_with(text, &["/a"])), ["b"], "{text}");
+    }
+}
+
 #[test]
 fn other_languages_are_searched() {
     let text =
