@@ -36,6 +36,32 @@ impl CommandError {
         }
     }
 
+    /// What is wrong with the words of a call.
+    pub fn of_call(error: &clap::Error) -> Self {
+        let text = error.to_string();
+        let text = text.strip_prefix("error: ").unwrap_or(&text);
+        // Below the message stand tips, the usage, and where to read on.
+        let (message, below) = text.split_once("\n\n").unwrap_or((text, ""));
+        let lines = message.lines().map(str::trim);
+        let message = lines.collect::<Vec<_>>().join(" ").replace(": --", " --");
+        let tips = below
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("tip: "));
+        let usage = below.lines().find_map(|line| line.strip_prefix("Usage: "));
+        // Its first words are the command: trimtab ssd run.
+        let command: Vec<&str> = usage
+            .unwrap_or("trimtab")
+            .split_whitespace()
+            .take_while(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
+            .collect();
+        let help = format!("see `{} --help`", command.join(" "));
+        Self {
+            kind: Kind::Usage,
+            message: message.trim_end().to_owned(),
+            hints: tips.map(str::to_owned).chain([help]).collect(),
+        }
+    }
+
     /// Adds a way out.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -61,3 +87,34 @@ impl fmt::Display for CommandError {
 }
 
 impl std::error::Error for CommandError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(call: &str) -> String {
+        let words = call.split_whitespace();
+        let error = crate::cli::command()
+            .try_get_matches_from(words)
+            .unwrap_err();
+        CommandError::of_call(&error).to_string()
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_call_is_told_as_any_other_error() {
+        assert_eq!(
+            of("trimtab check --bundel x"),
+            "error (usage): unexpected argument '--bundel' found\n  \
+             hint: a similar argument exists: '--bundle'\n  hint: see `trimtab check --help`"
+        );
+        let text = of("trimtab check --format xml");
+        assert!(text.starts_with("error (usage): invalid value 'xml' for '--format <FORMAT>'"));
+        assert!(text.contains("markdown"), "{text}");
+        let text = of("trimtab trim");
+        assert!(
+            text.contains("<MOUNT>") && text.contains("`trimtab trim --help`"),
+            "{text}"
+        );
+        assert!(!text.contains("error: "), "{text}");
+    }
+}

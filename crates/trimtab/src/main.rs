@@ -7,15 +7,17 @@ mod cli;
 mod commands;
 mod config;
 mod error;
+mod help;
 mod helper;
 mod output;
 mod progress;
 mod values;
 
-use clap::Parser;
+use clap::FromArgMatches;
 use cli::{Cli, Command};
 use config::Config;
 use error::CommandError;
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 use tracing::level_filters::LevelFilter;
@@ -28,16 +30,39 @@ fn main() -> ExitCode {
         return code;
     }
     children::reset_sigchld();
-    // clap prints help to stdout with 0 and usage errors to stderr with 2, as the contract says.
-    let cli = Cli::parse();
-    start_log(cli.verbose, cli.quiet);
-    match run(cli) {
+    let call = help::without_help_command(std::env::args_os().collect());
+    match parse(&call).and_then(|cli| cli.map_or(Ok(ExitCode::SUCCESS), start)) {
         Ok(code) => code,
         Err(error) => {
             output::complain(&error);
             ExitCode::from(2)
         }
     }
+}
+
+/// What is asked for; `None` where help or the version was, which is printed.
+fn parse(call: &[OsString]) -> Result<Option<Cli>, CommandError> {
+    let command = cli::command();
+    if let Some(help) = help::in_full(&command, call) {
+        output::print(&help)?;
+        return Ok(None);
+    }
+    let parsed = command
+        .try_get_matches_from(call)
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    match parsed {
+        Ok(cli) => Ok(Some(cli)),
+        Err(shown) if !shown.use_stderr() => {
+            let _ = shown.print();
+            Ok(None)
+        }
+        Err(error) => Err(CommandError::of_call(&error)),
+    }
+}
+
+fn start(cli: Cli) -> Result<ExitCode, CommandError> {
+    start_log(cli.verbose, cli.quiet);
+    run(cli)
 }
 
 fn run(cli: Cli) -> Result<ExitCode, CommandError> {

@@ -1,0 +1,278 @@
+//! How help is laid out: what a command is for, examples, its own options, those of all commands, exit
+//! codes. Options that few people need are left to `--help-all` and the man page.
+
+use clap::{Arg, ArgAction, Command};
+use std::ffi::{OsStr, OsString};
+
+/// Heading of the options that every command has.
+pub const GLOBAL: &str = "Global options";
+
+/// Options that few people need, by command.
+const RARE: &[(&str, &[&str])] = &[
+    (
+        "check",
+        &["hot_threads", "timeout", "credentials_file", "ca_file"],
+    ),
+    ("collect", &["timeout", "credentials_file", "ca_file"]),
+];
+
+/// What stands below the options of a command in its definition, taken apart.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Sections {
+    /// Calls, with a remark each.
+    pub examples: String,
+    /// Anything else: how values are written.
+    pub notes: String,
+    /// What the exit codes mean.
+    pub exit_codes: String,
+}
+
+impl Sections {
+    /// Of a definition's `after_help`: examples come first, exit codes last.
+    pub fn of(command: &Command) -> Self {
+        let text = command.get_after_help().map(ToString::to_string);
+        let text = text.unwrap_or_default();
+        let (text, exit_codes) = text.split_once("Exit codes:").unwrap_or((&text, ""));
+        let (examples, notes) = match text.strip_prefix("Examples:\n") {
+            Some(rest) => rest.split_once("\n\n").unwrap_or((rest, "")),
+            None => ("", text),
+        };
+        Self {
+            examples: examples.trim_end().to_owned(),
+            notes: notes.trim().to_owned(),
+            exit_codes: exit_codes.trim().to_owned(),
+        }
+    }
+
+    /// Of a command whose help was laid out: what stands above its options, and below them.
+    pub fn laid_out(above: &str, below: &str) -> Self {
+        let (notes, exit_codes) = below.split_once("Exit codes:").unwrap_or((below, ""));
+        Self {
+            examples: above.strip_prefix("Examples:\n").unwrap_or("").to_owned(),
+            notes: notes.trim().to_owned(),
+            exit_codes: exit_codes.trim().to_owned(),
+        }
+    }
+
+    /// Notes and exit codes, as they stand below the options.
+    fn below(&self) -> String {
+        let mut parts = Vec::new();
+        if !self.notes.is_empty() {
+            parts.push(self.notes.clone());
+        }
+        if !self.exit_codes.is_empty() {
+            parts.push(format!("Exit codes: {}", self.exit_codes));
+        }
+        parts.join("\n\n")
+    }
+}
+
+/// The command line with its help laid out.
+pub fn laid_out(command: Command) -> Command {
+    let help = Arg::new("help")
+        .short('h')
+        .long("help")
+        .help("Print help")
+        .action(ArgAction::HelpShort)
+        .help_heading(GLOBAL)
+        .global(true);
+    // Found in the words of the call before they are parsed, see [`in_full`].
+    let help_all = Arg::new("help_all")
+        .long("help-all")
+        .help("Print help with every option, in full")
+        .action(ArgAction::SetTrue)
+        .help_heading(GLOBAL)
+        .global(true);
+    let version = Arg::new("version")
+        .short('V')
+        .long("version")
+        .help("Print the version")
+        .action(ArgAction::Version)
+        .help_heading(GLOBAL)
+        .global(true);
+    let command = command
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .disable_help_subcommand(true)
+        .arg(help)
+        .arg(help_all)
+        .arg(version);
+    each(command, "", &|command, path| {
+        let rare = RARE.iter().find(|(name, _)| *name == path);
+        let rare = rare.map_or(&[][..], |(_, rare)| rare);
+        let command = rare.iter().fold(command, |command, id| {
+            command.mut_arg(id, |arg| arg.hide_short_help(true))
+        });
+        arranged(command)
+    })
+}
+
+/// One command's parts in their order.
+fn arranged(command: Command) -> Command {
+    let sections = Sections::of(&command);
+    let about = command.get_long_about().or(command.get_about());
+    let about = about.map(ToString::to_string).unwrap_or_default();
+    let about: Vec<String> = about
+        .split('\n')
+        .map(|paragraph| page::wrap(paragraph, 80).join("\n"))
+        .collect();
+    let examples = if sections.examples.is_empty() {
+        String::new()
+    } else {
+        format!("Examples:\n{}", sections.examples)
+    };
+    command
+        .help_template(format!(
+            "{}\n\n{{usage-heading}} {{usage}}{{after-help}}\n\n{{all-args}}\n\n{{before-help}}",
+            about.join("\n")
+        ))
+        .after_help(examples)
+        .before_help(sections.below())
+}
+
+/// The command and those below it, each changed; `path` names them: `ssd run`.
+fn each(command: Command, path: &str, change: &impl Fn(Command, &str) -> Command) -> Command {
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect();
+    let command = names.into_iter().fold(command, |command, name| {
+        let path = format!("{path} {name}").trim().to_owned();
+        command.mut_subcommand(name, |command| each(command, &path, change))
+    });
+    change(command, path)
+}
+
+/// The help in full that a call asks for with `--help-all`; `None` where it does not.
+pub fn in_full(command: &Command, call: &[OsString]) -> Option<String> {
+    let options = call.iter().take_while(|word| *word != "--");
+    if !options.clone().any(|word| word == "--help-all") {
+        return None;
+    }
+    let mut command = laid_out(command.clone());
+    command.build();
+    let mut name = command.get_name().to_owned();
+    let mut found = command;
+    for word in options.skip(1).filter_map(|word| word.to_str()) {
+        if let Some(below) = found.find_subcommand(word) {
+            name = format!("{name} {}", below.get_name());
+            found = below.clone();
+        }
+    }
+    let ids: Vec<_> = found
+        .get_arguments()
+        .map(|arg| arg.get_id().clone())
+        .collect();
+    for id in ids {
+        found = found.mut_arg(id, |arg| arg.hide_short_help(false));
+    }
+    Some(found.bin_name(name).render_long_help().to_string())
+}
+
+/// `trimtab help COMMAND` means `trimtab COMMAND --help`.
+pub fn without_help_command(mut call: Vec<OsString>) -> Vec<OsString> {
+    if call.get(1).map(OsString::as_os_str) == Some(OsStr::new("help")) {
+        call.remove(1);
+        call.push("--help".into());
+    }
+    call
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+    use clap::CommandFactory;
+
+    fn all() -> Vec<(String, Command)> {
+        fn gather(command: &Command, path: &str, all: &mut Vec<(String, Command)>) {
+            all.push((path.to_owned(), command.clone()));
+            for below in command.get_subcommands() {
+                gather(below, format!("{path} {}", below.get_name()).trim(), all);
+            }
+        }
+        let mut all_of_them = Vec::new();
+        let mut command = laid_out(Cli::command()).term_width(80);
+        command.build();
+        gather(&command, "", &mut all_of_them);
+        all_of_them
+    }
+
+    #[test]
+    fn help_fits_the_screen() {
+        for (path, mut command) in all() {
+            let help = command.render_help().to_string();
+            let lines = help.lines().count();
+            assert!(lines <= 90, "{path}: {lines} lines\n{help}");
+            for line in help.lines() {
+                assert!(line.chars().count() <= 80, "{path}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn examples_stand_on_the_first_screen_and_global_options_last() {
+        for (path, mut command) in all() {
+            let has_examples = !Sections::of(&command).examples.is_empty();
+            let help = command.render_help().to_string();
+            let at = |words: &str| help.find(words);
+            if has_examples {
+                let examples = help.lines().position(|line| line == "Examples:");
+                assert!(examples.is_some_and(|line| line < 24), "{path}: {help}");
+            }
+            let global = at(&format!("\n{GLOBAL}:\n")).unwrap_or_else(|| panic!("{path}: {help}"));
+            for option in [
+                "--config",
+                "--verbose",
+                "--quiet",
+                "--help ",
+                "--help-all",
+                "--version",
+            ] {
+                assert!(
+                    at(option).is_some_and(|place| place > global),
+                    "{path}: {option}\n{help}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn rare_options_exist_and_stand_in_the_full_help() {
+        let all = all();
+        for (path, rare) in RARE {
+            let (_, command) = all.iter().find(|(name, _)| name == path).unwrap();
+            let call: Vec<OsString> = format!("trimtab {path} --help-all")
+                .split_whitespace()
+                .map(OsString::from)
+                .collect();
+            let full = in_full(&Cli::command(), &call).unwrap();
+            let short = command.clone().render_help().to_string();
+            for id in *rare {
+                let arg = command.get_arguments().find(|arg| arg.get_id() == id);
+                let long = format!("--{} ", arg.unwrap().get_long().unwrap());
+                assert!(full.contains(&long), "{path}: {long}\n{full}");
+                assert!(!short.contains(&long), "{path}: {long}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_are_taken_apart() {
+        let of = |text: &'static str| Sections::of(&Command::new("x").after_help(text));
+        let sections = of("Examples:\n  a\n  b\n\nValues: 5ms. Exit codes: 0 done, 2 not.");
+        assert_eq!(sections.examples, "  a\n  b");
+        assert_eq!(sections.notes, "Values: 5ms.");
+        assert_eq!(sections.exit_codes, "0 done, 2 not.");
+        assert_eq!(of("Anything.").notes, "Anything.");
+    }
+
+    #[test]
+    fn the_help_command_is_the_help_flag() {
+        let call = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        let changed = without_help_command(call(&["trimtab", "help", "ssd", "run"]));
+        assert_eq!(changed, call(&["trimtab", "ssd", "run", "--help"]));
+        let other = call(&["trimtab", "rule", "help"]);
+        assert_eq!(without_help_command(other.clone()), other);
+    }
+}
