@@ -1,7 +1,9 @@
 //! Documentation that is made from the program stays in step with it.
 
-use crate::support::{repository, run, stdout};
+use crate::support::{repository, run, stderr, stdout, trimtab};
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::{Command, Output};
 
 #[test]
 fn the_rule_catalogue_is_up_to_date() {
@@ -69,6 +71,128 @@ fn links_lead_to_files_and_headings() {
         }
     }
     assert!(broken.is_empty(), "{broken:#?}");
+}
+
+/// What README.md shows works when it is pasted into a fresh clone, except for commands that say what else
+/// they need. Of docs/, that holds for commands that read samples/ and lab/.
+#[test]
+fn commands_in_the_documentation_do_what_is_shown() {
+    let clone = tempfile::tempdir().expect("a directory");
+    for name in ["samples", "lab"] {
+        let target = repository().canonicalize().expect("repository").join(name);
+        std::os::unix::fs::symlink(target, clone.path().join(name)).expect("a link");
+    }
+    let mut seen: BTreeMap<String, Output> = BTreeMap::new();
+    let mut shown = 0;
+    for document in documents() {
+        for example in examples(&text_of(&document)) {
+            let command = &example.command;
+            let reads_the_repository = command.contains("samples/") || command.contains("lab/");
+            if !command.starts_with("trimtab ")
+                || command.contains("# needs ")
+                || (document != "README.md" && !reads_the_repository)
+            {
+                continue;
+            }
+            let output = seen
+                .entry(command.clone())
+                .or_insert_with(|| run_in_shell(command, clone.path()));
+            assert!(
+                matches!(output.status.code(), Some(0 | 1)),
+                "{document}: {command}: {}",
+                stderr(output)
+            );
+            if let Err(lines) = example.is_shown_of(&stdout(output)) {
+                panic!("{document}: {command} does not print, where it is shown:\n{lines}");
+            }
+            shown += usize::from(!example.output.is_empty());
+        }
+    }
+    assert!(shown >= 15, "only {shown} commands are shown with output");
+}
+
+/// A command of a `console` block and what the block shows below it.
+struct Example {
+    command: String,
+    /// Lines, with `...` for those that are left out.
+    output: Vec<String>,
+}
+
+impl Example {
+    /// Whether `printed` is what is shown: groups of lines in their order, the first and last lines
+    /// included where no `...` stands for them. Otherwise the group that is missing.
+    fn is_shown_of(&self, printed: &str) -> Result<(), String> {
+        let trimmed = |line: &str| line.trim_end().to_owned();
+        let printed: Vec<String> = printed.trim_end().lines().map(trimmed).collect();
+        let groups: Vec<&[String]> = self.output.split(|line| line == "...").collect();
+        let mut from = 0;
+        for (number, group) in groups.iter().enumerate() {
+            if group.is_empty() {
+                continue;
+            }
+            let starts: Vec<usize> = if number == 0 {
+                vec![0]
+            } else {
+                (from..printed.len()).collect()
+            };
+            let at = starts
+                .into_iter()
+                .find(|&at| printed[at..].starts_with(group))
+                .ok_or_else(|| group.join("\n"))?;
+            from = at + group.len();
+            if number + 1 == groups.len() && from < printed.len() {
+                return Err(format!("(the end; there is more)\n{}", group.join("\n")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The commands of all `console` blocks.
+fn examples(document: &str) -> Vec<Example> {
+    let mut examples: Vec<Example> = Vec::new();
+    let mut is_console = false;
+    let mut continues = false;
+    for line in document.lines() {
+        if line.starts_with("```") {
+            is_console = !is_console && line == "```console";
+            continue;
+        }
+        if !is_console {
+            continue;
+        }
+        if let (true, Some(example)) = (continues, examples.last_mut()) {
+            example.command.push('\n');
+            example.command.push_str(line);
+            continues = line.ends_with('\\');
+        } else if let Some(command) = line.strip_prefix("$ ") {
+            continues = line.ends_with('\\');
+            examples.push(Example {
+                command: command.to_owned(),
+                output: Vec::new(),
+            });
+        } else if let Some(example) = examples.last_mut() {
+            example.output.push(line.trim_end().to_owned());
+        }
+    }
+    examples
+}
+
+/// Runs a command as it is pasted, with the binary in PATH.
+fn run_in_shell(command: &str, directory: &Path) -> Output {
+    let binary = Path::new(env!("CARGO_BIN_EXE_trimtab"));
+    let mut path = binary.parent().expect("a directory").as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).current_dir(directory);
+    for (name, value) in trimtab().get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell.env("PATH", path).output().expect("sh starts")
 }
 
 /// The documents for people, by their paths in the repository. docs/rules.md is made from the program.
