@@ -7,6 +7,5 @@ mod output;
 mod progress_line;
 mod run;
 mod store_probe;
-pub mod words;
 
 pub use run::run;
