@@ -281,8 +281,8 @@ impl Timing {
         let dies = (wanted.log2().round().exp2() as u32).clamp(2, MAX_DIES);
         let channels = (dies / DIES_OF_CHANNEL).clamp(self.channels.min(dies), MAX_CHANNELS);
         Self {
-            dies,
             channels,
+            dies,
             ..self
         }
     }

@@ -1,5 +1,4 @@
 use crate::views::cluster;
-use crate::words::{count, listed};
 use facts::host::{DeviceKind, Platform};
 use facts::{Cluster, Finding, Host, Severity, Skipped};
 use jiff::Timestamp;
@@ -8,6 +7,7 @@ use serde::Serialize;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::LazyLock;
+use units::{count, list};
 
 /// Stands in where no host was checked: it has no mounts, and so nothing is shown of it.
 static NO_HOST: LazyLock<Host> = LazyLock::new(Host::default);
@@ -128,7 +128,7 @@ impl<'a> CheckReport<'a> {
             .into_iter()
             .chain(self.cluster.map(cluster::words))
             .collect();
-        let mut verdict = format!("{found} on {}", listed(&on));
+        let mut verdict = format!("{found} on {}", list(&on));
         let mut aside = Vec::new();
         if !self.skipped.is_empty() {
             aside.push(format!("{} skipped", count(self.skipped.len(), "check")));
@@ -187,7 +187,7 @@ impl<'a> CheckReport<'a> {
         let mut scope = self.rules_words();
         if !seen.is_empty() {
             scope.push_str(" on ");
-            scope.push_str(&listed(&seen));
+            scope.push_str(&list(&seen));
         }
         if self.host.is_some_and(|host| host.jobs.is_none()) {
             scope.push_str("; jobs are not known");

@@ -14,27 +14,20 @@ mod check;
 mod document;
 mod envelope;
 pub mod explain;
-mod html_frame;
 mod nagios;
 mod render;
 mod sarif;
 pub mod trim;
 pub mod views;
-mod words;
 
-pub use ::page::wrap;
 pub use check::{CheckReport, Counts, RuleInfo, Suppressed};
 pub use document::{
     CheckResult, ClusterRow, DiscardRow, LayerRow, MountRow, StoreRow, SuppressedRow, json,
 };
 pub use envelope::{Answer, Envelope, schema_of};
 pub use explain::{ExplainReport, ExplainResult};
-pub use html_frame::{PAGE_END, escape_html, page_start, page_table, scale_steps};
 pub use nagios::{NagiosStatus, nagios, nagios_status};
 pub use render::{TextOptions, html, markdown, text};
 pub use sarif::sarif;
 pub use views::explain::{ExplainDetail, page as explain_page};
 pub use views::ssd;
-pub use words::{
-    count, cut, digits, escape, escape_json, grouped, human_bytes, human_duration, listed, percent,
-};

@@ -2,9 +2,9 @@
 //! Monitoring Plugins Development Guidelines, "Plugin Output for Nagios".
 
 use crate::check::{CheckReport, by_severity, severity_word};
-use crate::words::count;
 use facts::{Finding, Severity};
 use std::fmt::Write as _;
+use units::count;
 use units::escape::{cut, escape};
 
 /// Findings named in the first line.

@@ -6,6 +6,7 @@ use crate::trim_jobs::{Miss, NOTRIM, TrimJob, honours_notrim};
 use crate::{fstab_edit, shell};
 use facts::host::{Job, Mount};
 use facts::{Host, Remedy};
+use std::fmt::Write as _;
 
 /// When the commands below trim: a placeholder for the quiet period, which nobody but the operator
 /// knows.
@@ -241,15 +242,12 @@ pub(crate) fn replace_by_paced(trim: &TrimJob<'_>, mount_point: &str, systemd: b
     };
     let (mut command, mut undo) = paced_job(&name, what, systemd);
     let stopped = stop(trim.job, "");
-    match (stopped.command, stopped.undo) {
-        (Some(stop), Some(start)) => {
-            command = format!("{command} && {stop}");
-            undo = format!("{start} && {undo}");
-        }
-        _ => {
-            let place = shell::printable(&trim.job.defined_in);
-            text.push_str(&format!(" Then remove the old job from {place}."));
-        }
+    if let (Some(stop), Some(start)) = (stopped.command, stopped.undo) {
+        command = format!("{command} && {stop}");
+        undo = format!("{start} && {undo}");
+    } else {
+        let place = shell::printable(&trim.job.defined_in);
+        let _ = write!(text, " Then remove the old job from {place}.");
     }
     Remedy::command(text, command)
         .risk(PACED_FIRST_PASS)

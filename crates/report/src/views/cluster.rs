@@ -1,7 +1,7 @@
 //! A cluster in words.
 
-use crate::words::{count, grouped, listed};
 use facts::{Cluster, Finding};
+use units::{count, grouped, list};
 
 /// Its name; its address where it did not tell one.
 pub(crate) fn name(cluster: &Cluster) -> &str {
@@ -94,5 +94,5 @@ pub(crate) fn node_names(cluster: &Cluster) -> Option<String> {
     if nodes.len() > NAMES_MAX {
         names.push(format!("{} more", nodes.len() - NAMES_MAX));
     }
-    (!names.is_empty()).then(|| listed(&names))
+    (!names.is_empty()).then(|| list(&names))
 }

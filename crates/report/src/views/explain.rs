@@ -54,7 +54,8 @@ pub fn page(report: &ExplainReport<'_>, detail: ExplainDetail) -> Page {
         }
         (_, all) => view.disk_logs(all),
     }
-    if !summed_up.is_empty() && !(report.disk_logs.is_empty() && told.is_empty()) {
+    let anything_else = !report.disk_logs.is_empty() || !told.is_empty();
+    if anything_else && !summed_up.is_empty() {
         view.page.push(Block::aside(told::summed_up(&summed_up)));
     }
     view.close();

@@ -1,12 +1,12 @@
 //! Findings by the filesystem that they concern: how text and Markdown are laid out.
 
 use crate::check::{CheckReport, by_severity};
-use crate::words::human_bytes;
 use facts::host::{BlockDevice, DeviceNumber, Mount, Store, StoreEngine, StoreState};
 use facts::{Finding, Host, Stack};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
+use units::bytes;
 
 /// A filesystem, with all that is said of it.
 #[derive(Default)]
@@ -165,7 +165,7 @@ impl<'a> Group<'a> {
         };
         let mut words = vec![mount.fs_type.clone()];
         if let Some(usage) = mount.usage {
-            words.push(human_bytes(usage.size_bytes));
+            words.push(bytes(usage.size_bytes));
             // As df counts: the share of what a user may fill, rounded up.
             let used = u128::from(usage.size_bytes.saturating_sub(usage.free_bytes));
             let fillable = used + u128::from(usage.available_bytes);

@@ -3,6 +3,7 @@
 use super::phrases::{name, time};
 use page::{Block, List, Page, Tone};
 use shards::explanation::{DecisionRow, NodeRow, RerouteExplanation};
+use std::fmt::Write as _;
 
 /// Nodes that are told of one decision.
 const NODES_MAX: usize = 8;
@@ -62,19 +63,19 @@ fn lead(answer: &RerouteExplanation) -> String {
         0 => {}
         1 => lead.push_str(" 1 shard stays unassigned."),
         many => {
-            lead.push_str(&format!(
-                " {} stay unassigned.",
-                units::count(many, "shard")
-            ));
+            let _ = write!(lead, " {} stay unassigned.", units::count(many, "shard"));
         }
     }
     match answer.stuck {
         0 => {}
         1 => lead.push_str(" 1 shard stays where it cannot stay: no node takes it now."),
-        many => lead.push_str(&format!(
-            " {} stay where they cannot stay: no node takes them now.",
-            units::count(many, "shard")
-        )),
+        many => {
+            let _ = write!(
+                lead,
+                " {} stay where they cannot stay: no node takes them now.",
+                units::count(many, "shard")
+            );
+        }
     }
     lead
 }
@@ -110,7 +111,7 @@ fn shown(row: &DecisionRow) -> List {
 fn node(row: &NodeRow) -> String {
     let mut item = format!("{}: {}", name(&row.node), outcome(row.outcome));
     if let Some(weight) = row.weight {
-        item.push_str(&format!(", weight {}", units::number(f64::from(weight))));
+        let _ = write!(item, ", weight {}", units::number(f64::from(weight)));
     }
     for decider in &row.deciders {
         let name = decider.decider.unwrap_or("ignored");
@@ -118,7 +119,7 @@ fn node(row: &NodeRow) -> String {
             .explanation
             .as_deref()
             .unwrap_or("it failed there just now");
-        item.push_str(&format!("; {} {name}: {why}", decider.decision));
+        let _ = write!(item, "; {} {name}: {why}", decider.decision);
     }
     item
 }

@@ -164,8 +164,8 @@ pub fn sweep(answer: &SweepAnswer, brief: bool) -> Page {
         ));
     } else {
         match axes.as_slice() {
-            [axis] if axis.setting.share.is_some() && axis.values.len() >= CURVE_MIN => {
-                page.push(curve(answer, axis));
+            [only] if only.setting.share.is_some() && only.values.len() >= CURVE_MIN => {
+                page.push(curve(answer, only));
             }
             [] | [_] | [_, _] => page.push(grid(answer, &axes)),
             _ if brief => {}

@@ -63,7 +63,7 @@ impl Found {
         // What the host's reader says where nothing of a schedule is there.
         let unread = self.skipped.iter().find(|skipped| skipped.what == "jobs");
         let why = unread.map_or("none that runs by itself was found", |skipped| &skipped.why);
-        let from = report::escape(from);
+        let from = units::escape::escape(from);
         Some(format!("no job of {from} was weighed: {why}"))
     }
 }

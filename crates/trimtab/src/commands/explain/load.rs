@@ -113,7 +113,7 @@ pub fn load(
         let mut is_chosen = false;
         let outcome = match source {
             Source::Path(path) => {
-                draw.show(&format!("reading {}", report::escape(text)));
+                draw.show(&format!("reading {}", units::escape::escape(text)));
                 is_chosen = readers::is_store(path) || readers::is_ftdc(path);
                 file(path, arguments, times).map_err(|error| told(&error))
             }
@@ -266,7 +266,7 @@ fn choose(mut reading: Reading, patterns: &[String], left_out: &mut Vec<String>)
         let name = &series.name;
         let fits = patterns.is_empty() || patterns.iter().any(|one| is_match(one, name));
         if !fits && left_out.len() < EXAMPLES {
-            left_out.push(report::cut(&report::escape(name), 60).into_owned());
+            left_out.push(units::escape::cut(&units::escape::escape(name), 60).into_owned());
         }
         fits
     });

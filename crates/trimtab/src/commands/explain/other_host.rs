@@ -24,7 +24,7 @@ pub(super) fn caution(loaded: &Loaded, found: &jobs::Found) -> Option<String> {
         (!names.is_empty() && !names.iter().any(|name| is_this(name))).then(|| names[0].clone())
     });
     if let Some(name) = others.next() {
-        let name = report::escape(&name).into_owned();
+        let name = units::escape::escape(&name).into_owned();
         return Some(format!(
             "the jobs are this host's ({this_host}), but series are of {name}: {hint}"
         ));

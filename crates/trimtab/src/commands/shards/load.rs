@@ -115,7 +115,7 @@ fn read_file<T>(
     request: &str,
     read: impl FnOnce(Source<'_>) -> Result<T, StateError>,
 ) -> Result<T, CommandError> {
-    let shown = report::escape(&path.display().to_string()).into_owned();
+    let shown = units::escape::escape(&path.display().to_string()).into_owned();
     let unreadable = |error: std::io::Error| {
         CommandError::new(Kind::Environment, format!("{shown}: {error}"))
             .hint("name a file that is there and that you may read")
@@ -158,8 +158,8 @@ pub fn misfit(source: &str, error: &RoutingError) -> CommandError {
         Kind::Input,
         format!(
             "{}: {}",
-            report::escape(source),
-            report::escape(&error.to_string())
+            units::escape::escape(source),
+            units::escape::escape(&error.to_string())
         ),
     )
     .hint(format!(

@@ -120,10 +120,13 @@ fn refused(source: &str, error: &ForecastError) -> CommandError {
         ForecastError::Routing(error) => load::misfit(source, error),
         ForecastError::Setting(error) => {
             let error = error.to_string();
-            CommandError::new(Kind::Usage, format!("--set: {}", report::escape(&error)))
+            CommandError::new(
+                Kind::Usage,
+                format!("--set: {}", units::escape::escape(&error)),
+            )
         }
         ForecastError::Change(error) => {
-            CommandError::new(Kind::Usage, report::escape(&error.to_string()))
+            CommandError::new(Kind::Usage, units::escape::escape(&error.to_string()))
         }
     }
 }

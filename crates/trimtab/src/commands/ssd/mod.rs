@@ -10,13 +10,11 @@ mod drive_file;
 mod example;
 mod from_host;
 mod memory;
-pub mod numbers;
 mod refuse;
 mod replay;
 mod run;
 mod spec;
 mod sweep;
-pub mod table;
 pub mod values;
 
 use crate::config::Config;
