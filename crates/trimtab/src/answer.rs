@@ -49,12 +49,13 @@ pub struct OutputArgs {
         long,
         value_enum,
         hide_possible_values = true,
+        hide_short_help = true,
         value_name = "auto|always|never"
     )]
     pub color: Option<Color>,
 
     /// Wrap text output at N columns [default: the terminal's width, 80 elsewhere]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(40..=400))]
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u16).range(40..=400))]
     pub width: Option<u16>,
 
     /// Print the JSON schema of --format json, and nothing else

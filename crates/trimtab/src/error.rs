@@ -52,7 +52,7 @@ impl CommandError {
         let command: Vec<&str> = usage
             .unwrap_or("trimtab")
             .split_whitespace()
-            .take_while(|word| word.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
+            .take_while(|word| word.starts_with(|c: char| c.is_ascii_lowercase()))
             .collect();
         let help = format!("see `{} --help`", command.join(" "));
         Self {

@@ -311,7 +311,10 @@ mod tests {
             why.contains("creating an index of 1 primary and 1 replica, in 3 reroutes, "),
             "{why}"
         );
-        assert!(why.contains("were met within a factor of "), "{why}");
+        assert!(
+            why.contains("its predictions were within a factor of "),
+            "{why}"
+        );
         assert!(!why.contains("is outside the measured range"), "{why}");
         let old = cluster("6.8.23", 25_000, 2).check(&RULE);
         let why = &only(&old).why;

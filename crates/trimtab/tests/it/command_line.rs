@@ -229,8 +229,23 @@ fn completions_and_man_pages_are_made() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("man");
     assert!(run(&["man", path.to_str().unwrap()]).status.success());
-    let page = std::fs::read_to_string(path.join("trimtab-check.1")).unwrap();
-    assert!(page.contains(".TH") && page.contains("Exit codes"));
+    for page in ["trimtab.1", "trimtab-check.1", "trimtab-ssd-run.1"] {
+        let text = std::fs::read_to_string(path.join(page)).unwrap();
+        assert!(text.contains(".TH"), "{page}");
+        for section in [
+            "EXIT STATUS",
+            "FILES",
+            "ENVIRONMENT",
+            "EXAMPLES",
+            "SEE ALSO",
+        ] {
+            assert!(
+                text.contains(&format!(".SH \"{section}\""))
+                    || text.contains(&format!(".SH {section}")),
+                "{page}: {section}\n{text}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -296,21 +311,21 @@ fn long_help_begins_with_what_a_command_is_for() {
         let (head, _) = help.split_once("Usage:").expect(command);
         let head = head.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(head.contains(words), "{command}: {head}");
-        let short = stdout(&run(&[command, "-h"]));
-        let (head, _) = short.split_once("\n\nUsage:").expect(command);
-        assert_eq!(head.lines().count(), 1, "{command}: {head}");
+        assert_eq!(help, stdout(&run(&[command, "-h"])), "{command}");
+        assert_eq!(help, stdout(&run(&["help", command])), "{command}");
     }
 }
 
 #[test]
 fn options_of_explain_stand_below_their_own_headings() {
-    let help = stdout(&run(&["explain", "--help"]));
+    let help = stdout(&run(&["explain", "--help-all"]));
     let at = |words: &str| {
         help.find(words)
             .unwrap_or_else(|| panic!("{words}: {help}"))
     };
     let (files, servers) = (at("\nFiles:\n"), at("\nServers:\n"));
-    let (output, end) = (at("\nOutput:\n"), at("\nExamples:\n"));
+    let (output, end) = (at("\nOutput:\n"), at("\nGlobal options:\n"));
+    assert!(at("\nExamples:\n") < files);
     for option in ["--select <", "--save <", "--seed <", "--all\n"] {
         assert!(at(option) < files, "{option}");
     }

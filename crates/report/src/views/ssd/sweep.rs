@@ -407,7 +407,7 @@ mod tests {
         );
         // Three grids are for a document; a terminal has the table of them.
         assert!(!text(&answer).contains("Darker"));
-        assert!(page::markdown(&sweep(&answer, false)).contains("same scale in every grid"));
+        assert!(page::html(&sweep(&answer, false)).contains("same scale in every grid"));
     }
 
     #[test]

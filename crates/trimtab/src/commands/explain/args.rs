@@ -45,7 +45,7 @@ pub struct Explain {
     /// Whose jobs may be behind it: `/` for this host, a directory or bundle of another one, a crontab,
     /// or `none`; when they really ran is read from logs that are there: syslog, and of this host the
     /// journal [default: /]
-    #[arg(long, value_name = "ROOT|BUNDLE|CRONTAB|none")]
+    #[arg(long, value_name = "HOST")]
     pub jobs: Option<String>,
 
     /// Other moments that may be behind it, such as deployments: lines with a time, and if wanted a name
