@@ -223,13 +223,14 @@ fn each(command: Command, path: &str, change: &impl Fn(Command, &str) -> Command
     change(command, path)
 }
 
-/// The help in full that a call asks for with `--help-all`; `None` where it does not.
+/// The help in full that a call of a command that was [laid out](laid_out) asks for with `--help-all`;
+/// `None` where it does not.
 pub fn in_full(command: &Command, call: &[OsString]) -> Option<String> {
     let options = call.iter().take_while(|word| *word != "--");
     if !options.clone().any(|word| word == "--help-all") {
         return None;
     }
-    let mut command = laid_out(command.clone());
+    let mut command = command.clone();
     command.build();
     let mut name = command.get_name().to_owned();
     let mut found = command;
@@ -324,16 +325,15 @@ mod tests {
                 .split_whitespace()
                 .map(OsString::from)
                 .collect();
-            let full = in_full(&Cli::command(), &call).unwrap();
+            let full = in_full(&laid_out(Cli::command()), &call).unwrap();
             let short = command.clone().render_help().to_string();
             for id in *rare {
                 let arg = command.get_arguments().find(|arg| arg.get_id() == id);
                 let long = format!("--{}", arg.unwrap().get_long().unwrap());
+                // Examples are indented by less.
                 let lists = |help: &str| {
-                    let mut words = help
-                        .lines()
-                        .filter_map(|line| line.split_whitespace().next());
-                    words.any(|word| word == long)
+                    let mut options = help.lines().filter_map(|line| line.strip_prefix("      "));
+                    options.any(|line| line.split(' ').next() == Some(long.as_str()))
                 };
                 assert!(lists(&full), "{path}: {long}\n{full}");
                 assert!(!lists(&short), "{path}: {long}");

@@ -205,7 +205,7 @@ pub struct Cost {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::count_in::<u32>(0..=1000))]
     pub replicas: u32,
 
-    /// Predict for cluster.routing.allocation.disk.include_relocations: false
+    /// Predict for disk.include_relocations: false
     #[arg(long)]
     pub without_relocations: bool,
 
