@@ -666,7 +666,7 @@ fn a_device_that_takes_no_discards_is_refused_with_the_reason() {
 #[test]
 fn help_and_manual_know_the_command() {
     let help = stdout(&crate::support::run(&["trim", "--help"]));
-    for word in ["Examples:", "--require-green", "Exit codes:", "143"] {
+    for word in ["Examples:", "--max-latency", "Exit codes:", "143"] {
         assert!(help.contains(word), "{word}: {help}");
     }
     let directory = tempfile::tempdir().unwrap();
