@@ -381,7 +381,7 @@ fn a_stop_ends_the_survey_and_the_search_for_a_step() {
     assert_eq!(disk.opened.get(), 0, "nothing stays open");
     disk.stop_after.set(None);
     let said = walk.survey(budget(100, 100)).unwrap().description;
-    assert!(said.contains("5000 more free extents"), "{said}");
+    assert!(said.contains("5,000 more free extents"), "{said}");
     assert_eq!(walk.next_step(budget(100, 100)).unwrap(), None);
 }
 
