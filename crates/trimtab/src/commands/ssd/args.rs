@@ -253,7 +253,7 @@ pub struct DriveArgs {
 
     /// Bytes of a page [default: 4KiB, below a filesystem 16KiB]
     #[arg(long, value_name = "SIZE", value_parser = values::page_bytes)]
-    pub page_bytes: Option<u64>,
+    pub page_bytes: Option<u32>,
 
     /// Moved pages go to blocks of their own, or share the host's [default: apart, on a bare drive
     /// shared, as in the papers]
