@@ -1,14 +1,14 @@
-//! The arguments of `trimtab rule`.
+//! Arguments of `trimtab rule`.
 
 use clap::Args;
 
 /// `trimtab rule`.
 #[derive(Debug, Args)]
 pub struct Rule {
-    /// The rule's id; without it all rules are listed
+    /// Rule ID [default: list all rules]
     pub id: Option<String>,
 
-    /// Print the documentation of every rule, in Markdown
+    /// Print the documentation of all rules in Markdown
     #[arg(long, conflicts_with = "id")]
     pub all: bool,
 }
