@@ -256,8 +256,8 @@ pub struct DriveArgs {
     #[arg(long, value_name = "SIZE", value_parser = values::page_bytes)]
     pub page_bytes: Option<u32>,
 
-    /// Blocks that moved pages are written to [default: apart; shared on a bare drive, as in the
-    /// papers]
+    /// Blocks that moved pages are written to [default: apart; in a simulation of a bare drive shared,
+    /// as in the papers]
     #[arg(long, value_enum, value_name = "WHERE")]
     pub moved: Option<Moved>,
 
