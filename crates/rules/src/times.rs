@@ -5,14 +5,14 @@ use facts::host::{Calendars, Job, Trigger};
 use facts::{Evidence, Host, InputError};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
-use schedule::{Calendar, Conditions, CronSense, Forecast};
+use schedule::{Calendar, Conditions, CronFlavor, Forecast};
 
 /// The wall clock of the host.
 pub(crate) struct HostClock {
     zone: TimeZone,
     label: String,
     /// How its cron takes changes of the clock.
-    cron: CronSense,
+    cron: CronFlavor,
 }
 
 /// A start that is known to this is one moment.
@@ -25,7 +25,7 @@ impl HostClock {
     /// The clock of a host; UTC, and the label says so, where its zone is unknown.
     pub fn of(host: &Host) -> Self {
         let named = host.time_zone.as_deref();
-        let (cron, _) = CronSense::of_host(host);
+        let (cron, _) = CronFlavor::of_host(host);
         match named.and_then(|name| schedule::parse_zone(name).ok()) {
             Some(zone) => Self {
                 zone,

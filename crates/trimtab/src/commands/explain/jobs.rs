@@ -14,7 +14,7 @@ use host::parse::crontab_jobs::{self, CRONTAB_BYTES_MAX, name_by_program};
 use host::source::static_host_name;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use schedule::{Conditions, CronSense, Log};
+use schedule::{Conditions, CronFlavor, Log};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
@@ -38,7 +38,7 @@ pub struct Found {
     /// The zone of their clock, where it is known.
     pub zone: Option<TimeZone>,
     /// How their cron takes changes of the clock.
-    pub cron: CronSense,
+    pub cron: CronFlavor,
     /// The name of their host, where it is known.
     pub host_name: Option<String>,
     /// The same, where this one was read.
@@ -78,7 +78,7 @@ pub fn find(named: &str) -> Result<Found, CommandError> {
             jobs: Vec::new(),
             from: None,
             zone: None,
-            cron: CronSense::Vixie,
+            cron: CronFlavor::Vixie,
             host_name: None,
             this_host: None,
             mounts: Vec::new(),
@@ -121,7 +121,7 @@ fn of_host(
             .iter()
             .any(|word| skipped.what.contains(word))
     };
-    let (cron, why) = CronSense::of_host(&host);
+    let (cron, why) = CronFlavor::of_host(&host);
     tracing::debug!("{why}");
     let mut jobs = host.jobs.unwrap_or_default();
     jobs.retain(Job::is_active);
@@ -215,7 +215,7 @@ fn of_crontab(path: &Path) -> Result<Found, CommandError> {
         })?,
         from: Some(format!("crontab {name}")),
         zone: None,
-        cron: CronSense::Vixie,
+        cron: CronFlavor::Vixie,
         host_name: None,
         this_host: None,
         mounts: Vec::new(),

@@ -10,7 +10,7 @@ use host::source::{read_log, whole_log};
 use host::{Command, JOURNAL_ENTRIES_MAX, Source, Unread};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use schedule::{Log, Seen, Whose};
+use schedule::{HostIdentity, Log, Seen};
 use std::path::PathBuf;
 
 /// The longest log that is given by hand, and the most of a host's logs that is read, in bytes.
@@ -105,17 +105,17 @@ pub fn of_host(
 /// Of logs what is of the host whose jobs are weighed: on a host that gathers the logs of others these run
 /// the same jobs, at other times. A log of which nothing is left is among the skipped.
 pub fn own_lines(logs: Vec<Log>, host_name: Option<&str>, skipped: &mut Vec<Skipped>) -> Vec<Log> {
-    let whose = Whose::of(&logs, host_name);
+    let identity = HostIdentity::of(&logs, host_name);
     let mut own = Vec::with_capacity(logs.len());
     for log in logs {
         let source = log.source.clone();
-        if let Some(log) = log.lines_of(&whose) {
+        if let Some(log) = log.restrict_to(&identity) {
             own.push(log);
             continue;
         }
-        let why = match &whose {
-            Whose::Of { .. } => "all of its lines are of other hosts".to_owned(),
-            Whose::Unknown { some, count } => format!(
+        let why = match &identity {
+            HostIdentity::Known { .. } => "all of its lines are of other hosts".to_owned(),
+            HostIdentity::Unknown { some, count } => format!(
                 "lines of {count} hosts at a time ({}{}), and which of them has the jobs is not \
                  known: none is used",
                 some.join(", "),
@@ -330,7 +330,7 @@ impl Reading<'_> {
                             );
                             self.skip(JOURNAL, why, by_hand);
                         }
-                        self.logs.push(log.without_lines());
+                        self.logs.push(log.without_line_numbers());
                     }
                     Err(_) if is_entry => {
                         self.skip(JOURNAL, "not one entry in what journalctl prints", by_hand);
