@@ -465,9 +465,9 @@ fn bad_lines_are_counted_and_all_bad_is_an_error() {
         "{\"__REALTIME_TIMESTAMP\":\"hunter2\"}\n",
     ] {
         let error = refuse(line);
-        assert!(!error.contains("hunter2"), "{told}");
+        assert!(!error.contains("hunter2"), "{error}");
         assert!(
-            error.starts_with("log:1") && told.contains("expected"),
+            error.starts_with("log:1") && error.contains("expected"),
             "{error}"
         );
     }
