@@ -1,4 +1,4 @@
-//! What each layer that loses discards is called, why it does, and how it is made to pass them.
+//! Describes each layer that loses discards, why it does, and how to make it pass them.
 
 mod dm;
 mod drive;
@@ -16,7 +16,7 @@ use drive::{ask_the_host, drive_or_adapter, is_made_by_a_host, scsi_unmap};
 use facts::host::{BlockDevice, DeviceKind};
 use facts::{Layer, Remedy, Stack};
 
-/// Ways to make the layer pass discards, the recommended one first.
+/// Returns ways to make the layer pass discards, the recommended one first.
 pub(crate) fn remedies(site: &Site<'_, '_>, fault: &Fault<'_>) -> Vec<Remedy> {
     let mut remedies = match &fault.cause {
         Cause::Crypt { .. } => crypt(site.host, fault.device),
@@ -53,10 +53,10 @@ pub(crate) fn remedies(site: &Site<'_, '_>, fault: &Fault<'_>) -> Vec<Remedy> {
     remedies
 }
 
-/// Layers above compute their limits when they are set up: those between the fault and the mount
-/// have to be loaded again.
+/// Returns the remedy that reloads the layers between the fault and the mount, because layers
+/// compute their limits when they are set up.
 fn reload_above(site: &Site<'_, '_>, fault: &Fault<'_>) -> Option<Remedy> {
-    // A pool switched through LVM comes up with its volumes.
+    // A pool that is switched through LVM is reactivated together with its volumes.
     let comes_up_with_it = matches!(
         fault.cause,
         Cause::ThinIgnore { .. } | Cause::ThinNoPassdown { .. } | Cause::Blocklisted
@@ -91,7 +91,7 @@ fn reload_above(site: &Site<'_, '_>, fault: &Fault<'_>) -> Option<Remedy> {
     })
 }
 
-/// The layers above a device up to the mount, the lowest first.
+/// Returns the layers between a device and the mount, the lowest first.
 fn layers_above<'s, 'a>(
     stack: &'s Stack<'a>,
     name: &str,
@@ -117,8 +117,8 @@ mod tests {
     use facts::{Host, Remedy};
     use std::process::Command;
 
-    /// Remedies for the first fault below the first mount. Every command has to be one that bash
-    /// can parse.
+    /// Returns the remedies for the first fault below the first mount. Checks that bash can parse
+    /// every command.
     fn remedies_of(host: &Host) -> Vec<Remedy> {
         let mount = &host.mounts[0];
         let stack = host.stack_of(mount).expect("a stack");

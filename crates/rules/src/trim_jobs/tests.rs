@@ -2,7 +2,7 @@ use super::*;
 use crate::test_host::{TestHost, nvme};
 use crate::test_jobs::{LISTED_IN, command, cron_job, fstab, fstrim_timer, jobs, timer};
 
-/// `/` and `/data` on drives of their own, both in fstab unless changed.
+/// Returns a host with `/` and `/data` on separate drives, both in fstab unless changed.
 fn two_mounts() -> TestHost {
     TestHost::new()
         .devices([nvme("nvme0n1"), nvme("nvme1n1")])
@@ -63,7 +63,7 @@ fn listed_in_stops_at_fstab() {
         );
         assert_eq!(reach(without(), line, "/"), Reach::Reached, "{line}");
     }
-    // An empty fstab is passed over.
+    // An empty fstab is skipped.
     assert_eq!(
         reach(two_mounts().with(fstab(&[])), LISTED_IN, "/data"),
         Reach::Reached
@@ -109,7 +109,7 @@ fn notrim_counts_where_fstrim_knows_it() {
         reach(with_notrim(), LISTED_IN, "/data"),
         Reach::Missed(Miss::NoTrim { line: 2 })
     );
-    // The option is fstab's alone: mountinfo does not have it.
+    // The option only exists in fstab: mountinfo does not have it.
     assert_eq!(reach(with_notrim(), "fstrim -a", "/data"), Reach::Reached);
     // Debian 11's fstrim is 2.36.1.
     let old = with_notrim().with(|host| host.platform.distribution_version = Some("11".to_owned()));
@@ -154,7 +154,7 @@ fn read_only_is_skipped_however_it_came_about() {
         reach(remounted(), "fstrim -a", "/data"),
         Reach::Missed(Miss::ReadOnly)
     );
-    // The kernel trims a read-only mount when it is asked for by name.
+    // The kernel trims a read-only mount if it is named explicitly.
     assert_eq!(reach(remounted(), "fstrim /data", "/data"), Reach::Reached);
 }
 
@@ -303,7 +303,7 @@ proptest::proptest! {
         let _ = TrimCommand::parse(&line);
     }
 
-    /// Options that say nothing of the targets change nothing about them, wherever they stand.
+    /// Options unrelated to the targets do not change them, wherever they occur.
     #[test]
     fn other_options_do_not_change_the_targets(
         words in proptest::sample::select(vec!["--all", "-A", "/data", "-I/etc/fstab"]),
