@@ -41,7 +41,7 @@ impl<'a> ClusterContext<'a> {
 
     /// Whether the disk decider always says yes because there is only one data node: always before
     /// Elasticsearch 8.0 and in OpenSearch, unless configured otherwise.
-    pub(crate) fn one_data_node_is_free(&self) -> bool {
+    pub(crate) fn is_single_data_node_exempt(&self) -> bool {
         const KEY: &str = "cluster.routing.allocation.disk.watermark.enable_for_single_data_node";
         let settings = self.cluster.settings.as_ref();
         let is_enabled =

@@ -39,11 +39,11 @@ pub(crate) struct Fault<'a> {
 pub(crate) struct DiscardPath<'a> {
     /// Whether the mounted device takes discards, so that `fstrim` reports success; `None` if its
     /// limits are unknown.
-    pub(crate) top_takes: Option<bool>,
+    pub(crate) top_accepts: Option<bool>,
     /// Layers at fault, each listed once, from the top down.
     pub(crate) faults: Vec<Fault<'a>>,
     /// Layers above a fault that would refuse for a reason of their own once the fault is fixed.
-    pub(crate) also: Vec<Fault<'a>>,
+    pub(crate) masked_faults: Vec<Fault<'a>>,
     /// Layers that could not be judged.
     pub(crate) unknown: Vec<&'a BlockDevice>,
 }
@@ -51,9 +51,9 @@ pub(crate) struct DiscardPath<'a> {
 impl DiscardPath<'_> {
     /// Whether discards reach the drives, as far as sysfs shows.
     pub(crate) fn reaches_drives(&self) -> Option<bool> {
-        if !self.faults.is_empty() || self.top_takes == Some(false) {
+        if !self.faults.is_empty() || self.top_accepts == Some(false) {
             Some(false)
-        } else if self.top_takes.is_none() || !self.unknown.is_empty() {
+        } else if self.top_accepts.is_none() || !self.unknown.is_empty() {
             None
         } else {
             Some(true)
@@ -80,7 +80,7 @@ pub(crate) fn trace<'a>(stack: &Stack<'a>) -> DiscardPath<'a> {
     let mut tracer = Tracer::new(stack);
     let tops = tracer.queues_at(0);
     let takes: Vec<Option<bool>> = tops.iter().map(|&index| tracer.takes(index)).collect();
-    tracer.path.top_takes = match takes.as_slice() {
+    tracer.path.top_accepts = match takes.as_slice() {
         [] => None,
         answers if answers.contains(&Some(false)) => Some(false),
         answers if answers.contains(&None) => None,
@@ -129,9 +129,9 @@ impl<'s, 'a> Tracer<'s, 'a> {
             visited: HashSet::new(),
             pools_in_doubt: Vec::new(),
             path: DiscardPath {
-                top_takes: None,
+                top_accepts: None,
                 faults: Vec::new(),
-                also: Vec::new(),
+                masked_faults: Vec::new(),
                 unknown: Vec::new(),
             },
         }
@@ -270,7 +270,7 @@ impl<'s, 'a> Tracer<'s, 'a> {
         if !refusing.is_empty() {
             // Without the table, a dm-crypt volume may merely reflect what is below it.
             if let Some(cause) = own.filter(|cause| *cause != Cause::Crypt { table_read: false }) {
-                self.path.also.push(Fault {
+                self.path.masked_faults.push(Fault {
                     device: layer.device,
                     is_drive: false,
                     swallows: under_taking,
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_stack_reaches_its_drives() {
+    fn discards_reach_the_drives_of_a_healthy_stack() {
         let host = TestHost::new()
             .devices([nvme("nvme0n1"), nvme("nvme1n1")])
             .device(partition("nvme0n1p1", "nvme0n1"))
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(path.reaches_drives(), Some(true));
         assert_eq!(path.faults, []);
         // A partition has no queue; its disk's queue is used.
-        assert_eq!(path_of(&host, "nvme0n1p1").top_takes, Some(true));
+        assert_eq!(path_of(&host, "nvme0n1p1").top_accepts, Some(true));
     }
 
     #[test]
@@ -371,7 +371,7 @@ mod tests {
             faults(&path),
             [("dm-3", &Cause::ThinIgnore { table_read: true })]
         );
-        assert_eq!(path.top_takes, Some(false));
+        assert_eq!(path.top_accepts, Some(false));
         assert!(!path.faults[0].swallows);
     }
 
@@ -404,7 +404,7 @@ mod tests {
                 [("dm-3", &Cause::ThinNoPassdown { table_read })]
             );
             assert!(path.faults[0].swallows);
-            assert_eq!(path.top_takes, Some(true));
+            assert_eq!(path.top_accepts, Some(true));
             assert_eq!(path.reaches_drives(), Some(false));
         }
     }
@@ -444,11 +444,11 @@ mod tests {
         let path = path_of(&host, "md5");
         let crypt = Cause::Crypt { table_read: true };
         assert_eq!(faults(&path), [("dm-0", &crypt), ("dm-2", &crypt)]);
-        assert_eq!(path.also[0].cause, Cause::ParityRaid);
+        assert_eq!(path.masked_faults[0].cause, Cause::ParityRaid);
     }
 
     #[test]
-    fn allow_discards_in_the_table_puts_the_blame_below() {
+    fn allow_discards_moves_the_fault_below() {
         let refusing = with_discard(crypt("dm-0", "c0", "vda", true), no_discards());
         let host = TestHost::new()
             .device(with_discard(virtio("vda"), no_discards()))
@@ -457,7 +457,7 @@ mod tests {
         let path = path_of(&host, "dm-0");
         assert_eq!(faults(&path), [("vda", &Cause::VirtioBlk)]);
         assert!(path.faults[0].is_drive);
-        assert_eq!(path.also, []);
+        assert_eq!(path.masked_faults, []);
     }
 
     #[test]
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_limits_are_no_verdict() {
+    fn unknown_limits_give_no_result() {
         let mut blind = nvme("nvme0n1");
         blind.discard = Some(DiscardLimits::default());
         let host = TestHost::new()
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn vdo_ends_the_way() {
+    fn vdo_ends_the_path() {
         let table = vec![target("vdo", &["sda"], &[])];
         let host = TestHost::new()
             .device(hard_disk("sda"))
@@ -501,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_of_slaves_ends() {
+    fn a_loop_of_slaves_terminates() {
         let refusing = |name, below: &[&str]| {
             with_discard(device(name, DeviceKind::Other, below), no_discards())
         };

@@ -1,13 +1,13 @@
 //! Describes each layer that loses discards, why it does, and how to make it pass them.
 
+mod description;
 mod dm;
 mod drive;
 mod site;
-mod words;
 
+pub(crate) use description::{headline, name_of, reason};
 pub(crate) use drive::switch_on;
 pub(crate) use site::Site;
-pub(crate) use words::{headline, name_of, reason};
 
 use crate::discard_path::{Cause, Fault};
 use crate::shell::operand;
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn lvm_above_a_mended_layer_is_refreshed() {
+    fn lvm_above_a_fixed_layer_is_refreshed() {
         let host = TestHost::new()
             .device(nvme("nvme0n1"))
             .device(crypt("dm-0", "c0", "nvme0n1", false))
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ignoring_pool_goes_down_and_up_with_its_volumes() {
+    fn an_ignoring_pool_is_reactivated_with_its_volumes() {
         let host = TestHost::new()
             .device(nvme("nvme1n1"))
             .device(lvm_linear("dm-1", "vg-pool_tmeta", &["nvme1n1"]))
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parity_array_asks_its_drives_first() {
+    fn a_parity_array_checks_its_drives_first() {
         let host = TestHost::new()
             .devices([nvme("nvme0n1"), nvme("nvme1n1"), sata("sda")])
             .device(md("md5", "raid5", &["nvme0n1", "nvme1n1", "sda"]))
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn usb_is_told_to_unmap_only_after_asking() {
+    fn usb_unmap_is_enabled_only_after_a_check() {
         let disk = provisioning(
             scsi("sdb", "Samsung", "Portable SSD T5", ScsiTransport::Usb),
             ProvisioningMode::Full,
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_that_lvm_hides_are_not_named_to_it() {
+    fn hidden_lvm_layers_are_not_passed_to_lvm() {
         let lv =
             |name, dm_name, below| with_discard(lvm_linear(name, dm_name, &[below]), no_discards());
         let host = TestHost::new()

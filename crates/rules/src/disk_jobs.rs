@@ -77,7 +77,7 @@ pub(crate) fn active<'a>(cx: &Context<'a>) -> Option<Vec<DiskJob<'a>>> {
             .commands
             .iter()
             .filter_map(|command| Some((work_of(command)?, command.program.as_str())))
-            .filter(|(work, program)| has_use_for(cx.host, *work, program))
+            .filter(|(work, program)| has_target_for(cx.host, *work, program))
             .min();
         let trim = trims_something.then_some((DiskWork::Trim, "fstrim"));
         if let Some((work, program)) = trim.into_iter().chain(work).min() {
@@ -88,7 +88,7 @@ pub(crate) fn active<'a>(cx: &Context<'a>) -> Option<Vec<DiskJob<'a>>> {
 }
 
 /// Whether the host has something for this work to act on.
-fn has_use_for(host: &Host, work: DiskWork, program: &str) -> bool {
+fn has_target_for(host: &Host, work: DiskWork, program: &str) -> bool {
     let mounted = |fs_type: &str| host.mounts.iter().any(|mount| mount.fs_type == fs_type);
     match (work, program) {
         // Decided by which mounts it reaches instead.
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_nothing_to_work_on_is_left_out() {
+    fn jobs_without_a_target_are_left_out() {
         let all = || {
             vec![
                 cron_job("/etc/cron.d/mdadm:1", "57 0 * * 0", "checkarray --all"),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_of_a_directory_are_told_from_other_jobs() {
+    fn scripts_of_a_directory_are_recognized() {
         let script = cron_weekly("fstrim", "fstrim -a");
         assert_eq!(run_parts_directory(&script), Some("cron.weekly"));
         let line = cron_job("/etc/cron.d/x:1", "0 0 * * 0", "fstrim -a");

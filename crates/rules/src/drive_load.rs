@@ -121,7 +121,7 @@ pub fn loaded_mount<'a>(host: &'a Host, mount_point: Option<&str>) -> Result<&'a
         .ok_or_else(none)
 }
 
-fn without<T: Clone>(all: &[(LoadFact, T)], given: &[LoadFact]) -> Vec<T> {
+fn excluding<T: Clone>(all: &[(LoadFact, T)], given: &[LoadFact]) -> Vec<T> {
     let others = all.iter().filter(|(fact, _)| !given.contains(fact));
     others.map(|(_, one)| one.clone()).collect()
 }
@@ -132,7 +132,7 @@ impl DriveLoad {
     pub fn of(host: &Host, mount: &Mount, drives_were_asked: bool) -> Self {
         let mut load = Self::default();
         let drives = if let Some(stack) = host.stack_of(mount) {
-            load.drives_below(host, &stack)
+            load.add_drives(host, &stack)
         } else {
             load.skip(
                 LoadFact::Capacity,
@@ -142,23 +142,23 @@ impl DriveLoad {
             );
             Vec::new()
         };
-        load.filled(mount);
-        load.trimmed(host, mount);
-        load.stored(host, mount);
+        load.add_fill(mount);
+        load.add_trims(host, mount);
+        load.add_workload(host, mount);
         if drives_were_asked {
-            load.measured(host, &drives);
+            load.add_media_writes(host, &drives);
         }
         load
     }
 
     /// Returns the evidence, except for values that the user supplied.
     pub fn evidence(&self, given: &[LoadFact]) -> Vec<Evidence> {
-        without(&self.evidence, given)
+        excluding(&self.evidence, given)
     }
 
     /// Returns what is unknown and was not supplied by the user.
     pub fn skipped(&self, given: &[LoadFact]) -> Vec<Skipped> {
-        without(&self.skipped, given)
+        excluding(&self.skipped, given)
     }
 
     fn skip(&mut self, fact: LoadFact, what: &str, why: impl Into<String>, needs: &str) {
@@ -167,7 +167,7 @@ impl DriveLoad {
     }
 
     /// Selects the drives to examine, records their properties and returns them.
-    fn drives_below<'a>(&mut self, host: &Host, stack: &Stack<'a>) -> Vec<&'a BlockDevice> {
+    fn add_drives<'a>(&mut self, host: &Host, stack: &Stack<'a>) -> Vec<&'a BlockDevice> {
         let leaves: Vec<&BlockDevice> = stack.leaves().collect();
         let level = stack
             .layers
@@ -211,19 +211,19 @@ impl DriveLoad {
                 "sys/block/*/size",
             ),
         }
-        self.written(host, &drives);
+        self.add_write_rate(host, &drives);
         drives
     }
 
     /// Records the bytes that the drives wrote to their flash, summed over striped drives.
-    fn measured(&mut self, host: &Host, drives: &[&BlockDevice]) {
+    fn add_media_writes(&mut self, host: &Host, drives: &[&BlockDevice]) {
         let mut accounts = Vec::new();
         for drive in drives {
             let of_drive = |writes: &&DriveWrites| writes.drive == drive.name;
             let writes = host.drive_writes.iter().find(of_drive);
             match writes.map(|writes| (writes, writes.bytes())) {
                 Some((writes, Some(bytes))) => accounts.push((writes, bytes)),
-                Some((writes, None)) => self.unmeasured(writes),
+                Some((writes, None)) => self.skip_media_writes(writes),
                 None => self.skip(
                     LoadFact::Media,
                     MEDIA_WRITES,
@@ -252,7 +252,7 @@ impl DriveLoad {
     }
 
     /// Records why a drive's counters cannot be used.
-    fn unmeasured(&mut self, writes: &DriveWrites) {
+    fn skip_media_writes(&mut self, writes: &DriveWrites) {
         for skipped in &writes.skipped {
             let needs = match &skipped.needs {
                 Some(needs) => format!("{needs}; or {MEDIA_FLAGS}"),
@@ -275,7 +275,7 @@ impl DriveLoad {
         clippy::cast_sign_loss,
         clippy::cast_precision_loss
     )] // an estimate
-    fn written(&mut self, host: &Host, drives: &[&BlockDevice]) {
+    fn add_write_rate(&mut self, host: &Host, drives: &[&BlockDevice]) {
         let what = "writes per day";
         let Some(uptime_s) = host.platform.uptime_s else {
             self.skip(
@@ -340,7 +340,7 @@ impl DriveLoad {
     }
 
     #[allow(clippy::cast_precision_loss)] // a share
-    fn filled(&mut self, mount: &Mount) {
+    fn add_fill(&mut self, mount: &Mount) {
         match mount.usage {
             Some(usage) if usage.size_bytes > 0 => {
                 let used = usage.size_bytes.saturating_sub(usage.free_bytes);
@@ -363,11 +363,11 @@ impl DriveLoad {
         }
     }
 
-    fn trimmed(&mut self, host: &Host, mount: &Mount) {
+    fn add_trims(&mut self, host: &Host, mount: &Mount) {
         let Some(trimming) = trimming(host, mount) else {
             return;
         };
-        self.trims = self.times_of(&trimming);
+        self.trims = self.trim_times(&trimming);
         self.loses_discards = trimming.reaches_drives == Some(false);
         if self.loses_discards {
             self.evidence.push((
@@ -380,7 +380,7 @@ impl DriveLoad {
         }
     }
 
-    fn times_of(&mut self, trimming: &Trimming) -> Option<TrimTimes> {
+    fn trim_times(&mut self, trimming: &Trimming) -> Option<TrimTimes> {
         if trimming.online {
             self.evidence.push((
                 LoadFact::Trims,
@@ -439,7 +439,7 @@ impl DriveLoad {
         })
     }
 
-    fn stored(&mut self, host: &Host, mount: &Mount) {
+    fn add_workload(&mut self, host: &Host, mount: &Mount) {
         let stores = host.stores_on(mount);
         let Some(store) = stores.first() else {
             return;
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counters_cannot_tell_is_skipped() {
+    fn unusable_counters_are_skipped() {
         let host = |drive: BlockDevice| {
             TestHost::new()
                 .device(drive)
@@ -591,7 +591,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mount_that_is_not_there_is_answered_with_those_that_are() {
+    fn an_unknown_mount_lists_the_known_ones() {
         let host = TestHost::new()
             .device(nvme("nvme0n1"))
             .mount("/data", "nvme0n1", "xfs", "rw")

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_is_taken_out_wherever_it_stands() {
+    fn an_option_is_removed_at_any_position() {
         let command = remove_option(&Host::default(), 2, "discard[=a-z]*");
         let cases = [
             (
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_is_replaced_where_it_stands() {
+    fn an_option_is_replaced_in_place() {
         let command = replace_option(&Host::default(), 1, "strictatime", "noatime");
         if let Some(result) = edited(&command, "UUID=1 /a ext4 ro,strictatime\n") {
             assert_eq!(result, "UUID=1 /a ext4 ro,noatime\n");

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_run_on_what_is_handed_in() {
+    fn rules_run_on_the_given_subjects() {
         let cluster = TestCluster::new().build();
         let host = host();
         let ids = |host: Option<&Host>, cluster: Option<&Cluster>| {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_by_name_and_not_there_is_skipped() {
+    fn selected_rules_without_a_subject_are_skipped() {
         let outcome = run(&host(), &selection(&["ES"]));
         assert_eq!(outcome.rules_run.len(), 10);
         assert_eq!(outcome.skipped.len(), 10);

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn rotational_alone_decides_nothing() {
+    fn rotational_alone_is_not_conclusive() {
         let disk = scsi("sda", "QEMU", "QEMU HARDDISK", ScsiTransport::Virtio);
         assert_eq!(disk.rotational, Some(true));
         assert_eq!(judge(&disk), Drive::unknown(Place::Virtual));
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn drives_that_say_what_they_are() {
+    fn drives_that_report_their_medium() {
         assert_eq!(
             judge(&nvme("nvme0n1")),
             Drive::sure(Medium::Flash, Place::Local)
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn models_of_the_clouds() {
+    fn cloud_drive_models() {
         let place = |model| judge(&nvme_model("nvme0n1", model)).place;
         assert_eq!(place("Amazon Elastic Block Store"), Place::Network);
         assert_eq!(
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_raid_adapters_word_is_not_certain() {
+    fn a_raid_adapters_flag_is_not_certain() {
         let mut volume = scsi("sda", "DELL", "PERC H740P Mini", ScsiTransport::Other);
         volume.rotational = Some(false);
         assert_eq!(judge(&volume), Drive::likely(Medium::Flash, Place::Local));

@@ -219,7 +219,7 @@ impl TestCluster {
 
 /// Asserts what must hold for all findings: that they are complete, fit for every report format,
 /// and have unique subjects.
-pub fn sound(outcome: &Outcome) {
+pub fn assert_well_formed(outcome: &Outcome) {
     let subjects: BTreeSet<&str> = outcome
         .findings
         .iter()

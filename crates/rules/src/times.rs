@@ -196,7 +196,7 @@ pub(crate) fn trigger_evidence(job: &Job) -> Vec<Evidence> {
                 ..
             } => Evidence::new(source, format!("{period} {delay_min} {identifier}")),
             Trigger::Calendar(calendars) => {
-                Evidence::new(&calendars.source, calendar_words(calendars))
+                Evidence::new(&calendars.source, describe_calendar(calendars))
             }
             Trigger::Monotonic {
                 base,
@@ -209,7 +209,7 @@ pub(crate) fn trigger_evidence(job: &Job) -> Vec<Evidence> {
         .collect()
 }
 
-fn calendar_words(calendars: &Calendars) -> String {
+fn describe_calendar(calendars: &Calendars) -> String {
     let mut words: Vec<String> = calendars
         .expressions
         .iter()
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_the_hosts_own() {
+    fn times_are_in_the_hosts_zone() {
         // 23:00 UTC is midnight in Berlin in winter.
         let moment = at("2026-11-22T23:00:00Z");
         assert_eq!(
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_in_words() {
+    fn windows_are_formatted() {
         let clock = clock(Some("UTC"));
         let show = |from: &str, until: &str| clock.show_window(at(from), at(until));
         assert_eq!(
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn systemds_own_next_run_comes_first_and_once() {
+    fn the_next_run_from_systemd_comes_first_and_once() {
         let mut job = fstrim_timer();
         job.next_run = Some(at("2026-11-23T00:04:50Z"));
         let runs = clock(Some("UTC")).next_runs(&job, at("2026-11-21T03:00:00Z"), 2);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_told_from_choices() {
+    fn default_schedules_are_recognized() {
         assert_eq!(
             default_schedule(&fstrim_timer()).as_deref(),
             Some("weekly on Monday at 00:00 with up to 1 h 40 min of random delay")
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn evidence_is_what_is_written() {
+    fn evidence_quotes_the_trigger() {
         assert_eq!(
             trigger_evidence(&fstrim_timer()),
             [Evidence::new(

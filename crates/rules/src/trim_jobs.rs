@@ -264,7 +264,7 @@ impl<'a> TrimJobs<'a> {
         let line = entry.line;
         if has_option(entry, "ro") {
             Reach::Missed(Miss::FstabReadOnly { line })
-        } else if has_option(entry, NOTRIM) && honours_notrim(&self.host.platform) {
+        } else if has_option(entry, NOTRIM) && supports_notrim(&self.host.platform) {
             Reach::Missed(Miss::NoTrim { line })
         } else if mount.is_read_only() {
             Reach::Missed(Miss::ReadOnly)
@@ -362,7 +362,7 @@ pub(crate) const NOTRIM: &str = "X-fstrim.notrim";
 
 /// Whether this host's fstrim supports [`NOTRIM`], which was introduced in util-linux 2.38; SUSE's
 /// 2.37.2 has it, too. Assumed to be supported if the release is not conclusive.
-pub(crate) fn honours_notrim(platform: &Platform) -> bool {
+pub(crate) fn supports_notrim(platform: &Platform) -> bool {
     let version = platform.distribution_version.as_deref().unwrap_or_default();
     let mut numbers = version.split('.').map(|part| part.parse::<u32>().ok());
     let release = (

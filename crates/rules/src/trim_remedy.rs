@@ -2,7 +2,7 @@
 //! share these commands.
 
 use crate::context::Volume;
-use crate::trim_jobs::{Miss, NOTRIM, TrimJob, honours_notrim};
+use crate::trim_jobs::{Miss, NOTRIM, TrimJob, supports_notrim};
 use crate::{fstab_edit, shell};
 use facts::host::{Job, Mount};
 use facts::{Host, Remedy};
@@ -384,7 +384,7 @@ pub(crate) fn leave_out_of_trim(host: &Host, mount: &Mount, reaching: &[&TrimJob
     let by_fstab = reaching.iter().all(|trim| trim.goes_by_fstab());
     let entry = fstab_edit::entry_of(host, mount).filter(|_| by_fstab);
     match entry {
-        Some(entry) if honours_notrim(&host.platform) => {
+        Some(entry) if supports_notrim(&host.platform) => {
             Remedy::command(text, fstab_edit::append_option(host, entry.line, NOTRIM))
                 .risk("fstrim knows the option since util-linux 2.38.")
                 .undo(fstab_edit::undo(host, entry.line))
@@ -551,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crontab_line_is_edited_where_it_stands() {
+    fn a_crontab_line_is_edited_in_place() {
         let job = cron_job("/etc/crontab:9", "0 0 * * *", "fstrim -a");
         let remedy = move_to_quiet_time(&job);
         assert_eq!(remedy.command, None);

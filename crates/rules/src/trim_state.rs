@@ -56,7 +56,7 @@ pub(crate) fn trim_has_effect(volume: &Volume<'_>) -> Option<bool> {
 
 /// Whether the mounted device takes what fstrim sends, regardless of what happens below it.
 pub(crate) fn fstrim_works_here(volume: &Volume<'_>) -> bool {
-    volume.discards.top_takes != Some(false)
+    volume.discards.top_accepts != Some(false)
 }
 
 /// Whether the drives below are certainly or probably flash.

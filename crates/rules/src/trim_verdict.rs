@@ -214,7 +214,7 @@ fn judge_discards(
     let swallowed = ask(trim008::check);
     let switched_off = ask(trim009::check);
     let not_by_hand = ask(trim010::check);
-    if discards_of(&context, stack).is_some_and(|path| path.top_takes == Some(false)) {
+    if discards_of(&context, stack).is_some_and(|path| path.top_accepts == Some(false)) {
         let explained = [
             (RefusalKind::DiscardsRefused, refused),
             (RefusalKind::SwitchedOff, switched_off),
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_stack_may_be_trimmed() {
+    fn a_healthy_stack_may_be_trimmed() {
         let host = TestHost::new()
             .device(nvme("nvme0n1"))
             .mount("/data", "nvme0n1", "xfs", "rw")
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_takes_nothing_is_refused_with_a_rule_where_one_speaks() {
+    fn a_device_without_discards_is_refused() {
         let host = TestHost::new()
             .device(nvme("nvme0n1"))
             .device(crypt("dm-0", "c0", "nvme0n1", false))
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn discards_that_were_switched_off_are_told_with_the_way_back() {
+    fn switched_off_discards_are_refused_with_a_remedy() {
         let host = TestHost::new()
             .device(with_discard(
                 nvme("nvme0n1"),
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_that_swallows_is_refused_and_one_that_swallows_in_part_is_noted() {
+    fn swallowed_discards_are_refused_or_noted_if_partial() {
         let pool = thin_pool(
             "dm-3",
             "vg-pool-tpool",

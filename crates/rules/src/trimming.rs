@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weekly_timer_has_its_period_and_its_moment() {
+    fn a_weekly_timer_has_a_period_and_a_next_run() {
         let found = found(host("rw").with(jobs(vec![fstrim_timer()])));
         assert!(!found.online);
         assert_eq!(found.reaches_drives, Some(true));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_trims_or_nobody_knows() {
+    fn no_trim_jobs_or_unknown_jobs() {
         assert_eq!(
             found(host("rw").with(jobs(Vec::new()))).jobs,
             Some(Vec::new())

@@ -114,7 +114,7 @@ impl Model {
 
 /// Formats a predicted time in milliseconds with two digits, which is as precise as a prediction
 /// gets.
-pub(crate) fn words(ms: f64) -> String {
+pub(crate) fn format_ms(ms: f64) -> String {
     if ms < 10.0 {
         return units::seconds((ms * 10.0).round() / 10.0 / 1e3);
     }
@@ -124,8 +124,8 @@ pub(crate) fn words(ms: f64) -> String {
 }
 
 /// Formats a range such as `3.6 s to 14 s`, or a single time if both ends read the same.
-pub(crate) fn span_words(least_ms: f64, most_ms: f64) -> String {
-    let (least, most) = (words(least_ms), words(most_ms));
+pub(crate) fn format_ms_range(least_ms: f64, most_ms: f64) -> String {
+    let (least, most) = (format_ms(least_ms), format_ms(most_ms));
     if least == most {
         least
     } else {
@@ -134,7 +134,7 @@ pub(crate) fn span_words(least_ms: f64, most_ms: f64) -> String {
 }
 
 /// Describes the accuracy of a prediction: `within a factor of 1.4 on the machine that measured`.
-pub(crate) fn error_words(prediction: &Prediction) -> String {
+pub(crate) fn describe_accuracy(prediction: &Prediction) -> String {
     format!(
         "within a factor of {} on the machine that measured",
         units::number((prediction.held_back_factor * 10.0).round() / 10.0)
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn measured_clusters_are_met() {
+    fn predictions_match_measured_clusters() {
         // Rows of crates/shards/data/measured.csv.
         for (version, copies, nodes, measured_ms) in [
             ("6.8.23", 25_000, 2, 8_600.0),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_remedies_bring() {
+    fn remedies_reduce_the_cost() {
         let here = model("7.4.0", 25_000, 2);
         let ms = here.reroute().ms;
         for better in [
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reported_cluster_is_met() {
+    fn the_prediction_matches_a_reported_cluster() {
         // 60,000 shards on 10 nodes: about 15,000 ms on another machine, far outside the measured
         // range.
         let prediction = model("7.4.0", 60_000, 10).reroute();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_index_is_that_of_its_version() {
+    fn the_default_index_depends_on_the_version() {
         let primaries = |version| model(version, 1_000, 3).new_index().primaries;
         assert_eq!((primaries("6.8.23"), primaries("7.0.0")), (5, 1));
         // The task's own reroute, one after the primary has started, one after the replica has
@@ -218,14 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn no_shards_and_absurd_numbers_stay_numbers() {
+    fn extreme_inputs_give_finite_times() {
         for copies in [0, u64::MAX] {
             for nodes in [0, u64::MAX] {
                 let model = model("6.8.23", copies, nodes);
                 let (reroute, creation) = (model.reroute(), model.creation());
                 for ms in [reroute.ms, creation.least.ms, creation.most.ms] {
                     assert!(ms.is_finite() && ms >= 0.0, "{model:?}");
-                    assert!(!words(ms).is_empty());
+                    assert!(!format_ms(ms).is_empty());
                 }
             }
         }
@@ -245,9 +245,9 @@ mod tests {
             (120_000.0, "2 min"),
             (7_200_000.0, "2 h"),
         ] {
-            assert_eq!(words(ms), expected);
+            assert_eq!(format_ms(ms), expected);
         }
-        assert_eq!(span_words(3_600.0, 14_438.0), "3.6 s to 14 s");
-        assert_eq!(span_words(14_400.0, 14_438.0), "14 s");
+        assert_eq!(format_ms_range(3_600.0, 14_438.0), "3.6 s to 14 s");
+        assert_eq!(format_ms_range(14_400.0, 14_438.0), "14 s");
     }
 }

@@ -22,7 +22,7 @@ pub(crate) enum Work {
 
 impl Work {
     /// Returns a description that follows "is busy".
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::Scan => "scanning all shards of nodes for those that move",
             Self::DesiredBalance => "computing or applying the desired balance",
@@ -35,7 +35,7 @@ impl Work {
 
 /// Methods (or classes with their dot) and the work they indicate, without the first part of the
 /// package. A frame matches if it begins with one of them.
-const TELLING: &[(&str, Work)] = &[
+const FRAMES: &[(&str, Work)] = &[
     ("cluster.routing.RoutingNode.shardsWithState", Work::Scan),
     (
         "cluster.routing.RoutingNode.numberOfShardsWithState",
@@ -68,7 +68,7 @@ const TELLING: &[(&str, Work)] = &[
 
 /// A thread doing shard-related work.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct BusyThread<'a> {
     /// The thread.
     pub thread: &'a HotThread,
     /// What it is doing.
@@ -83,10 +83,10 @@ pub(crate) struct Seen<'a> {
 
 /// Returns the thread that works on shards most, if any: by its share of snapshots, then by the
 /// kind of work, then by its CPU time.
-pub(crate) fn allocating(threads: &MasterThreads) -> Option<Seen<'_>> {
-    threads.threads.iter().filter_map(seen).max_by(|a, b| {
-        let share = |s: &Seen<'_>| f64::from(s.hits) / f64::from(s.snapshots.max(1));
-        let cpu = |s: &Seen<'_>| s.thread.cpu_percent.unwrap_or(0.0);
+pub(crate) fn allocating(threads: &MasterThreads) -> Option<BusyThread<'_>> {
+    threads.threads.iter().filter_map(classify).max_by(|a, b| {
+        let share = |s: &BusyThread<'_>| f64::from(s.hits) / f64::from(s.snapshots.max(1));
+        let cpu = |s: &BusyThread<'_>| s.thread.cpu_percent.unwrap_or(0.0);
         share(a)
             .total_cmp(&share(b))
             .then(b.work.cmp(&a.work))
@@ -103,11 +103,11 @@ fn waits(thread: &HotThread) -> bool {
     })
 }
 
-fn seen(thread: &HotThread) -> Option<Seen<'_>> {
+fn classify(thread: &HotThread) -> Option<BusyThread<'_>> {
     if waits(thread) {
         return None;
     }
-    let mut total = None::<Seen<'_>>;
+    let mut total = None::<BusyThread<'_>>;
     for stack in &thread.stacks {
         let Some((work, frame)) = of_stack(stack) else {
             continue;
@@ -120,7 +120,7 @@ fn seen(thread: &HotThread) -> Option<Seen<'_>> {
                 }
             }
             None => {
-                total = Some(Seen {
+                total = Some(BusyThread {
                     thread,
                     work,
                     frame,
@@ -147,9 +147,7 @@ fn of_frame(frame: &str) -> Option<(Work, &str)> {
     let rest = ["org.elasticsearch.", "org.opensearch."]
         .iter()
         .find_map(|package| frame.strip_prefix(package))?;
-    let (_, work) = TELLING
-        .iter()
-        .find(|(prefix, _)| rest.starts_with(prefix))?;
+    let (_, work) = FRAMES.iter().find(|(prefix, _)| rest.starts_with(prefix))?;
     // Package names are in lower case, class names are not.
     let class = rest
         .char_indices()
@@ -204,7 +202,7 @@ mod tests {
     ];
 
     #[test]
-    fn frames_tell_the_work() {
+    fn frames_indicate_the_work() {
         for (frame, expected) in [
             (
                 SCANNING[1],
@@ -269,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn other_work_is_none() {
+    fn other_work_is_ignored() {
         let write = thread(
             Some(90.0),
             vec![stack(

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_are_read() {
+    fn intervals_are_parsed() {
         for (value, expected) in [
             ("-1", Refresh::Off),
             ("-1ms", Refresh::Off),

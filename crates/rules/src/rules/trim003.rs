@@ -53,7 +53,7 @@ enum Fault {
     Masked,
     NotEnabled,
     NotStarted,
-    /// Runs now, and not after the next boot.
+    /// Active now, but not after the next boot.
     NotEnabledButStarted,
 }
 
@@ -69,7 +69,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             continue;
         };
         let trim = trims.jobs.iter().find(|trim| std::ptr::eq(trim.job, job));
-        // A masked unit is a link to /dev/null: what it would run is not known.
+        // A masked unit is a link to /dev/null, so it is not known what it would run.
         if trim.is_none() && timer.unit != "fstrim.timer" || !job.held_back_by.is_empty() {
             continue;
         }
@@ -86,7 +86,7 @@ fn fault_of(timer: &TimerState) -> Option<Fault> {
             Some(Fault::NotEnabledButStarted)
         }
         (Some(EnabledState::Disabled), _) => Some(Fault::NotEnabled),
-        // What is static or generated is started by something else, if at all.
+        // Static or generated units are started by something else, if at all.
         (_, Some(false)) => Some(Fault::NotStarted),
         _ => None,
     }
@@ -216,7 +216,7 @@ fn state_evidence(timer: &TimerState, trim: Option<&TrimJob<'_>>) -> Evidence {
                 if active { "active" } else { "inactive" }
             ),
         ),
-        // systemd was not asked: the links below /etc/systemd/system tell.
+        // systemd was not queried; the links below /etc/systemd/system show the state.
         None => Evidence::new(
             trim.map_or("etc/systemd/system", |trim| trim.job.defined_in.as_str()),
             format!("{}: {enabled}", timer.unit),
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn links_alone_tell_where_systemd_was_not_asked() {
+    fn links_suffice_if_systemd_was_not_queried() {
         let outcome = host(with_state(fstrim_timer(), EnabledState::Disabled, None)).check(&RULE);
         assert_eq!(
             only(&outcome).evidence[0].source,
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_where_it_would_bring_nothing() {
+    fn silent_without_a_benefit() {
         assert_eq!(host(fstrim_timer()).check(&RULE), Outcome::default());
         let also = host(off()).with(|host| {
             let jobs = host.jobs.as_mut().expect("jobs");

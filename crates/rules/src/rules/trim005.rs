@@ -46,7 +46,8 @@ pub(crate) const RULE: Rule = Rule {
 };
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
-    // Unknown jobs do not hide this: online discard is certain, and the text says what is not.
+    // Unknown jobs do not prevent a finding: online discard is certain, and the text states what is
+    // unknown.
     let trims = TrimJobs::of(cx);
     for volume in &cx.volumes {
         let online = online_discard(volume.mount);
@@ -71,7 +72,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
     }
 }
 
-/// libata's word where TRIM waits for an empty queue.
+/// Returns libata's term if TRIM waits for an empty queue.
 fn unqueued_trim(drive: &BlockDevice) -> Option<&'static str> {
     match drive.kind {
         DeviceKind::Scsi {
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn where_trim_is_not_queued_it_hurts() {
+    fn unqueued_trim_is_a_warning() {
         for (trim, word) in [
             (AtaTrim::Unqueued, "unqueued (sda)"),
             (AtaTrim::ForcedUnqueued, "forced_unqueued (sda)"),
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_where_another_rule_speaks() {
+    fn silent_if_another_rule_applies() {
         let both =
             on_sata(AtaTrim::Unqueued, "ext4", "rw,discard").with(jobs(vec![fstrim_timer()]));
         assert_eq!(both.check(&RULE), Outcome::default(), "TRIM004");

@@ -63,7 +63,7 @@ fn check(cx: &Context<'_>, out: &mut Outcome) {
             continue;
         }
         if let Reach::Missed(miss) = trims.reach(for_all, volume) {
-            // A store's mount stands for itself; others missed for the same reason stand together.
+            // A store's mount gets its own finding; others missed for the same reason are grouped.
             let own = (!volume.stores.is_empty()).then_some(volume.mount.id);
             missed.push((volume, (own, miss.clone()), miss));
         }
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn mounts_without_a_store_stand_together() {
+    fn mounts_without_a_store_are_grouped() {
         let outcome = host()
             .device(nvme("nvme2n1"))
             .device(nvme("nvme3n1"))
@@ -248,7 +248,7 @@ mod tests {
         let outcome = host()
             .with(jobs(vec![cron_weekly("fstrim", "fstrim --all /data")]))
             .check(&RULE);
-        // A refused command is for no mount at all: TRIM002's case.
+        // A refused command is for no mount at all, which TRIM002 covers.
         assert_eq!(outcome, Outcome::default());
     }
 

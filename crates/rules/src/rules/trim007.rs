@@ -53,7 +53,7 @@ pub(crate) const RULE: Rule = Rule {
     check: Check::Host(check),
 };
 
-/// Runs that are listed.
+/// Number of runs listed.
 const RUNS_SHOWN: usize = 3;
 
 fn check(cx: &Context<'_>, out: &mut Outcome) {
@@ -83,7 +83,7 @@ fn report(
     unpaced: &[&TrimJob<'_>],
     out: &mut Outcome,
 ) {
-    // The job whose time nobody chose is the one to fix.
+    // Prefer the job with a default schedule, which is the one to fix.
     let by_default = unpaced
         .iter()
         .find_map(|trim| Some((trim, times::default_schedule(trim.job)?)));
@@ -194,7 +194,7 @@ mod tests {
         assert!(finding.why.contains("48 %"), "{}", finding.why);
         assert!(finding.why.contains("Monday"), "{}", finding.why);
         assert!(!finding.why.contains("same minute"), "{}", finding.why);
-        // 2026-11-18 is a Wednesday; the Mondays after it.
+        // 2026-11-18 is a Wednesday; these are the following Mondays.
         let runs = finding
             .evidence
             .iter()
@@ -223,7 +223,7 @@ mod tests {
         let finding = only(&outcome);
         assert_eq!(finding.severity, Severity::Warning);
         assert!(!finding.why.contains("XFS"));
-        // The Sunday after the Wednesday, as Ubuntu's crontab has it.
+        // The Sunday after the Wednesday, according to Ubuntu's crontab.
         assert!(
             finding
                 .evidence
@@ -270,7 +270,7 @@ mod tests {
     fn silent_for_paced_trims_other_mounts_and_lost_discards() {
         for line in [
             "trimtab trim /data",
-            // What the remedy makes of it.
+            // The command created by the remedy.
             "/usr/bin/trimtab trim --window 03:00-05:00 --all --yes",
             "/usr/bin/trimtab trim --window 03:00-05:00 /data",
             "fstrim -o 0 -l 1G /data",
