@@ -73,7 +73,7 @@ pub(crate) struct BusyThread<'a> {
     pub thread: &'a HotThread,
     /// What it is doing.
     pub work: Work,
-    /// The frame that tells, without its package: `RoutingNode.shardsWithState`.
+    /// The frame that indicates the work, without its package: `RoutingNode.shardsWithState`.
     pub frame: &'a str,
     /// The number of snapshots with such a frame.
     pub hits: u32,

@@ -1,8 +1,8 @@
 //! # ES001: every reroute scans all shards
 //!
 //! ## What it finds
-//! Elasticsearch 6.8 to 7.5 whose master, at each reroute, asks for every shard the node that holds it
-//! for all of its shards, to see which of them are moving: n^2/m steps for n shards on m data nodes.
+//! Elasticsearch 6.8 to 7.5, whose master, at each reroute and for every shard, walks all shards on that
+//! shard's node to find the relocating ones: n^2/m steps for n shards on m data nodes.
 //!
 //! ## Why it hurts
 //! Creating, deleting, opening and closing an index, a node that comes or goes, and shards that start
@@ -17,10 +17,10 @@
 //! | 7.6.0 | 1.2 | 2.7 | 11 | 37 |
 //! | 7.17.28 | 1.5 | 3.5 | 14 | 41 |
 //!
-//! The finding predicts, at this cluster's size, a reroute and the creation of an index as this version
-//! makes it where nothing is said (6.8: 5 primaries, later 1; 1 replica), from its fewest reroutes to its
-//! most, and the same for each remedy. The model is that of `trimtab shards cost` (docs/shards.md), fitted
-//! to measurements on one machine; the finding says how far off it was where sizes were held back.
+//! The finding predicts, at this cluster's size, the time of a reroute and of creating an index with this
+//! version's defaults (6.8: 5 primaries, later 1; 1 replica), from the fewest to the most reroutes that it
+//! takes, and the same for each remedy. The model is that of `trimtab shards cost` (docs/shards.md), fitted
+//! to measurements on one machine; the finding states its error on held-out sizes.
 //!
 //! ## Evidence
 //! The master's version, the number of assigned copies in the routing table, the number of data nodes,

@@ -7,7 +7,7 @@
 //! ## Why it hurts
 //! Up to Elasticsearch 7.1 an index that was closed left the routing table. Since 7.2 its shards stay
 //! there, so that they are replicated and survive the loss of a node; OpenSearch, forked from 7.10,
-//! does the same. Whoever closes old indices to have a small cluster has a large one since that
+//! does the same. A cluster kept small by closing old indices is therefore large again after that
 //! upgrade: with the scan of 7.2 to 7.5 (ES001), 5,000 shards of which 80 % were closed cost 300 ms a
 //! reroute on 7.4.0 and 8.9 ms on 7.1.1.
 //!
@@ -15,8 +15,8 @@
 //! The number of closed indices and of their copies in the routing table.
 //!
 //! ## Remedy
-//! Closed is no archive: take a snapshot, delete the index, and restore it when it is asked for. What
-//! has to stay near: fewer shards before it is closed (shrink), or no replicas.
+//! Closed indices are not an archive: take a snapshot, delete the index, and restore it when needed. For
+//! indices that have to stay: fewer shards before closing (shrink), or no replicas.
 //!
 //! ## Risk
 //! A restore takes time; without replicas a closed index is lost with its node.

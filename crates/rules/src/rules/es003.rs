@@ -2,7 +2,7 @@
 //!
 //! ## What it finds
 //! Changes that wait for the master for 5 s or longer, and a master whose threads are in the
-//! allocator: told by the frames of its hot threads, or of a thread dump.
+//! allocator, according to the frames of its hot threads or of a thread dump.
 //!
 //! ## Why it hurts
 //! The master makes one change of the cluster state after the other. While it works on one, the
@@ -11,7 +11,7 @@
 //!
 //! ## Evidence
 //! The oldest pending task and how many there are; the thread, the share of snapshots in which it was
-//! in the allocator, and the frame that tells: `RoutingNode.shardsWithState` is the scan of ES001,
+//! in the allocator, and the frame that shows it: `RoutingNode.shardsWithState` is the scan of ES001,
 //! `BalancedShardsAllocator` or `LocalShardsBalancer` the balancer, `DesiredBalanceComputer` that of
 //! Elasticsearch 8.6 and later, `ReplicaShardAllocator` the search for copies.
 //!
@@ -20,12 +20,12 @@
 //! ahead and not all at midnight, mappings that do not grow with each document.
 //!
 //! ## Risk
-//! None in looking.
+//! None.
 //!
 //! ## When it is silent
 //! Where nothing waits for 5 seconds and no busy thread is in the allocator. Waiting for 30 seconds is
 //! an error, 5 seconds a warning. A thread in the allocator alone is a warning where it takes more
-//! than half a processor, else an information. One look is one moment: ask again during an incident.
+//! than half a processor, else an information. This is a single snapshot: run it again during an incident.
 //!
 //! ## References
 //! - Elasticsearch reference: pending cluster tasks; nodes hot threads

@@ -7,7 +7,7 @@
 //! ## Why it hurts
 //! Above the low watermark a node takes no further copies; above the high one the master moves copies
 //! away, which costs network and disks, and where every node is above it nothing helps; above flood
-//! stage every index with a copy on the node becomes read-only. A single data node is let alone by the
+//! stage every index with a copy on the node becomes read-only. A single data node is exempt from the
 //! first two before Elasticsearch 8.0 and in OpenSearch, until a second one joins.
 //!
 //! ## Evidence
@@ -22,9 +22,9 @@
 //! Higher watermarks leave less room for merges, which need free space of the size of what they merge.
 //!
 //! ## When it is silent
-//! With more room. For nodes of the frozen tier alone, which have a watermark of their own. From
-//! Elasticsearch 8.5 on percentages ask for 200, 150 and 100 GB at most unless they are set: that
-//! counts. Flood stage is an error, the other two warnings, near an information.
+//! With more free space, and for nodes of the frozen tier only, which have their own watermark. From
+//! Elasticsearch 8.5 on, default percentages require at most 200, 150 and 100 GB, which is taken into
+//! account. Flood stage is an error, the other two warnings, near an information.
 //!
 //! ## References
 //! - Elasticsearch reference, "Disk-based shard allocation"

@@ -11,10 +11,10 @@
 //! ## Why it hurts
 //! - One merge thread cannot keep up with a fast drive: segments pile up until indexing is held up.
 //!   Several on a hard disk make it seek between them.
-//! - Without the throttle a merge takes all that the drive gives.
+//! - Without the throttle, merges use all of the drive's throughput.
 //! - Each refresh writes a segment that has to be merged. Switched off, as for a bulk load, new
-//!   documents are not found. From 7.0 on an interval that is set, be it to the default of 1s, keeps
-//!   shards refreshing that nobody searches.
+//!   documents are not found. From 7.0 on, an explicit interval, even the default of 1s, keeps
+//!   refreshing shards that nobody searches.
 //! - With `async` a write is acknowledged before it is on disk: a power failure loses up to 5 seconds
 //!   (`index.translog.sync_interval`).
 //! - Archived cluster settings make every change of cluster settings fail.

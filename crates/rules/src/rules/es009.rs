@@ -15,8 +15,8 @@
 //! | OpenSearch to 2.8 | `best_compression` (DEFLATE) | not measured |
 //! | OpenSearch from 2.9 | `zstd`, `zstd_no_dict` | 0.65 and 0.70, its makers say of taxi rides |
 //!
-//! Measured here: 1,866,239 metric documents (1,051 MB of JSON), all segments merged, on XFS. Data of
-//! another kind compresses otherwise: try it on a copy of one index.
+//! Measured here: 1,866,239 metric documents (1,051 MB of JSON), all segments merged, on XFS. Other
+//! kinds of data compress differently: try it on a copy of one index.
 //!
 //! ## Evidence
 //! The server's version, the number of indices with each codec, and the size of the data.

@@ -18,7 +18,7 @@
 //! the option out of /etc/fstab and mount again.
 //!
 //! ## Risk
-//! On drives without power-loss protection fsync becomes as slow as it is when it is true.
+//! On drives without power-loss protection fsync becomes slower, because it then really flushes the cache.
 //!
 //! ## When it is silent
 //! With barriers, the default everywhere. Whether a battery backs the cache cannot be seen from here:

@@ -3,12 +3,12 @@
 //! ## What it finds
 //! Two or more heavy jobs (a trim, a scrub, a RAID check, a backup, a drive's long self-test) whose
 //! starts fall together within the next five weeks, a quarter of an hour apart at most, or that
-//! stand in one cron directory and so run one after the other in one go.
+//! are in the same cron directory and therefore run back to back.
 //!
 //! ## Why it hurts
 //! Each of them alone is hard on the drives; together they take longer than one after the other, and
-//! the store beneath them waits longest. Defaults meet: Sunday night and Monday 00:00 are everybody's
-//! choice. And when throughput drops every Sunday, nobody can tell which of the jobs that start
+//! the store beneath them waits longest. Defaults coincide: Sunday night and Monday 00:00 are common
+//! choices. And when throughput drops every Sunday, nobody can tell which of the jobs that start
 //! together does it: move them apart first.
 //!
 //! ## Evidence

@@ -19,7 +19,7 @@
 //! crontab, put `test -x /usr/sbin/anacron ||` before `run-parts`.
 //!
 //! ## Risk
-//! See that the one that is kept reaches all that the other did (TRIM006).
+//! Make sure that the one you keep reaches everything that the other did (TRIM006).
 //!
 //! ## When it is silent
 //! Where a guard or a condition holds one of the two back; for two trims of which one is for every

@@ -41,8 +41,8 @@
 //!
 //! ## When it is silent
 //! Where there is nothing to trim: hard disks, network disks and a cloud's virtual disks that take no
-//! discards, read-only filesystems. Where discards were switched off by hand (TRIM009), where the kernel blocklists the
-//! drive's firmware (TRIM010), where a layer takes discards and swallows them (TRIM008).
+//! discards, read-only filesystems. Where discards were switched off by hand (TRIM009), where the kernel
+//! blocklists the drive's firmware (TRIM010), where a layer takes discards and swallows them (TRIM008).
 //!
 //! ## References
 //! - cryptsetup-refresh(8), crypttab(5), lvmthin(7), fstrim(8), `sg_vpd`(8)

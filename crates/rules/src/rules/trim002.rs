@@ -27,11 +27,11 @@
 //!
 //! ## When it is silent
 //! Where discards are lost on the way (TRIM001, TRIM008); where a trim timer is only switched off
-//! (TRIM003), or one that runs passes this mount by (TRIM006); where it cannot be told that flash is
+//! (TRIM003), or one that runs passes this mount by (TRIM006); where it is unknown whether flash is
 //! below; on read-only mounts; on VDO; on Elastic Cloud Enterprise hosts (TRIM010). Where a job's
 //! script computes what it trims, this rule is skipped for what it may trim. A timer that is masked
 //! does not silence it: whoever masked it did not want that timer, but the drives decay all the
-//! same. TRIM003 then tells of the mask, as an information.
+//! same. TRIM003 then reports the mask as an information.
 //!
 //! ## References
 //! fstrim(8); Elastic, "Is your Elasticsearch trimmed?" (2016).

@@ -3,7 +3,7 @@
 //! ## What it finds
 //! A systemd timer for fstrim, usually `fstrim.timer` of util-linux, that is not enabled; or enabled
 //! but not started; or started by hand and not enabled, so that it is gone after the next boot; or
-//! masked. Reported where it would trim something worth it that no other job trims.
+//! masked. Reported if it would trim something worth trimming that no other job trims.
 //!
 //! ## Why it hurts
 //! The package is there, so everybody believes that trimming is taken care of. CentOS 7 and RHEL 7
@@ -27,8 +27,8 @@
 //! Where another job trims the same mounts; where nothing here is worth a trim (no flash and no
 //! device that takes discards, discards lost on the way, online discard); where a condition of the
 //! unit keeps it from running (a container); without systemd; on Elastic Cloud Enterprise hosts.
-//! A masked timer was switched off on purpose: an information. What nothing else trims either decays
-//! all the same, of which TRIM002 warns where a store's data lies on it.
+//! A masked timer was switched off on purpose: an information. If nothing else trims the drives,
+//! they slow down all the same, and TRIM002 warns if they hold a store's data.
 //!
 //! ## References
 //! fstrim(8), systemd.timer(5), systemd.unit(5); scylladb#14249 (enabled but not started).

@@ -19,7 +19,7 @@
 //! `discard=async` and leave the mount out of the periodic trim.
 //!
 //! ## Risk
-//! After a change see that one of the two is left: TRIM002 tells if none is.
+//! After a change make sure that one of the two remains: TRIM002 reports if neither does.
 //!
 //! ## When it is silent
 //! Where discards are refused by the mounted device; where no active job reaches the mount. Btrfs'

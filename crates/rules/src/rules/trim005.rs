@@ -5,9 +5,9 @@
 //!
 //! ## Why it hurts
 //! The drive is told of free space at once, so nothing decays. But each deletion of much data, a
-//! merged segment or a dropped index, sends its discards in the middle of the load. ext4 and XFS of
-//! late send them after the commit and not inside it, and drives with queued TRIM take them next to
-//! reads and writes; there it is fine mostly. SATA before 3.1 has no queued TRIM, and libata's list
+//! merged segment or a dropped index, sends its discards in the middle of the load. Recent ext4 and
+//! XFS send them after the commit rather than within it, and drives with queued TRIM handle them alongside
+//! reads and writes; there it is usually fine. SATA before 3.1 has no queued TRIM, and libata's list
 //! takes it away from drives that claim it falsely: each discard waits until the drive's queue is
 //! empty and holds up all that comes after. There a periodic trim in a quiet period is better.
 //!
@@ -19,7 +19,7 @@
 //! `systemctl enable --now fstrim.timer` at a quiet time. Else nothing has to be done.
 //!
 //! ## Risk
-//! Never both (TRIM004), and not neither (TRIM002).
+//! Use exactly one of the two: not both (TRIM004), not neither (TRIM002).
 //!
 //! ## When it is silent
 //! Btrfs' `discard=async` and F2FS, which discard in the background, unless a drive's TRIM is not

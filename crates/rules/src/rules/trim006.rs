@@ -2,14 +2,14 @@
 //!
 //! ## What it finds
 //! A job that is meant to trim every filesystem runs, and passes this one by: it goes by fstab, and
-//! the mount is not in fstab; fstab says `X-fstrim.notrim` or `ro`; the mount is read-only just now;
+//! the mount is not in fstab; fstab says `X-fstrim.notrim` or `ro`; the mount is currently read-only;
 //! the arguments leave it out, or make fstrim refuse to do anything.
 //!
 //! ## Why it hurts
 //! Everybody believes that the host is trimmed. fstrim.service runs
 //! `fstrim --listed-in /etc/fstab:/proc/self/mountinfo`, which reads the first of the two files that
 //! is not empty, and that is fstab: data volumes mounted by a unit, a script, an orchestrator or
-//! cloud-init without an fstab line are passed over without a word. Their drives are never told what
+//! cloud-init without an fstab line are silently skipped. Their drives are never told what
 //! is free, and get slower.
 //!
 //! ## Evidence
@@ -26,7 +26,7 @@
 //!
 //! ## When it is silent
 //! Where no job for all mounts runs (TRIM002, TRIM003); where another job trims the mount, or one
-//! whose targets cannot be told may; with online discard; where discards are lost on the way; on
+//! whose targets are unknown may; with online discard; where discards are lost on the way; on
 //! filesystems that are read-only on purpose, vfat and swap; without a store where nothing says that
 //! flash is below; on Elastic Cloud Enterprise hosts.
 //!

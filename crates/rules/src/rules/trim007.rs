@@ -8,9 +8,9 @@
 //! ## Why it hurts
 //! fstrim asks the kernel to discard all free space in one call, as fast as the drives take it.
 //! Meanwhile reads and writes queue up behind the discards: a MongoDB cluster on striped NVMe drives
-//! stalled at weekends, and in the log of one stall reads fell to a two-hundredth; on a model of a slow drive the 99th percentile of
-//! reads rose from 48 ms to 0.8 to 0.9 s. All nodes with the same default do it in the same night.
-//! Starting fstrim with `ionice` or `nice` changes little: discards are not paced by it.
+//! stalled at weekends, and in the log of one stall reads fell to a two-hundredth; on a model of a slow
+//! drive the 99th percentile of reads rose from 48 ms to 0.8 to 0.9 s. All nodes with the same default do
+//! it in the same night. Starting fstrim with `ionice` or `nice` changes little: discards are not paced by it.
 //!
 //! On XFS a pass over a whole filesystem also leaves things behind: with fragmented free space up to
 //! 48 % of the free extents were skipped, the same ones at each pass, while fstrim printed the full
@@ -30,7 +30,7 @@
 //!
 //! ## When it is silent
 //! On mounts without a store's data; where the mounted device takes no discards; for jobs that trim
-//! range by range or pace themselves. Where somebody chose the time (an own crontab line, a timer
+//! range by range or pace themselves. Where somebody chose the time (a crontab line of its own, a timer
 //! with another calendar than the default) it is an information: only the operator knows whether
 //! that time is quiet.
 //!

@@ -21,7 +21,7 @@
 //!
 //! ## Risk
 //! A trim that used to be quick now reaches the drives: run the first one in a quiet period.
-//! Blocks that the pool freed earlier are not made up for.
+//! Blocks that the pool freed earlier are not discarded retroactively.
 //!
 //! ## When it is silent
 //! Where the leg that refuses is a hard disk or a network disk: there is nothing to trim. Below VDO,

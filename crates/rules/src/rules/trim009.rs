@@ -7,7 +7,7 @@
 //! ## Why it hurts
 //! Somebody, or a udev rule, a tuned profile or rc.local, wrote the 0. Often it was meant for an
 //! hour, to end the stalls of a trim. Since then the drive has learned of nothing that was freed.
-//! Only device-mapper and Xen disks can come to this by themselves, after a discard has failed.
+//! Only device-mapper and Xen disks can get into this state on their own, after a discard has failed.
 //!
 //! ## Evidence
 //! `queue/discard_max_bytes` and `queue/discard_max_hw_bytes` (kernel 4.3 and later).
@@ -16,8 +16,8 @@
 //! `echo HW_MAX > /sys/block/DEVICE/queue/discard_max_bytes`, and find what writes the 0 at boot:
 //! `grep -rs discard_max_bytes /etc /usr/lib/udev /usr/lib/tuned /usr/lib/sysctl.d`
 //!
-//! Where the granularity reads 0 as well (seen on Linux 6.18), the kernel takes no other limit any
-//! more: then only a restart, or detaching the drive, helps.
+//! Where the granularity reads 0 as well (seen on Linux 6.18), the kernel no longer accepts any
+//! other limit: then only a restart, or detaching the drive, helps.
 //!
 //! ## Risk
 //! The reason may still hold. A smaller limit than the hardware's, for example 16777216, keeps

@@ -25,7 +25,7 @@
 //!
 //! ## When it is silent
 //! Devices that take no discards: nothing to trim. `rotational` decides nothing here, since loop,
-//! virtio and SCSI disks say 1 whatever they are made of.
+//! virtio and SCSI disks report 1 regardless of their medium.
 //!
 //! ## References
 //! - Elastic blog: `Is your Elasticsearch TRIMmed?`

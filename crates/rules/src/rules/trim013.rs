@@ -27,7 +27,7 @@
 //! still be a quiet time: see TRIM007.
 //!
 //! ## When it is silent
-//! Without a store; where it cannot be told that flash is below; where discards are lost or made
+//! Without a store; where it is unknown whether flash is below; where discards are lost or made
 //! online; where no job trims (TRIM002); for daily trims. Skipped within a day of boot, where free
 //! space or counters are unknown, and before Linux 4.18, which counts discards as writes.
 //!
