@@ -58,7 +58,7 @@ pub struct Collisions {
 /// them once; in addition, each meeting takes time proportional to the size of the group, which is
 /// bounded.
 pub fn collisions(jobs: &[(&Job, Vec<Run>)], slack_s: f64) -> Collisions {
-    let mut reaches: Vec<ActiveSpan> = jobs
+    let mut spans: Vec<ActiveSpan> = jobs
         .iter()
         .enumerate()
         .flat_map(|(job, (_, runs))| {
@@ -68,9 +68,9 @@ pub fn collisions(jobs: &[(&Job, Vec<Run>)], slack_s: f64) -> Collisions {
             })
         })
         .collect();
-    reaches.sort_unstable_by_key(|reach| (reach.earliest_us, reach.end_us, reach.job));
+    spans.sort_unstable_by_key(|span| (span.earliest_us, span.end_us, span.job));
     let mut sweep = Sweep {
-        reaches: &reaches,
+        spans: &spans,
         slack_us: micros(slack_s),
         by_end: BTreeSet::new(),
         runs_per_job: BTreeMap::new(),
@@ -78,7 +78,7 @@ pub fn collisions(jobs: &[(&Job, Vec<Run>)], slack_s: f64) -> Collisions {
         groups: HashMap::new(),
         compared: 0,
     };
-    let stopped_at = (0..reaches.len()).find(|&index| !sweep.start(index));
+    let stopped_at = (0..spans.len()).find(|&index| !sweep.start(index));
     if stopped_at.is_none() {
         sweep.close_group();
     }
@@ -91,7 +91,7 @@ pub fn collisions(jobs: &[(&Job, Vec<Run>)], slack_s: f64) -> Collisions {
     Collisions {
         groups,
         truncated_at: stopped_at
-            .and_then(|index| Timestamp::from_microsecond(reaches[index].earliest_us).ok()),
+            .and_then(|index| Timestamp::from_microsecond(spans[index].earliest_us).ok()),
     }
 }
 
@@ -130,7 +130,7 @@ fn micros(span_s: f64) -> i64 {
 
 /// Sweeps over the runs by earliest start.
 struct Sweep<'a> {
-    reaches: &'a [ActiveSpan],
+    spans: &'a [ActiveSpan],
     slack_us: i64,
     /// Runs active at the current time, sorted by end.
     by_end: BTreeSet<(i64, usize)>,
@@ -147,18 +147,18 @@ struct Sweep<'a> {
 impl Sweep<'_> {
     /// Adds a run; returns `false` if that would exceed a limit.
     fn start(&mut self, index: usize) -> bool {
-        let reach = self.reaches[index];
+        let span = self.spans[index];
         // Runs that end before this one starts meet no more runs. The first one removed closes a
         // group.
         while let Some(&(end_us, ended)) = self.by_end.first() {
-            if end_us >= reach.earliest_us {
+            if end_us >= span.earliest_us {
                 break;
             }
             if self.grew && !self.close_group() {
                 return false;
             }
             self.by_end.remove(&(end_us, ended));
-            let job = self.reaches[ended].job;
+            let job = self.spans[ended].job;
             if let Some(runs) = self.runs_per_job.get_mut(&job) {
                 *runs -= 1;
                 if *runs == 0 {
@@ -166,8 +166,8 @@ impl Sweep<'_> {
                 }
             }
         }
-        self.by_end.insert((reach.end_us, index));
-        *self.runs_per_job.entry(reach.job).or_insert(0) += 1;
+        self.by_end.insert((span.end_us, index));
+        *self.runs_per_job.entry(span.job).or_insert(0) += 1;
         self.grew = true;
         true
     }
@@ -186,10 +186,10 @@ impl Sweep<'_> {
         let (mut earliest_us, mut latest_us) = (i64::MAX, i64::MIN);
         let mut last_runs: BTreeMap<usize, usize> = BTreeMap::new();
         for &(_, index) in &self.by_end {
-            let reach = self.reaches[index];
-            earliest_us = earliest_us.min(reach.earliest_us);
-            latest_us = latest_us.max(reach.latest_us);
-            let last = last_runs.entry(reach.job).or_insert(index);
+            let span = self.spans[index];
+            earliest_us = earliest_us.min(span.earliest_us);
+            latest_us = latest_us.max(span.latest_us);
+            let last = last_runs.entry(span.job).or_insert(index);
             *last = index.max(*last);
         }
         let certain = usize::from(latest_us.saturating_sub(earliest_us) <= self.slack_us);
