@@ -10,7 +10,8 @@
 //! Meanwhile reads and writes queue up behind the discards: a MongoDB cluster on striped NVMe drives
 //! stalled at weekends, and in the log of one stall reads fell to a two-hundredth; on a model of a slow
 //! drive the 99th percentile of reads rose from 48 ms to 0.8 to 0.9 s. All nodes with the same default do
-//! it in the same night. Starting fstrim with `ionice` or `nice` changes little: discards are not paced by it.
+//! it in the same night. Starting fstrim with `ionice` or `nice` changes little: discards are not paced
+//! by it.
 //!
 //! On XFS a pass over a whole filesystem also leaves things behind: with fragmented free space up to
 //! 48 % of the free extents were skipped, the same ones at each pass, while fstrim printed the full
