@@ -342,14 +342,14 @@ struct Chain {
 }
 
 impl Chain {
-    /// How many repetitions fit until the chain ends or the windows have drifted too far.
+    /// Returns the number of repetitions until the windows have grown to a whole period.
     fn count(&self, relative: &Relative<'_>) -> i64 {
         let wide_us = self.first.latest_us - self.first.earliest_us;
         let grows_us = relative.late_us + relative.len_us.1 - relative.len_us.0;
         (relative.step_us - wide_us).max(0) / grows_us.max(1) + 1
     }
 
-    /// The time at which its windows have grown to a whole period.
+    /// Returns the time at which the windows have grown to a whole period.
     fn drifts_at_us(&self, relative: &Relative<'_>) -> Option<i64> {
         let step_us = relative.step_us.checked_add(relative.len_us.0)?;
         let span_us = step_us.checked_mul(self.count(relative))?;
