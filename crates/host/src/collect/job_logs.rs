@@ -8,7 +8,7 @@ use facts::Skipped;
 use facts::host::Job;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use schedule::{Log, Whose};
+use schedule::{HostIdentity, Log};
 
 /// The most of a host's logs that is read, in bytes.
 pub const LOG_BYTES_MAX: usize = LOG_MIB_MAX << 20;
@@ -68,17 +68,17 @@ pub fn read(
 /// Of logs what is of the host whose jobs are weighed: on a host that gathers the logs of others these run
 /// the same jobs, at other times. A log of which nothing is left is among the skipped.
 pub fn own_lines(logs: Vec<Log>, host_name: Option<&str>, skipped: &mut Vec<Skipped>) -> Vec<Log> {
-    let whose = Whose::of(&logs, host_name);
+    let identity = HostIdentity::of(&logs, host_name);
     let mut own = Vec::with_capacity(logs.len());
     for log in logs {
         let source = log.source.clone();
-        if let Some(log) = log.lines_of(&whose) {
+        if let Some(log) = log.restrict_to(&identity) {
             own.push(log);
             continue;
         }
-        let why = match &whose {
-            Whose::Of { .. } => "all of its lines are of other hosts".to_owned(),
-            Whose::Unknown { some, count } => format!(
+        let why = match &identity {
+            HostIdentity::Known { .. } => "all of its lines are of other hosts".to_owned(),
+            HostIdentity::Unknown { some, count } => format!(
                 "lines of {count} hosts at a time ({}{}), and which of them has the jobs is not \
                  known: none is used",
                 some.join(", "),
@@ -252,7 +252,7 @@ impl Reading<'_> {
                             );
                             self.skip(JOURNAL, why, by_hand);
                         }
-                        self.logs.push(log.without_lines());
+                        self.logs.push(log.without_line_numbers());
                     }
                     Err(_) if is_entry => {
                         self.skip(JOURNAL, "not one entry in what journalctl prints", by_hand);
