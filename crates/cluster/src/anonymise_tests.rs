@@ -9,7 +9,7 @@ use crate::threads;
 use facts::cluster::{PendingTask, PendingTasks};
 use std::collections::BTreeMap;
 
-/// A cluster whose every name holds `secret`.
+/// A cluster in which every name contains `secret`.
 fn answers() -> Answers {
     let nodes = r#"{"cluster_name":"secret-logs","nodes":{
         "secretid1":{"name":"secret-1","host":"es1.secret.example","ip":"192.0.2.1",
@@ -87,7 +87,7 @@ fn answers() -> Answers {
     }
 }
 
-/// A bundle that knows the host es1, its domain and addresses.
+/// The replacements of a bundle that knows the host es1, its domain and addresses.
 fn bundle(text: &str) -> String {
     text.replace("es1.secret.example", "host1.domain1")
         .replace("secret.example", "domain1")
@@ -122,7 +122,7 @@ fn no_name_is_left_and_each_has_one_replacement() {
     assert!(unknown.starts_with("value"), "{unknown}");
     assert_eq!(transient("exclude._ip"), "10.0.0.2");
     assert_eq!(transient("require.rack"), first.attributes["rack"]);
-    // That something is archived stays; what it is called only where the key is a known one.
+    // That a setting is archived is kept; its key only if it is a known one.
     let archived: Vec<&str> = settings
         .transient
         .0

@@ -9,7 +9,7 @@ fn frames(threads: &[HotThread], at: usize) -> Vec<&str> {
         .collect()
 }
 
-/// The form of 6.8 to 7.15: one percentage.
+/// The format of 6.8 to 7.15: a single percentage.
 const EARLY: &str = "::: {es-1}{KBz7OsBEQnuTM9b3XX8lcA}{x}{es1.example}{10.0.0.1:9300}
    Hot threads at 2019-11-21T19:02:46.065Z, interval=500ms, busiestThreads=3, ignoreIdleThreads=true:
    
@@ -55,7 +55,7 @@ fn hot_threads_of_early_versions() {
         frames(&found.threads, 1),
         ["org.apache.lucene.index.ConcurrentMergeScheduler$MergeThread.run"]
     );
-    // Neither node nor index.
+    // Neither node nor index names.
     let text = format!("{found:?}");
     assert!(!text.contains("es-1") && !text.contains("secret"), "{text}");
 }

@@ -1,4 +1,4 @@
-//! The client against a real server that misbehaves.
+//! Tests of the client against a real server that misbehaves.
 
 use crate::testing::{Answer, Authority, Server};
 use crate::{
@@ -12,7 +12,7 @@ fn client() -> Client {
     Client::new(Options::default()).unwrap()
 }
 
-/// One that gives up soon.
+/// A client with a short deadline.
 fn hasty() -> Client {
     Client::new(Options {
         deadline: Duration::from_millis(300),
@@ -40,7 +40,7 @@ fn an_answer_comes_with_its_status_and_body() {
     );
     let requests = server.requests();
     assert!(requests[0].starts_with("GET /_cluster/health?level=cluster HTTP/1.1\r\n"));
-    // Nothing of it could be unpacked.
+    // Responses are not decompressed.
     assert!(!requests[0].to_ascii_lowercase().contains("accept-encoding"));
 }
 
@@ -71,7 +71,7 @@ fn a_json_body_is_sent_whole() {
     assert!(head.contains("authorization: bearer key"), "{head}");
     let body: serde_json::Value = serde_json::from_str(body).unwrap();
     assert_eq!(body, question);
-    // The connection is in order: it is used again, also after the server closed it.
+    // The connection is intact: it is reused, also after the server has closed it.
     client.post_json(&server.endpoint(), "/x", &1).unwrap();
     assert_eq!(server.connections(), 1);
     server.close_connections();
@@ -183,7 +183,7 @@ fn a_deadline_covers_every_part() {
     let silent = Server::start(|_| Answer::Silence);
     let slow = Server::start(|_| Answer::Slow(Duration::from_secs(5), Box::new(Answer::ok("{}"))));
     let drip = Server::start(|_| Answer::Drip(Duration::from_millis(20)));
-    // Accepts, but never says anything in TLS.
+    // Accepts connections but never answers the TLS handshake.
     let deaf = TcpListener::bind("127.0.0.1:0").unwrap();
     let deaf_url = format!("https://{}", deaf.local_addr().unwrap());
     let limit = Duration::from_millis(300);
@@ -196,7 +196,7 @@ fn a_deadline_covers_every_part() {
         let start = Instant::now();
         let found = kind(hasty().get(&endpoint, ""));
         assert_eq!(found, ErrorKind::Timeout { limit, stage }, "{endpoint}");
-        // Not a measurement: the servers' own ends are seconds away, or never.
+        // Not a measurement: the servers finish only after many seconds, or never.
         assert!(start.elapsed() < Duration::from_secs(4), "{endpoint}");
     }
 }
@@ -278,7 +278,7 @@ fn nobody_listening_and_no_such_name_differ() {
         .port();
     let nobody = Endpoint::parse(&format!("http://127.0.0.1:{port}")).unwrap();
     assert_eq!(kind(client().get(&nobody, "")), ErrorKind::Refused);
-    // RFC 6761: .invalid never exists. Without a name service it fails in the same way.
+    // RFC 6761: .invalid never resolves. Without a name service it fails in the same way.
     let nowhere = Endpoint::parse("http://trimtab.invalid").unwrap();
     let found = kind(client().get(&nowhere, ""));
     assert!(
@@ -308,7 +308,7 @@ fn a_ping_measures_a_kept_connection() {
     let server = Server::start(|_| Answer::ok("{}"));
     let client = client();
     client.ping(&server.endpoint(), "/").unwrap();
-    // The first one connected, so it was asked twice.
+    // The first request connected, so a second one was sent.
     assert_eq!((server.requests().len(), server.connections()), (2, 1));
     client.ping(&server.endpoint(), "/").unwrap();
     assert_eq!((server.requests().len(), server.connections()), (3, 1));
@@ -332,7 +332,7 @@ fn a_kept_connection_that_the_server_closed_is_no_failure() {
         client.get(&server.endpoint(), "").unwrap();
         server.close_connections();
     }
-    // Closes when it is asked for the second time: only the request itself can notice.
+    // Closes on the second request: only the request itself can notice.
     let server = Server::start({
         let count = std::sync::atomic::AtomicUsize::new(0);
         move |_| match count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
@@ -367,7 +367,7 @@ fn a_shut_down_client_ends_what_it_waits_for() {
     client.get(&server.endpoint(), "").unwrap_err();
 }
 
-/// A file with the authority's certificate.
+/// Writes the authority's certificate to a file.
 fn pem(text: &str) -> tempfile::NamedTempFile {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(text.as_bytes()).unwrap();
@@ -409,7 +409,7 @@ fn tls_takes_the_right_name_and_time_only() {
     let found = kind(client.get(&Endpoint::parse(&expired.url_by_name()).unwrap(), ""));
     assert_eq!(found, ErrorKind::Tls(TlsFault::Expired));
     assert!(named.requests().is_empty() && expired.requests().is_empty());
-    // An address is a name like others.
+    // An address is a name like any other.
     let address = Server::start_tls(&authority, &["127.0.0.1"], |_| Answer::ok("{}"));
     assert_eq!(client.get(&address.endpoint(), "").unwrap().status, 200);
 }
@@ -430,7 +430,8 @@ fn encrypted_and_plain_do_not_mix() {
     let plain = Server::start(|_| Answer::ok("{}"));
     let url = plain.url("").replace("http://", "https://");
     let found = kind(hasty().get(&Endpoint::parse(&url).unwrap(), ""));
-    // The server waits for a line's end within the handshake's bytes; a real one complains.
+    // The test server waits for a line ending among the handshake's bytes; a real one returns an
+    // error.
     assert!(matches!(found, ErrorKind::Timeout { .. }), "{found}");
     let complaining = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", complaining.local_addr().unwrap());

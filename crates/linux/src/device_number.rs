@@ -1,8 +1,8 @@
-//! Device numbers as sysfs, mountinfo and device-mapper tables print them.
+//! Device numbers as formatted in sysfs, mountinfo and device-mapper tables.
 
 use facts::host::DeviceNumber;
 
-/// Reads `MAJOR:MINOR` in decimal; `None` for anything else, signs included.
+/// Parses decimal `MAJOR:MINOR`; `None` for anything else, including signs.
 pub fn parse(text: &str) -> Option<DeviceNumber> {
     let digits = |part: &str| {
         let plain = !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());

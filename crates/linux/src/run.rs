@@ -1,4 +1,4 @@
-//! Runs a program to its end: within a deadline, with as much of its output as is wanted.
+//! Runs a program to completion within a deadline and captures a limited amount of output.
 
 use crate::child::{Child, KillSwitch};
 use crate::poll::{read_some, wait_ready};
@@ -9,14 +9,14 @@ use std::os::fd::AsFd;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// How much of a program's complaints is kept.
+/// How much of a program's standard error is kept.
 const STDERR_BYTES_MAX: usize = 4096;
-/// As much as a pipe holds: what a program wrote before it ended, and no flood of what it left behind.
+/// A full pipe: what a program wrote before it exited, but no flood from processes it left behind.
 const STDERR_LAST_BYTES_MAX: usize = 64 << 10;
-/// Between looks at a program whose end nothing tells.
+/// Polling interval if the exit of a program cannot be waited for.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-/// Which complaints of a program are kept, of those on its standard error.
+/// Which part of a program's standard error is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Complaints {
     /// None.
@@ -27,69 +27,70 @@ pub enum Complaints {
     Last,
 }
 
-/// What becomes of a program that was killed and does not go.
+/// What to do with a program that was killed but does not exit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stuck {
-    /// It is left behind, since it hangs in the kernel.
+    /// Abandon it, since it is stuck in the kernel.
     Abandoned,
-    /// It is waited for, so that there is never a second one.
+    /// Wait for it, so that there is never a second instance.
     WaitedFor,
 }
 
-/// Limits of a program.
+/// Limits for a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// How long it may take.
+    /// How long it may run.
     pub deadline: Duration,
-    /// The longest answer on its standard output; `None` where that is discarded.
+    /// Maximum length of its standard output; `None` to discard it.
     pub answer_bytes_max: Option<usize>,
-    /// What is kept of its standard error.
+    /// Which part of its standard error is kept.
     pub complaints: Complaints,
-    /// What follows on the deadline where even SIGKILL does not help.
+    /// What to do at the deadline if even SIGKILL does not help.
     pub stuck: Stuck,
 }
 
-/// How a program ended.
+/// Outcome of a program that exited.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its status, whatever that is.
+    /// Its exit status, success or not.
     pub status: ExitStatus,
     /// Its standard output.
     pub answer: Vec<u8>,
-    /// Of its standard error, 4096 bytes at most.
+    /// Its standard error, at most 4096 bytes.
     pub complaints: Vec<u8>,
 }
 
-/// Why a program gave no answer.
+/// Why a program returned no output.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// It could not be started.
     #[error("cannot be started: {0}")]
     Start(#[source] io::Error),
-    /// It could not be listened to or waited for.
+    /// It could not be read from or waited for.
     #[error("cannot be waited for: {0}")]
     Wait(#[from] io::Error),
     /// It was killed at its deadline.
     #[error("killed: not done within {0:?}")]
     Deadline(Duration),
-    /// It was killed because its answer was longer than so many bytes.
+    /// It was killed because its output exceeded this many bytes.
     #[error("killed: it wrote more than {0} bytes")]
     TooLarge(usize),
 }
 
-/// Runs a program without input. Its standard output and error are set here; all else is as the
-/// command says, so make it with [`crate::child::isolated`] unless it needs more.
+/// Runs a program without input. Standard output and error are set here; everything else is as
+/// configured in `command`, so create that with [`crate::child::isolated`] unless the program needs
+/// more.
 ///
 /// # Errors
-/// See [`RunError`]. A program that fails has an end like any other.
+/// See [`RunError`]. A program that exits with a failure status is not an error.
 pub fn run(command: &mut Command, limits: &Limits) -> Result<Ended, RunError> {
     run_under(command, limits, &KillSwitch::default())
 }
 
-/// As [`run`], under a switch with which another thread can kill it.
+/// Like [`run`], with a switch by which another thread can kill the program.
 ///
 /// # Errors
-/// As [`run`].
+/// Same as [`run`].
 pub fn run_under(
     command: &mut Command,
     limits: &Limits,
@@ -139,11 +140,11 @@ fn follow(child: &mut Child, limits: &Limits, until: Instant) -> Result<Ended, R
         };
         let answer_at = add(stdout.as_ref().map(AsFd::as_fd));
         let complaints_at = add(stderr.as_ref().map(AsFd::as_fd));
-        // Not before: what it left behind may hold its output open for long.
+        // Not earlier: processes it left behind may hold its output open for a long time.
         let is_silent = stdout.is_none() && status.is_none();
         let end = if is_silent { child.end() } else { None };
         let end_at = add(end.map(AsFd::as_fd));
-        // Nothing wakes us at its end.
+        // No descriptor wakes us when it exits.
         let is_blind = is_silent && end_at.is_none();
         let now = Instant::now();
         if now >= until {
@@ -193,7 +194,7 @@ fn follow(child: &mut Child, limits: &Limits, until: Instant) -> Result<Ended, R
     })
 }
 
-/// The part of the complaints that is kept.
+/// The part of standard error that is kept.
 struct Tail {
     which: Complaints,
     bytes: Vec<u8>,
@@ -219,7 +220,7 @@ impl Tail {
         self.bytes.drain(..surplus);
     }
 
-    /// What it wrote last, after it ended: nothing is waited for.
+    /// Reads what it wrote last, after it exited, without waiting.
     fn add_last(&mut self, pipe: &mut (impl Read + AsFd), buffer: &mut [u8]) -> io::Result<()> {
         let mut total = 0;
         while total < STDERR_LAST_BYTES_MAX
@@ -270,7 +271,8 @@ mod tests {
     fn a_program_that_does_not_end_is_killed_at_the_deadline() {
         let begun = Instant::now();
         let short = Duration::from_millis(80);
-        // With a grandchild that keeps the pipe open; and one that closes its output and stays.
+        // With a grandchild that keeps the pipe open; and a program that closes its output and
+        // keeps running.
         for script in ["sleep 30; true", "exec >&- 2>&-; exec sleep 30"] {
             for complaints in [Complaints::First, Complaints::Discarded] {
                 for answer_bytes_max in [Some(100), None] {
@@ -357,7 +359,7 @@ mod tests {
         };
         let ended = run_under(&mut command, &limits, &switch);
         puller.join().unwrap();
-        // It may have been too late to start it.
+        // The switch may have been pulled before the program was started.
         assert!(!ended.is_ok_and(|ended| ended.status.success()));
         assert!(begun.elapsed() < LONG);
     }

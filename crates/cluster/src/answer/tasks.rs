@@ -3,10 +3,9 @@
 use facts::cluster::{PendingTask, PendingTasks};
 use serde::Deserialize;
 
-/// Tasks that are kept, beside the oldest.
+/// Maximum number of tasks kept, in addition to the oldest.
 const TASKS_MAX: usize = 1000;
-/// The longest source that is kept, in characters: that of many shards started at once lists them
-/// all.
+/// Maximum length of a task's source, in characters: a task for many started shards lists them all.
 const SOURCE_CHARS_MAX: usize = 300;
 
 #[derive(Deserialize)]
@@ -32,7 +31,7 @@ pub(crate) fn parse(body: &[u8]) -> Result<PendingTasks, serde_json::Error> {
         .map(|task| PendingTask {
             source: cut(&task.source),
             priority: cut(&task.priority),
-            // -1 where the server does not know it.
+            // -1 if the server does not know it.
             in_queue_ms: u64::try_from(task.time_in_queue_millis).unwrap_or(0),
             executing: task.executing,
         })

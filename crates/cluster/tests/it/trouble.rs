@@ -1,4 +1,4 @@
-//! Servers in trouble, each with its outcome: a failure where nothing can be said, else facts with
+//! Failing servers, each with its outcome: an error if nothing can be learned, otherwise facts with
 //! a gap and a reason.
 
 use crate::play::{PAGES, ask, ask_with, healthy, limits, missing, play, play_tls};
@@ -10,7 +10,7 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::time::Duration;
 
-/// What an error answers, as both servers write it.
+/// An error response in the format of both products.
 fn exception(status: u16, kind: &str) -> Answer {
     let body = format!(
         r#"{{"error":{{"root_cause":[],"type":"{kind}",
@@ -133,7 +133,7 @@ fn credentials_that_are_not_accepted_end_it() {
     );
     assert_eq!(server.requests().len(), 1);
 
-    // Others than the server repeat what they were sent.
+    // Servers other than Elasticsearch may echo what was sent.
     for status in [401, 400, 502] {
         let echo = Answer::Body(status, b"Authorization: ApiKey hunter2".to_vec());
         let server = Server::start(move |_| echo.clone());
@@ -190,7 +190,7 @@ fn nothing_that_can_be_said_is_a_failure() {
         let error = ask(&server).expect_err(found);
         assert!(error.to_string().contains(found), "{error}");
         assert!(!error.hint().is_empty());
-        // It gave up at once, or after the one page that may tell a version as well.
+        // It gave up at once, or after the one other page that may contain a version.
         assert!(server.requests().len() <= 2, "{found}");
     }
 }
@@ -198,7 +198,7 @@ fn nothing_that_can_be_said_is_a_failure() {
 #[test]
 fn nobody_listens() {
     // Not a port that was free a moment ago: another test's server may have it by now. Port 1 is
-    // never given to a server that takes any.
+    // never assigned to a server that asks for any free port.
     let endpoint = Endpoint::parse("http://127.0.0.1:1").expect("a URL");
     let error = ask_with(limits(), &endpoint).expect_err("nobody");
     assert!(error.hint().contains("listens"), "{}", error.hint());
@@ -207,7 +207,7 @@ fn nobody_listens() {
 
 #[test]
 fn a_node_that_does_not_tell_of_itself_is_known_by_its_nodes() {
-    // As Elasticsearch 8.11 built for tests: 405 at `/`.
+    // Like Elasticsearch 8.11 test builds: 405 at `/`.
     let mut answers = healthy();
     answers.insert("root", Answer::Body(405, Vec::new()));
     let server = play(answers);
@@ -274,7 +274,7 @@ fn closed_indices_are_known_where_open_ones_are_not() {
 #[test]
 fn a_body_of_a_gigabyte_is_not_taken_in() {
     let mut answers = healthy();
-    // It says how long it will be, and goes on as long as it is listened to.
+    // The body never ends.
     answers.insert("state", Answer::Endless);
     let server = play(answers);
     let answers = ask(&server).expect("answers");
@@ -292,7 +292,7 @@ fn a_slow_server_is_waited_for_but_not_for_ever() {
         deadline: Duration::from_millis(400),
         ..limits()
     };
-    // Slow, but within its time.
+    // Slow, but within the deadline.
     let mut answers = healthy();
     let slow = Answer::Slow(
         Duration::from_millis(20),
@@ -302,7 +302,7 @@ fn a_slow_server_is_waited_for_but_not_for_ever() {
     let server = play(answers);
     assert_eq!(missing(&ask(&server).expect("answers")), []);
 
-    // One page never comes: a gap.
+    // One page never completes: a gap.
     for answer in [Answer::Silence, Answer::Drip(Duration::from_millis(10))] {
         let mut answers = healthy();
         answers.insert("pending_tasks", answer);
@@ -316,7 +316,7 @@ fn a_slow_server_is_waited_for_but_not_for_ever() {
         );
     }
 
-    // Nothing comes any more after the first two: two waits, not ten.
+    // No response after the first two: two timeouts, not ten.
     let mut answers = healthy();
     for page in &PAGES[2..] {
         answers.insert(page, Answer::Silence);
@@ -335,7 +335,7 @@ fn a_slow_server_is_waited_for_but_not_for_ever() {
     );
     assert_eq!(server.requests().len(), 4);
 
-    // Nothing comes at all.
+    // No response at all.
     let silent = Server::start(|_| Answer::Silence);
     let error = ask_with(quick, &silent.endpoint()).expect_err("nothing");
     assert!(
@@ -467,7 +467,7 @@ fn opensearch_has_names_of_its_own() {
     }
     let server = play(answers);
     let cluster = ask(&server).expect("answers").facts().expect("facts");
-    // Its nodes tell the version that it disguises at `/`.
+    // Its nodes report the version that it disguises at `/`.
     assert_eq!(cluster.flavour.label(), "OpenSearch");
     assert_eq!(cluster.version.to_string(), "2.19.1");
     let master = cluster.master_node().expect("a master");
@@ -504,7 +504,7 @@ fn tls_is_verified() {
     let error = ask_with(trusting.clone(), &expired.endpoint()).expect_err("too old");
     assert_eq!(fault(error), TlsFault::Expired);
 
-    // A real server complains of the handshake's bytes; the made-up one waits for a line's end.
+    // A real server rejects the handshake's bytes; the mock one waits for a line ending.
     let plain = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("https://{}", plain.local_addr().expect("an address"));
     std::thread::spawn(move || {
@@ -512,7 +512,7 @@ fn tls_is_verified() {
         stream
             .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
             .expect("written");
-        // Until the client goes away.
+        // Until the client disconnects.
         let _ = std::io::copy(&mut stream, &mut std::io::sink());
     });
     let error = ask_with(trusting, &Endpoint::parse(&url).expect("a URL")).expect_err("no TLS");

@@ -31,7 +31,7 @@ fn an_existing_file_is_kept_unless_told() {
     write_bytes(&path, Existing::Replaced, b"after").unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), b"after");
 
-    // Made by somebody else while we write.
+    // Created by someone else while we write.
     let path = directory.path().join("raced");
     let error = write(&path, Existing::Kept, Access::Owner, |out| {
         std::fs::write(&path, "theirs")?;
