@@ -1,4 +1,4 @@
-//! What of crontabs, anacrontab, scripts, unit files and systemd's answers may be kept.
+//! Filters crontabs, anacrontab, scripts, unit files and systemd's answers.
 
 mod shell;
 
@@ -11,7 +11,7 @@ use crate::parse::{systemctl, unit_file};
 use crate::unread::Unread;
 use shell::{TAKEN_OUT, reduce, reduce_plain, settle};
 
-/// Settings of crontabs that matter here.
+/// Relevant settings in crontabs.
 const SETTINGS: &[&str] = &[
     "CRON_TZ",
     "PATH",
@@ -64,10 +64,10 @@ const UNIT_KEYS: &[(&str, &[&str])] = &[
     ),
     ("Install", &["Alias", "Also", "RequiredBy", "WantedBy"]),
 ];
-/// Where scripts that jobs call may be.
+/// Where scripts called by jobs may be.
 const CALLED_BELOW: &[&str] = &["etc/", "usr/local/", "opt/", "root/"];
 
-/// Files of the jobs part: crontabs, anacrontab, scripts, unit files.
+/// Filters the files of jobs: crontabs, anacrontab, scripts, unit files.
 pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     let filter: fn(&str) -> Option<String> = if path == "etc/crontab" || directory == "etc/cron.d" {
@@ -85,7 +85,7 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> 
     } else {
         return None;
     };
-    // A program, not text.
+    // A binary, not text.
     if bytes.contains(&0) {
         return Some(Ok(Vec::new()));
     }
@@ -93,7 +93,7 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> 
     Some(kept.map(String::into_bytes))
 }
 
-/// The answer of `systemctl show`.
+/// Filters the answer of `systemctl show`.
 pub(super) fn keep_systemctl_show(bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Unread::Malformed("the answer of systemctl is not UTF-8".to_owned()))?;
@@ -101,7 +101,7 @@ pub(super) fn keep_systemctl_show(bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     Ok(kept.into_bytes())
 }
 
-/// Nothing that is safe could be made of a text.
+/// The error for text that cannot be made safe.
 fn confusing() -> Unread {
     Unread::Malformed(
         "it is nested too deeply, or its quoting is too confused, to be taken apart".to_owned(),
@@ -128,13 +128,13 @@ fn is_script(path: &str, directory: &str, name: &str, bytes: &[u8]) -> bool {
     let in_run_parts_directory = directory
         .strip_prefix("etc/")
         .is_some_and(|below| below.starts_with("cron.") || below.starts_with("periodic/"));
-    // Configuration files, which other parts know better, do not begin like this.
+    // Configuration files, which other filters handle, do not start like this.
     let is_called = CALLED_BELOW.iter().any(|below| path.starts_with(below))
         && (bytes.starts_with(b"#!") || suffix(name) == "sh");
     in_run_parts_directory || is_called
 }
 
-/// A value of plain characters, else what stands for one that is taken out.
+/// Returns a value if it consists of plain characters, otherwise the placeholder for removed text.
 fn plain_value<'v>(value: &'v str, more: &str) -> &'v str {
     let plain = value.len() <= 1024
         && value
@@ -155,7 +155,7 @@ fn setting(name: &str, value: &str) -> String {
     }
 }
 
-/// The wrong word of a malformed line, where it is a number or a list of them.
+/// Returns the wrong word of a malformed line if it is a number or a list of numbers.
 fn wrong_word(found: &str) -> &str {
     let numbers = |c: char| c.is_ascii_digit() || "*/,~-".contains(c);
     if found.len() <= 16 && found.chars().all(numbers) {
@@ -165,7 +165,8 @@ fn wrong_word(found: &str) -> &str {
     }
 }
 
-/// A command line within a crontab or anacrontab: never empty, always one line.
+/// Filters a command line in a crontab or anacrontab: the result is never empty and always one
+/// line.
 fn command_line(command: &str) -> String {
     let in_one_line = |text: &str| Some(reduce(text)?.replace('\n', " ").trim().to_owned());
     match settle(command, in_one_line) {
@@ -175,7 +176,7 @@ fn command_line(command: &str) -> String {
     }
 }
 
-/// Lines one by one, so that their numbers stay.
+/// Filters line by line, so that line numbers are preserved.
 fn by_line(text: &str, reduce: impl Fn(&str) -> String) -> String {
     let mut kept: Vec<String> = text.lines().map(reduce).collect();
     if text.ends_with('\n') {
@@ -248,7 +249,7 @@ fn script(text: &str) -> Option<String> {
     Some(format!("{}{body}", interpreter.unwrap_or_default()))
 }
 
-/// The beginning of a script that is looked at, in whole lines.
+/// Returns the beginning of a script that is scanned, in whole lines.
 fn bounded(text: &str) -> &str {
     if text.len() <= SCRIPT_BYTES_MAX {
         return text;
@@ -300,7 +301,7 @@ fn unit_assignment(assignment: &unit_file::Assignment) -> Option<String> {
         value,
         ..
     } = assignment;
-    // An empty condition of any kind takes back all before it.
+    // An empty condition of any kind resets all before it.
     let resets = section == "Unit" && key.starts_with("Condition") && value.is_empty();
     if resets {
         return Some("ConditionPathExists=".to_owned());
@@ -316,12 +317,13 @@ fn unit_assignment(assignment: &unit_file::Assignment) -> Option<String> {
     Some(format!("{key}={value}"))
 }
 
-/// A command line that no shell reads.
+/// Filters a command line that runs without a shell.
 fn reduce_exec(line: &str) -> String {
     reduce_plain(line).unwrap_or_else(|| TAKEN_OUT.to_owned())
 }
 
-/// The value of an `ExecStart=`: command lines with their prefixes, separated by semicolons.
+/// Filters the value of an `ExecStart=`: command lines with their prefixes, separated by
+/// semicolons.
 fn exec(value: &str) -> String {
     let lines: Vec<String> = plain_commands(value)
         .into_iter()

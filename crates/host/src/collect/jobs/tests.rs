@@ -1,4 +1,4 @@
-//! Whole hosts: what is on them, and which jobs that makes.
+//! Tests with whole hosts: the files on them and the jobs found.
 
 use super::*;
 use crate::command::Command;
@@ -9,13 +9,13 @@ use facts::host::{Calendars, EnabledState, Job, Trigger};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// A host in memory with executable files and times of change.
+/// A host in memory with executable files and modification times.
 #[derive(Default)]
 struct Tree {
     memory: MemorySource,
     executable: BTreeSet<String>,
     changed_at_s: BTreeMap<String, i64>,
-    /// As a bundle records them.
+    /// File status as recorded in a bundle.
     stats: BTreeMap<String, Result<Stat, Unread>>,
     systemctl: Option<String>,
 }
@@ -41,7 +41,7 @@ impl Tree {
         self
     }
 
-    /// The programs that make a tree a whole host.
+    /// Adds the programs that make the tree look like a complete host.
     fn whole(self) -> Self {
         self.program("usr/bin/env", "").program("usr/sbin/cron", "")
     }
@@ -52,7 +52,7 @@ impl Tree {
         let reader = Reader::new(self);
         read(&reader, &mut host);
 
-        // The same again from what a bundle would hold.
+        // Read again from what a bundle would contain.
         let recording = reader.into_recording();
         let mut bundle = Self {
             memory: self.memory.clone(),
@@ -314,7 +314,7 @@ fn a_crontab_without_the_guard_and_anacron_both_start_the_scripts() {
 
 #[test]
 fn scripts_that_nothing_starts_have_no_trigger() {
-    // Anacron is installed, so the crontab leaves the work to it, and nothing starts anacron.
+    // Anacron is installed, so the crontab leaves the work to it; but nothing starts anacron.
     let host = Tree::default()
         .whole()
         .program("usr/sbin/anacron", "")
@@ -436,7 +436,7 @@ fn drop_ins_masks_and_instances() {
         panic!("{:?}", fstrim.triggers);
     };
     assert_eq!(calendars.expressions, ["Sun 03:00"]);
-    // Drop-ins are read by name: 10-all.conf, override.conf.
+    // Drop-ins are applied in order of name: 10-all.conf, override.conf.
     assert_eq!(calendars.accuracy_s, Some(300.0));
     assert!(fstrim.commands[0].idle_io);
     assert_eq!(
@@ -477,7 +477,7 @@ fn drop_ins_masks_and_instances() {
         })
         .collect();
     assert_eq!(spans, [("OnBootSec", 900.0), ("OnUnitActiveSec", 86_400.0)]);
-    // The span that is none is reported, not guessed.
+    // The invalid span is reported, not guessed.
     assert_eq!(host.skipped.len(), 1);
     assert_eq!(
         host.skipped[0].what,
@@ -532,7 +532,7 @@ fn wrong_lines_are_listed_and_stop_debians_cron() {
         job(&debian, "/etc/cron.d/cut:1").held_back_by,
         ["cron ignores etc/cron.d/cut because its last line has no line end"]
     );
-    // cronie skips the line, and takes a last line without a line end.
+    // cronie skips the line, and accepts a last line without a line ending.
     let fedora = tree().read_on("fedora");
     assert!(job(&fedora, "/etc/cron.d/trim:2").is_active());
     assert!(job(&fedora, "/etc/cron.d/cut:1").is_active());
@@ -614,7 +614,7 @@ fn cron_that_does_not_run_starts_nothing() {
         job(&host, "/etc/cron.d/trim:1").held_back_by,
         ["cron.service is inactive"]
     );
-    // The scripts of a container's image that has no cron at all.
+    // The scripts in a container image that has no cron.
     let host = Tree::default()
         .program("usr/bin/env", "")
         .file(
@@ -632,7 +632,7 @@ fn cron_that_does_not_run_starts_nothing() {
 
 #[test]
 fn a_tree_without_programs_says_nothing_of_them() {
-    // Recorded trees often hold configuration only.
+    // Recorded trees often contain only configuration.
     let host = Tree::default()
         .file("etc/crontab", DEBIAN_CRONTAB)
         .file("etc/cron.d/mdadm", DEBIAN_MDADM)
@@ -643,7 +643,8 @@ fn a_tree_without_programs_says_nothing_of_them() {
             "/lib/systemd/system/anacron.timer",
         )
         .read_on("debian");
-    // Its configuration says that anacron is there, so the crontab's guard leaves the work to it.
+    // Its configuration indicates that anacron is installed, so the crontab's guard leaves the work
+    // to it.
     assert!(matches!(
         &job(&host, "cron.weekly/trim").triggers[..],
         [Trigger::Anacron { .. }]
@@ -743,7 +744,7 @@ fn a_drop_in_of_all_units_counts_for_each() {
 
 #[test]
 fn many_units_are_found_by_name() {
-    // Looking for each among all would take a minute, which anybody who waits for it notices.
+    // A linear search for each unit would take about a minute.
     let mut answer = String::new();
     let mut tree = Tree::default().whole();
     let names = "x.timer ".repeat(100);

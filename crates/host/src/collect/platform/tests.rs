@@ -166,7 +166,7 @@ fn debian_12_in_qemu() {
     assert_eq!(host.platform.distribution_version.as_deref(), Some("12"));
     assert_eq!(host.platform.hypervisor.as_deref(), Some("qemu"));
     assert_eq!(host.platform.cloud, None);
-    // Neither proc nor run: nobody knows what runs there.
+    // Neither /proc nor /run: it is unknown what is running.
     assert_eq!(host.platform.systemd, None);
     assert_eq!(host.time_zone.as_deref(), Some("Asia/Tokyo"));
 }
@@ -305,7 +305,7 @@ fn elastic_cloud_enterprise_by_its_storage() {
         of(MemorySource::new().directory("mnt/data/elastic/172.16.0.10/services/runners/x")),
         Some("mnt/data/elastic/172.16.0.10/services/runners".to_owned())
     );
-    // A common place for the volumes of a plain Elasticsearch in Docker.
+    // A common path for the volumes of a plain Elasticsearch in Docker.
     assert_eq!(
         of(MemorySource::new().directory("mnt/data/elastic/es-data/nodes")),
         None

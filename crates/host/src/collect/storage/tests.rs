@@ -175,7 +175,7 @@ fn mdstat_fills_in_what_sysfs_lacks() {
     );
     assert_eq!(device.below, ["sda", "sdb", "sdc"]);
 
-    // sysfs's own word wins.
+    // The value from sysfs takes precedence.
     let host = read_host(
         &array("md5", "9:5")
             .file("sys/block/md5/md/level", "raid6")
@@ -249,7 +249,7 @@ fn this_machine_is_read_without_a_malformed_line() {
         .map(str::to_owned)
         .collect();
     assert_eq!(malformed, [""; 0]);
-    // The file's own count of mounts, pseudo filesystems left out.
+    // The file's own number of mounts, without pseudo filesystems.
     let text = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
     let kept = text
         .lines()

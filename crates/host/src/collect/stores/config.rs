@@ -7,20 +7,20 @@ use crate::source::Reader;
 use crate::unread::Unread;
 use facts::Skipped;
 
-/// A configuration file that was read.
+/// A parsed configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Config {
-    /// Path for evidence.
+    /// Its path, for evidence.
     pub(crate) file: String,
-    /// Flat settings, in the file's order; those that no rule needs are left out.
+    /// Flat settings in file order, without those that no rule needs.
     pub(crate) settings: Vec<(String, String)>,
 }
 
-/// Reads a configuration file at an absolute path of a view. mongod's old form is brought to the
-/// names of the new one.
+/// Reads the configuration file at an absolute path of a view. Settings in mongod's old format are
+/// renamed to the new names.
 ///
 /// # Errors
-/// Why it was not read.
+/// If it could not be read.
 pub(crate) fn read(
     reader: &Reader<'_>,
     view: &View,

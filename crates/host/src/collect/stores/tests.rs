@@ -57,7 +57,7 @@ fn only(host: &Host) -> &Store {
     &host.stores[0]
 }
 
-/// Every entry of `skipped`, as text.
+/// Returns every entry of `skipped` as text.
 fn skipped(host: &Host) -> String {
     let lines: Vec<String> = host
         .skipped
@@ -332,7 +332,7 @@ fn mongods_own_defaults_and_what_cannot_be_known() {
     assert_eq!(paths("mongod --configsvr", &as_is).0, ["/data/configdb"]);
     let in_srv = |source: MemorySource| source.symlink("proc/5/cwd", "/srv");
     assert_eq!(paths("mongod --dbpath db", &in_srv).0, ["/srv/db"]);
-    // A forked mongod is in / and was somewhere else before.
+    // A forked mongod is in / now, but was started elsewhere.
     let (forked, skipped) = paths("mongod --fork --dbpath db", &in_srv);
     assert!(
         forked.is_empty() && skipped.contains("unknown directory"),
@@ -463,7 +463,7 @@ fn a_store_in_a_container_has_the_hosts_path() {
         .symlink("proc/self/ns/mnt", "mnt:[4026531840]");
     let host = read_from(&source, &[]);
     assert_eq!(only(&host).data_paths, ["/mnt/data/volumes/db"]);
-    // Without the mounts, and where the data is in the container's own layer.
+    // Without the container's mounts; and with the data in the container's own layer.
     let host = read_from(&source.clone().deny("proc/5/mountinfo"), &[]);
     assert_eq!(only(&host).data_paths, Vec::<String>::new());
     assert!(

@@ -1,18 +1,18 @@
-//! Shell text without what may be secret.
+//! Removes potential secrets from shell text.
 //!
-//! What stays: structure, names of programs, arguments of programs known to take no secrets,
-//! guards. Every other word becomes `…`; comments and here-documents go. Line numbers stay, and
-//! what the reader of scripts finds is the same before and after. What may stay of each word, that
-//! reader decides; a text that it does not understand is not kept at all.
+//! Structure, program names, guards, and arguments of programs known to take no secrets are kept.
+//! Every other word becomes `…`; comments and here-documents are removed. Line numbers are
+//! preserved, and the script parser finds the same before and after filtering. That parser decides
+//! what may be kept of each word; text that it cannot parse is not kept at all.
 
 use crate::parse::shell::script::{tokens, tokens_of_exec};
 use crate::parse::shell::words::{DELIMITER, Keep, Kind, Segment, Token, Word};
 
-/// What stands in the place of a word that is taken out.
+/// Placeholder for a removed word.
 pub(super) const TAKEN_OUT: &str = "…";
 
-/// Applies a reduction until it changes nothing more: a second filtering then cannot either. A
-/// text made to confuse may never come to rest, or cannot be reduced: `None`.
+/// Applies a filter until the text no longer changes, so that filtering again is a no-op. `None` if
+/// it does not settle, as may happen with text designed to confuse, or cannot be filtered.
 pub(super) fn settle(text: &str, reduce: impl Fn(&str) -> Option<String>) -> Option<String> {
     let mut current = reduce(text)?;
     for _ in 0..6 {
@@ -25,18 +25,18 @@ pub(super) fn settle(text: &str, reduce: impl Fn(&str) -> Option<String>) -> Opt
     None
 }
 
-/// A script or a command line for the shell.
+/// Filters a script or a shell command line.
 pub(super) fn reduce(text: &str) -> Option<String> {
     let mut renderer = Renderer::at_line(1);
     renderer.tokens(&tokens(text)?);
     Some(renderer.out)
 }
 
-/// A command line that no shell reads.
+/// Filters a command line that runs without a shell.
 pub(super) fn reduce_plain(line: &str) -> Option<String> {
     let mut renderer = Renderer::at_line(usize::MAX);
     renderer.tokens(&tokens_of_exec(line)?);
-    // What was a script may hold line ends.
+    // A nested script may contain line breaks.
     Some(renderer.out.replace('\n', " "))
 }
 
@@ -114,7 +114,7 @@ impl Renderer {
                 self.push(&quoted(&inner.out));
             }
         }
-        // The commands in it stay, reduced.
+        // The commands inside it are kept, filtered.
         let scripts = word.segments.iter();
         scripts
             .filter(|segment| matches!(segment, Segment::Script(_)))
@@ -135,7 +135,7 @@ impl Renderer {
                 let start = self.out.len();
                 self.tokens(tokens);
                 if self.out[start..].starts_with('(') {
-                    // `$((` would be arithmetic.
+                    // `$((` would be an arithmetic expansion.
                     self.out.insert(start, ' ');
                 }
                 self.push(")");
@@ -144,7 +144,7 @@ impl Renderer {
     }
 }
 
-/// A text in single quotes.
+/// Puts text in single quotes.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    /// A script as people write them, with the secret `hunter2` at every place for one.
+    /// Scripts as people write them, with the secret `hunter2` in every place where one may be.
     fn statement() -> impl Strategy<Value = String> {
         let simple = prop::sample::select(vec![
             "/sbin/fstrim -av",

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 fn kept(path: &str, text: &str) -> String {
     let bytes = keep(path, text.as_bytes()).unwrap_or_else(|| panic!("{path} is not claimed"));
-    // A random text may be too confused.
+    // Random text may be too confusing.
     let Ok(bytes) = bytes else {
         return String::new();
     };
@@ -138,7 +138,7 @@ fn answers_of_systemctl() {
     assert_eq!(before[1].calendars(), after[1].calendars());
 }
 
-/// Every file of the kinds that are claimed.
+/// Every kind of file that the filter handles.
 const PATHS: &[&str] = &[
     "etc/crontab",
     "var/spool/cron/root",

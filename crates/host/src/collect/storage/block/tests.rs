@@ -9,7 +9,7 @@ fn read_all(source: &MemorySource) -> (Vec<BlockDevice>, Vec<Skipped>) {
     (devices, skipped)
 }
 
-/// What every disk has.
+/// Adds the attributes that every disk has.
 fn disk(source: MemorySource, name: &str, number: &str, sectors: u64) -> MemorySource {
     let path = format!("sys/block/{name}");
     source
