@@ -1,16 +1,16 @@
-//! What becomes of a program's end in this crate: an answer, or why there is none.
+//! Maps the outcome of a program to its output or to why there is none.
 
 use crate::unread::Unread;
 use linux::run::{Complaints, Ended, Limits, RunError, Stuck};
 use std::process::Command;
 use std::time::Duration;
 
-/// Where an answer is wanted of a program that succeeds.
+/// Runs a program that must succeed and returns its output.
 ///
 /// # Errors
-/// [`Unread::NotFound`] where there is no such program, [`Unread::Timeout`] and
-/// [`Unread::TooLarge`] at the limits, [`Unread::Failed`] with the first line of its complaint where
-/// it ends with another status than 0.
+/// [`Unread::NotFound`] if there is no such program, [`Unread::Timeout`] and [`Unread::TooLarge`]
+/// at the limits, [`Unread::Failed`] with the first line of its error message if it exits with a
+/// status other than 0.
 pub(super) fn run(
     command: &mut Command,
     deadline: Duration,
@@ -30,10 +30,10 @@ pub(super) fn run(
     ))
 }
 
-/// As [`run`], for programs whose status says more than whether there is an answer.
+/// Like [`run`], for programs whose exit status says more than whether there is output.
 ///
 /// # Errors
-/// As [`run`], but for the status.
+/// Same as [`run`], except for the status.
 pub(super) fn run_to_end(
     command: &mut Command,
     deadline: Duration,

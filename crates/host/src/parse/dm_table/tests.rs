@@ -15,7 +15,7 @@ fn device(major: u32, minor: u32) -> DeviceNumber {
     DeviceNumber { major, minor }
 }
 
-/// No four characters in a row of a key may show up: shorter pieces turn up by chance.
+/// Asserts that no four consecutive characters of a key appear: shorter pieces occur by chance.
 fn assert_no_piece_of(key: &str, output: &str) {
     for piece in key.as_bytes().windows(4) {
         let piece = std::str::from_utf8(piece).unwrap();
@@ -44,7 +44,7 @@ fn luks1_and_luks2_keys_are_dropped() {
         assert_no_piece_of(LUKS1_KEY, &kept);
         assert_no_piece_of(LUKS1_KEY, &format!("{:?}", parse(text)));
         assert_no_piece_of("7d0cd2ef-0f5b-43be-b408-6a2fad87bf43", &kept);
-        // What was dropped changes no fact.
+        // Dropped arguments do not change the facts.
         assert_eq!(parse(&kept), parse(text));
     }
     assert_eq!(
@@ -287,7 +287,7 @@ fn answers_of_the_kernel_become_lines() {
         line.as_deref(),
         Some("my\\x20disk: 0 8 crypt aes-xts-plain64 - 0 8:0 0")
     );
-    // A name that never went through libdevmapper cannot break the line.
+    // A name that was not created by libdevmapper cannot break the line.
     let line = sanitise_target("a\nb c", 1, 2, "linear", "8:0 5").unwrap();
     assert_eq!(line, "a\\x0ab\\x20c: 1 2 linear 8:0 5");
     assert_eq!(parse(&line).0[0].name, "a\nb c");
@@ -346,7 +346,8 @@ proptest! {
 
     #[test]
     fn names_survive_mangling(name in any::<String>()) {
-        // libdevmapper escapes a backslash; a kernel name holds it only as part of an escape.
+        // libdevmapper escapes backslashes, so a kernel name contains them only as part of an
+        // escape.
         let escaped = mangle(&name.replace('\\', "\\x5c"));
         prop_assert_eq!(unmangle(&escaped), name);
     }

@@ -1,4 +1,4 @@
-//! Bundles from hostile hands.
+//! Tests with hostile bundles.
 
 use super::{Bundle, BundleError, Limits, open, read_bytes};
 use crate::command::Command;
@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::symlink;
 use tar::{EntryType, Header};
 
-/// An entry as somebody wrote it who does not care for rules.
+/// An entry written without regard for the rules.
 fn raw(name: &[u8], kind: EntryType, link: &[u8], body: &[u8]) -> Vec<u8> {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
@@ -56,7 +56,7 @@ fn read(bytes: &[u8]) -> Result<Bundle, BundleError> {
     read_bytes(bytes, &Limits::default())
 }
 
-/// The message with which a bundle is refused.
+/// Returns the message with which a bundle is rejected.
 fn refusal(bytes: &[u8]) -> String {
     match read(bytes) {
         Ok(bundle) => panic!("accepted: {bundle:?}"),
@@ -112,7 +112,7 @@ fn a_complete_recording_knows_what_was_not_asked() {
     assert_eq!(bundle.read("etc/crypttab", 9), Err(Unread::Denied));
     assert_eq!(bundle.list("etc/cron.d"), Err(Unread::NotFound));
     assert_eq!(bundle.read("etc/crontab", 9), Err(Unread::NotRecorded));
-    // `etc` is there because a file below it is, but nobody listed it.
+    // `etc` exists because a file below it does, but nobody listed it.
     assert_eq!(bundle.list("etc"), Err(Unread::NotRecorded));
     assert_eq!(bundle.stat("etc"), Err(Unread::NotRecorded));
     assert_eq!(bundle.link("etc/fstab"), Err(Unread::NotRecorded));
@@ -329,7 +329,7 @@ fn what_follows_the_end_is_noticed() {
     }
     let second = [sample(), file("root/second", b"x")].concat();
     assert!(refusal(&second).contains("after the end"));
-    // tar fills up to its record size.
+    // tar pads to its record size.
     assert!(read(&[sample(), vec![0; 8192]].concat()).is_ok());
 }
 
@@ -339,7 +339,7 @@ fn damage_is_noticed() {
     header[600 + 512] ^= 1;
     assert!(read(&header).is_err());
     for mut whole in [gzip(&sample()), zstd(&sample())] {
-        // The sum over the content stands in the last eight bytes (gzip) or four (zstd).
+        // The checksum of the content is in the last eight bytes (gzip) or four (zstd).
         let at = whole.len() - if whole[0] == 0x1f { 8 } else { 4 };
         whole[at] ^= 1;
         assert!(read(&whole).is_err());
@@ -374,7 +374,7 @@ fn a_manifest_that_is_not_understood_is_refused() {
             "{reason}: {message}"
         );
     }
-    // As deep as a parser that calls itself would fall.
+    // Deep enough to overflow a recursive parser.
     for field in ["lists", "future"] {
         let nested = format!(
             "{{\"schema\":\"trimtab.bundle/1\",\"{field}\":{}",
@@ -384,7 +384,7 @@ fn a_manifest_that_is_not_understood_is_refused() {
     }
 }
 
-/// Repeats a piece and counts what was asked for.
+/// Repeats a piece and counts the bytes read.
 struct Endless<'c> {
     piece: Vec<u8>,
     at: usize,
@@ -413,7 +413,7 @@ fn ten_gigabytes_of_zeros_stop_early() {
             matches!(&error, BundleError::TooLarge { limit, .. } if limit.contains("268435456")),
             "{name}: {error}"
         );
-        // As the body of an entry that claims to be as long.
+        // As the body of an entry that claims that length.
         let mut header = big.clone();
         header.set_path("root/zeros").unwrap();
         header.set_size(10 << 30);
@@ -433,7 +433,7 @@ fn no_more_is_read_than_the_limits_say() {
         compressed_bytes_max: 1 << 20,
         ..Limits::default()
     };
-    // What buffers may have taken in advance.
+    // What buffers may have read ahead.
     let slack = 300 << 10;
     let given = std::cell::Cell::new(0);
     let endless = |piece: Vec<u8>| Endless {
@@ -451,7 +451,7 @@ fn no_more_is_read_than_the_limits_say() {
     // Four members of about a kilobyte each are four megabytes.
     assert!(given.get() <= slack, "{}", given.get());
 
-    // Entries that nobody wants count as well.
+    // Ignored entries count as well.
     let junk = raw(b"junk", EntryType::Regular, b"", &vec![7; 64 << 10]);
     let error = read_bytes(&zstd(&junk.repeat(100)), &limits).unwrap_err();
     assert!(
@@ -460,7 +460,7 @@ fn no_more_is_read_than_the_limits_say() {
     );
 }
 
-/// Headers of empty files, made while they are read.
+/// Headers of empty files, generated while reading.
 struct Many {
     next: u32,
     block: Vec<u8>,
@@ -509,7 +509,7 @@ fn directories_are_bundles_or_trees_by_their_form() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     };
-    // A host whose root user has a home.
+    // A host whose root user has a home directory.
     write("host/root/.profile", b"");
     write("host/etc/fstab", b"host");
     write("host/cmd/dmsetup_table", b"table");
@@ -546,7 +546,7 @@ fn directories_are_bundles_or_trees_by_their_form() {
     assert!(error.to_string().contains("neither"), "{error}");
 }
 
-/// Everything that the sample answers.
+/// All answers of the sample.
 fn answers(bundle: &Bundle) -> impl PartialEq + std::fmt::Debug + use<> {
     (
         bundle.manifest().cloned(),
@@ -582,7 +582,7 @@ proptest! {
             let at = index.index(bytes.len());
             bytes[at] = value;
         }
-        // Compressed forms carry a sum: what is accepted is what was written.
+        // Compressed formats have a checksum: what is accepted is what was written.
         if let Ok(bundle) = read(&bytes)
             && form != 0
         {
@@ -596,7 +596,7 @@ proptest! {
         entry in 0_usize..5,
     ) {
         let mut bytes = sample();
-        // manifest.json is two blocks long with its header, and one more; the others are short.
+        // manifest.json has two blocks including its header, plus one; the others are short.
         let starts: Vec<usize> = (0..bytes.len() - 1024)
             .step_by(512)
             .filter(|&at| &bytes[at + 257..at + 262] == b"ustar")

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 const SYSTEMD: &str = "it does nothing where /run/systemd/system exists";
 
-/// Programs with arguments; those held back in brackets.
+/// Programs with arguments; in brackets if they are held back.
 fn shown(found: &[Found]) -> Vec<String> {
     found
         .iter()
@@ -44,7 +44,7 @@ fn debians_crontab_guard() {
     );
     let unknown = scan(Origin::Line("x"), DEBIAN_WEEKLY, &|_, _| None);
     assert_eq!(shown(&unknown), ["run-parts --report /etc/cron.weekly"]);
-    // Ubuntu 16.04 has a subshell instead of the braces.
+    // Ubuntu 16.04 has a subshell instead of braces.
     let old = "test -x /usr/sbin/anacron || ( cd / && run-parts --report /etc/cron.weekly )";
     assert_eq!(
         shown(&scan_with(old, &["/usr/sbin/anacron"])),
@@ -85,7 +85,7 @@ fn an_exit_behind_a_guard_ends_the_script() {
     assert_eq!(held[0].held_back_by.as_deref(), Some(SYSTEMD));
     assert_eq!(held[0].command.source, "s:8");
     assert_eq!(shown(&scan_with(dpkg, &[])), ["dpkg-db-backup"]);
-    // An exit whose condition is not known ends nothing.
+    // An exit under an unknown condition ends nothing.
     assert_eq!(
         shown(&scan_with("[ \"$A\" = b ] && exit 0\nfstrim -a", &[])),
         ["fstrim -a"]
@@ -206,7 +206,7 @@ fn what_is_nested_too_deeply_is_not_understood() {
 
 #[test]
 fn the_condition_of_a_loop_holds_nothing_back() {
-    // It waits for what changes, and `until` runs its body while it is false.
+    // It waits for a change, and `until` runs its body while the condition is false.
     for text in ["while [ -e /a ]; do b; done", "until [ -e /a ]; do b; done"] {
         assert_eq!(shown(&scan_with(text, &[])), ["b"], "{text}");
         assert_eq!(shown(&scan_with(text, &["/a"])), ["b"], "{text}");

@@ -20,7 +20,7 @@ fn text_of(recording: &Recording, path: &str) -> String {
     String::from_utf8(bytes.clone()).unwrap()
 }
 
-/// One file, anonymised together with others that say who is who.
+/// Anonymizes one file together with others that show what its names are.
 fn anonymised(files: &[(&str, &str)], path: &str) -> String {
     text_of(&anonymise(recording(files), &SALT), path)
 }
@@ -132,7 +132,7 @@ fn hosts_stand_in_settings_arguments_and_mounts() {
         let files = [(path, text), ("etc/cron.d/x", "# alpha mon1\n")];
         let made = anonymise(recording(&files), &SALT);
         assert!(!text_of(&made, path).contains(gone), "{made:?}");
-        // It is one name in all files.
+        // It is a single name in all files.
         assert!(!text_of(&made, "etc/cron.d/x").contains(gone), "{made:?}");
     }
 }
@@ -171,7 +171,7 @@ fn users_are_found_and_those_of_packages_stay() {
     assert!(crontab.contains("17 * * * * root cd /\n"), "{crontab}");
     let unit = text_of(&made, "etc/systemd/system/dump.service");
     assert!(unit.ends_with("Group=mongodb\n"), "{unit}");
-    // The file, its name in the list and the path in it agree.
+    // The file, its name in the listing and the path in its contents agree.
     let (path, _) = made
         .files
         .iter()
@@ -205,7 +205,7 @@ fn a_user_with_the_name_of_an_attribute_changes_no_attribute() {
         text_of(&made, "etc/mongod.conf"),
         "\"net.max\": \"user1\"\n"
     );
-    // Words that the files are written in are kept altogether.
+    // Words that are part of the file formats are always kept.
     let files = [("etc/crontab", "0 1 * * * data /srv/data\n")];
     assert_eq!(anonymised(&files, "etc/crontab"), files[0].1);
     let mut devices = recording(&[("etc/crontab", "0 1 * * * sdq /dev/sdq\n")]);
@@ -232,7 +232,7 @@ fn addresses_stay_addresses() {
          10.0.0.1:9200 10.0.0.1-10.0.0.1 ip-10.0.0.1:3260-iscsi\n"
             .to_owned()
             + &{
-                // Two names of one kind: which is first is the salt's choice.
+                // Two names of one kind: which comes first depends on the salt.
                 let made = anonymised(&[(path, fstab)], path);
                 let last = made.lines().last().unwrap().to_owned();
                 let mac = |number: u8| format!("02:00:00:00:00:{number:02x} ");
@@ -426,7 +426,7 @@ fn everything_of_a_recording_is_replaced() {
     );
     let made = anonymise(before, &SALT);
     assert_eq!(made.files["srv/host1/x"], Err(Unread::Denied));
-    // Sorted as lists are.
+    // Sorted, like all listings.
     assert_eq!(
         made.lists["srv/host1"],
         Ok(vec!["a".to_owned(), "host1".to_owned()])
@@ -502,7 +502,7 @@ fn names_of_other_scripts_and_other_encodings_are_found() {
 
 #[test]
 fn hostile_texts_take_no_longer_than_others() {
-    // Every piece begins something that is looked for.
+    // Each piece starts something that is searched for.
     for piece in [
         "iqn.",
         "nvme.",
@@ -524,7 +524,7 @@ fn hostile_texts_take_no_longer_than_others() {
             ("etc/hostname", long.as_str()),
             ("etc/crontab", &format!("0 1 * * * {long}")),
         ];
-        // Quadratic work on a megabyte would take minutes.
+        // Quadratic time on a megabyte would take minutes.
         let made = anonymise(recording(&files), &SALT);
         assert_eq!(made.files.len(), files.len(), "{piece}");
     }
@@ -621,8 +621,8 @@ fn names_in_capitals_are_the_same_names() {
     );
 }
 
-/// A drive's log is fixed keys and numbers: no name of a host breaks them, and what is read from the
-/// bundle is what was read from the host.
+/// A drive log consists of fixed keys and numbers: no host name breaks it, and parsing it from the
+/// bundle gives the same result as on the host.
 #[test]
 fn a_host_that_is_called_as_a_key_breaks_no_log_of_a_drive() {
     let mut before = recording(&[
