@@ -20,11 +20,11 @@ const NAME_CHARS_MAX: usize = 40;
 
 /// What to do with an existing file of that name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Existing {
+pub enum IfExists {
     /// Replaces it.
-    Replaced,
+    Replace,
     /// Keeps it; writing fails with [`ErrorKind::AlreadyExists`].
-    Kept,
+    Keep,
 }
 
 /// Who may read a new file.
@@ -34,7 +34,7 @@ pub enum Access {
     Owner,
     /// As for any newly created file (0666 less the umask); when replacing a file, the new one gets
     /// the old one's mode and, if this process may change it, its owner.
-    AsUsual,
+    Default,
 }
 
 /// A file under a temporary name; removed when dropped unless it was persisted.
@@ -60,7 +60,7 @@ impl<'d> Temporary<'d> {
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(match access {
             Access::Owner => 0o600,
-            Access::AsUsual => 0o666,
+            Access::Default => 0o666,
         });
         let file = rustix::fs::openat(directory, &temporary_name, flags, mode)?;
         Ok(Self {
@@ -81,12 +81,12 @@ impl<'d> Temporary<'d> {
     ///
     /// # Errors
     /// Those of fsync(2) and rename(2); [`ErrorKind::AlreadyExists`].
-    pub fn persist(mut self, name: &OsStr, existing: Existing) -> io::Result<()> {
+    pub fn persist(mut self, name: &OsStr, if_exists: IfExists) -> io::Result<()> {
         self.file.sync_all()?;
         let (directory, temporary) = (self.directory, self.name.as_str());
-        match existing {
-            Existing::Replaced => rustix::fs::renameat(directory, temporary, directory, name)?,
-            Existing::Kept => {
+        match if_exists {
+            IfExists::Replace => rustix::fs::renameat(directory, temporary, directory, name)?,
+            IfExists::Keep => {
                 let flags = RenameFlags::NOREPLACE;
                 match rustix::fs::renameat_with(directory, temporary, directory, name, flags) {
                     Ok(()) => {}
@@ -140,7 +140,7 @@ impl Drop for Temporary<'_> {
 /// nothing is left behind.
 pub fn write(
     path: &Path,
-    existing: Existing,
+    if_exists: IfExists,
     access: Access,
     contents: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
@@ -156,7 +156,7 @@ pub fn write(
                 path.display()
             )));
         }
-        Ok(_) if existing == Existing::Kept => return Err(already_there(path)),
+        Ok(_) if if_exists == IfExists::Keep => return Err(already_there(path)),
         Ok(found) => Some(found),
     };
     let parent = match path.parent() {
@@ -170,7 +170,7 @@ pub fn write(
     let mut out = BufWriter::new(temporary.file());
     contents(&mut out)?;
     out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    if let Some(replaced) = replaced.filter(|_| access == Access::AsUsual) {
+    if let Some(replaced) = replaced.filter(|_| access == Access::Default) {
         let (owner, group) = (Uid::from_raw(replaced.uid()), Gid::from_raw(replaced.gid()));
         let file = temporary.file();
         // Only root may do this; failing to keep the owner must not lose the data.
@@ -178,7 +178,7 @@ pub fn write(
         rustix::fs::fchmod(&*file, Mode::from_raw_mode(replaced.mode() & 0o777))?;
     }
     // Checked again by the kernel: the file may have been created meanwhile.
-    temporary.persist(name, existing).map_err(|error| {
+    temporary.persist(name, if_exists).map_err(|error| {
         if error.kind() == ErrorKind::AlreadyExists {
             already_there(path)
         } else {

@@ -15,10 +15,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a killed child may take to exit before it is abandoned.
-const VANISH: Duration = Duration::from_millis(20);
+const REAP_TIMEOUT: Duration = Duration::from_millis(20);
 /// Polling interval if the kernel cannot report the exit of a child (before 5.3).
-const LOOK_AGAIN_FIRST: Duration = Duration::from_micros(200);
-const LOOK_AGAIN_MAX: Duration = Duration::from_millis(5);
+const POLL_INTERVAL_MIN: Duration = Duration::from_micros(200);
+const POLL_INTERVAL_MAX: Duration = Duration::from_millis(5);
 
 /// Returns a command that inherits nothing: an empty environment (ours may contain passwords), `/`
 /// as its working directory (so that it keeps no mount busy), and no input or output. It runs
@@ -75,7 +75,7 @@ pub struct Child {
     process: std::process::Child,
     switch: KillSwitch,
     /// Pidfd, readable once the child has exited; kernel 5.3 or later.
-    end: Option<OwnedFd>,
+    pidfd: Option<OwnedFd>,
 }
 
 impl Child {
@@ -103,7 +103,7 @@ impl Child {
         Ok(Self {
             process,
             switch: switch.clone(),
-            end: pidfd_open(pid, PidfdFlags::empty()).ok(),
+            pidfd: pidfd_open(pid, PidfdFlags::empty()).ok(),
         })
     }
 
@@ -146,7 +146,7 @@ impl Child {
     /// # Errors
     /// Same as [`Self::try_wait`].
     pub fn wait_until(&mut self, until: Instant) -> io::Result<Option<ExitStatus>> {
-        let mut pause = LOOK_AGAIN_FIRST;
+        let mut pause = POLL_INTERVAL_MIN;
         loop {
             if let Some(status) = self.try_wait()? {
                 return Ok(Some(status));
@@ -155,11 +155,11 @@ impl Child {
             if now >= until {
                 return Ok(None);
             }
-            if let Some(end) = &self.end {
-                wait_ready(&mut [PollFd::new(end, PollFlags::IN)], until)?;
+            if let Some(pidfd) = &self.pidfd {
+                wait_ready(&mut [PollFd::new(pidfd, PollFlags::IN)], until)?;
             } else {
                 std::thread::sleep(pause.min(until - now));
-                pause = (pause * 2).min(LOOK_AGAIN_MAX);
+                pause = (pause * 2).min(POLL_INTERVAL_MAX);
             }
         }
     }
@@ -191,13 +191,13 @@ impl Child {
     /// Kills its group and reaps it if it exits at once; otherwise it is abandoned.
     pub fn kill_or_abandon(&mut self) {
         self.signal(Signal::KILL);
-        let _ = self.wait_until(Instant::now() + VANISH);
+        let _ = self.wait_until(Instant::now() + REAP_TIMEOUT);
     }
 
     /// Returns a descriptor for poll(2) that is readable once it has exited. `None` if the kernel
     /// does not support it.
-    pub(crate) fn end(&self) -> Option<&OwnedFd> {
-        self.end.as_ref()
+    pub(crate) fn pidfd(&self) -> Option<&OwnedFd> {
+        self.pidfd.as_ref()
     }
 }
 
@@ -221,7 +221,7 @@ mod tests {
         for tells in [true, false] {
             let mut child = Child::spawn(&mut shell("sleep 0.1; exit 3")).unwrap();
             if !tells {
-                child.end = None;
+                child.pidfd = None;
             }
             let soon = Instant::now() + Duration::from_millis(10);
             assert_eq!(child.wait_until(soon).unwrap(), None);

@@ -62,13 +62,13 @@ fn run(
         DriveTool::NvmeOcp => command.args(["ocp", "smart-add-log", &device, "-o", "json"]),
     };
     command.env("LC_ALL", "C").env("TZ", "UTC");
-    let Ended { status, answer, .. } =
+    let Ended { status, stdout, .. } =
         process::run_to_end(&mut command, deadline, ANSWER_BYTES_MAX)?;
     // smartctl's status reflects the drive's health; whether smartctl itself failed is in its
     // answer.
-    let says_more = tool == DriveTool::Smartctl && status.code().is_some() && !answer.is_empty();
+    let says_more = tool == DriveTool::Smartctl && status.code().is_some() && !stdout.is_empty();
     if status.success() || says_more {
-        return Ok(answer);
+        return Ok(stdout);
     }
     // Not its error message, which may contain the drive's serial number.
     Err(Unread::Failed(status.to_string()))

@@ -104,7 +104,7 @@ fn run(
         // With JSON output journalctl is as quiet as with --quiet (`parse_argv()` in
         // `journalctl.c`), and does not report that it may not read the system's journal, or can
         // read only the user's own.
-        if !ended.answer.starts_with(b"{") {
+        if !ended.stdout.starts_with(b"{") {
             let mut command = plain(&program);
             command.args(["--output=short", "--lines=0"]);
             let told = call(&mut command)?;
@@ -112,7 +112,7 @@ fn run(
                 return Err(Unread::Denied);
             }
         }
-        return Ok(ended.answer);
+        return Ok(ended.stdout);
     }
     if is_refused(&ended) {
         return Err(Unread::Denied);
@@ -134,7 +134,7 @@ fn plain(program: &Path) -> Command {
 }
 
 fn complaint(ended: &Ended) -> Cow<'_, str> {
-    String::from_utf8_lossy(&ended.complaints)
+    String::from_utf8_lossy(&ended.stderr)
 }
 
 #[cfg(test)]

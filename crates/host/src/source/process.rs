@@ -1,7 +1,7 @@
 //! Maps the outcome of a program to its output or to why there is none.
 
 use crate::unread::Unread;
-use linux::run::{Complaints, Ended, Limits, RunError, Stuck};
+use linux::run::{Ended, IfStuck, KeepStderr, Limits, RunError};
 use std::process::Command;
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ pub(super) fn run(
     let ended = run_to_end(command, deadline, max_bytes)?;
     let status = ended.status;
     if status.success() {
-        return Ok(ended.answer);
+        return Ok(ended.stdout);
     }
-    let complaint = String::from_utf8_lossy(&ended.complaints);
+    let complaint = String::from_utf8_lossy(&ended.stderr);
     Err(Unread::Failed(
         match complaint.lines().find(|line| !line.trim().is_empty()) {
             Some(line) => format!("{status}: {}", line.trim()),
@@ -41,9 +41,9 @@ pub(super) fn run_to_end(
 ) -> Result<Ended, Unread> {
     let limits = Limits {
         deadline,
-        answer_bytes_max: Some(max_bytes),
-        complaints: Complaints::First,
-        stuck: Stuck::Abandoned,
+        stdout_bytes_max: Some(max_bytes),
+        keep_stderr: KeepStderr::First,
+        if_stuck: IfStuck::Abandon,
     };
     linux::run::run(command, &limits).map_err(|error| match error {
         RunError::Start(error) | RunError::Wait(error) => Unread::from(&error),

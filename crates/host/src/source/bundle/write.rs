@@ -368,11 +368,11 @@ mod tests {
 
     #[test]
     fn a_file_appears_whole_and_private() {
-        use linux::atomic_file::{self, Access, Existing};
+        use linux::atomic_file::{self, Access, IfExists};
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("host.tar.zst");
-        atomic_file::write(&path, Existing::Kept, Access::Owner, |out| {
+        atomic_file::write(&path, IfExists::Keep, Access::Owner, |out| {
             write(&small(), &info(), out)
         })
         .unwrap();
