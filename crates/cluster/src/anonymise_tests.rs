@@ -95,7 +95,7 @@ fn bundle(text: &str) -> String {
 }
 
 #[test]
-fn no_name_is_left_and_each_has_one_replacement() {
+fn every_name_is_replaced_consistently() {
     let answers = answers().anonymise(&bundle, &[7; 16]);
     let json = String::from_utf8(answers.to_json().unwrap()).unwrap();
     assert!(!json.contains("secret"), "{json}");
@@ -162,7 +162,7 @@ fn no_name_is_left_and_each_has_one_replacement() {
 }
 
 #[test]
-fn the_facts_stay_the_same_but_for_names() {
+fn anonymising_changes_only_names() {
     let before = answers().facts().unwrap();
     let after = answers().anonymise(&bundle, &[7; 16]).facts().unwrap();
     assert_eq!(before.version, after.version);
@@ -183,7 +183,7 @@ fn the_facts_stay_the_same_but_for_names() {
 }
 
 #[test]
-fn the_salt_decides_the_numbers() {
+fn the_salt_determines_the_numbers() {
     let names: BTreeSet<String> = (0..20).map(|n| format!("name{n}")).collect();
     assert_eq!(
         numbered(names.clone(), &[1; 16]),
@@ -193,7 +193,7 @@ fn the_salt_decides_the_numbers() {
 }
 
 #[test]
-fn endpoints_keep_scheme_and_port_only() {
+fn endpoints_keep_only_scheme_and_port() {
     let answers = answers();
     let replace = |text: &str| text.to_owned();
     let names = Names::of(&answers, &replace, &[0; 16]);

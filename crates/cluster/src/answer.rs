@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_ends() {
+    fn deep_nesting_is_rejected() {
         for open in [
             "[",
             "{\"a\":",
@@ -65,7 +65,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn damaged_answers_are_read_or_refused(
+        fn damaged_responses_are_parsed_or_rejected(
             page in 0..PAGES.len(),
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
             end in any::<prop::sample::Index>(),

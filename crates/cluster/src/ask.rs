@@ -86,14 +86,14 @@ pub fn options(options: http::Options) -> http::Options {
 /// If nothing can be learned: no connection, rejected credentials, a timeout, or another kind of
 /// server. All other failures are recorded as a missing [`Part`].
 pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<Answers, AskError> {
-    let mut asker = Asker {
+    let mut requester = Requester {
         client,
         endpoint,
         timeouts: 0,
         no_master: false,
     };
-    let root = asker.root()?;
-    let nodes = asker.part(
+    let root = requester.root()?;
+    let nodes = requester.part(
         &format!("/_nodes/_all/jvm,settings?flat_settings=true&timeout={NODE_TIMEOUT}&filter_path={NODE_FIELDS}"),
         Scope::Cluster,
         Nodes::parse,
@@ -102,20 +102,20 @@ pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<A
         Ok(root) => (Part::Answer(root), None),
         Err((why, error)) => (Part::Unanswered(why), Some(error)),
     };
-    let server = Server::told_by(root.answer(), nodes.answer());
+    let server = Server::detect(root.answer(), nodes.answer());
     let Some(server) = server else {
         return Err(first_failure.unwrap_or_else(|| AskError::OtherServer {
             endpoint: endpoint.to_string(),
             found: "no version".to_owned(),
         }));
     };
-    let node_stats = asker.part(
+    let node_stats = requester.part(
         &format!("/_nodes/stats/fs,jvm,indices/store?timeout={NODE_TIMEOUT}&filter_path={NODE_STATS_FIELDS}"),
         Scope::Cluster,
         NodesStats::parse,
     );
-    let (indices, closed) = asker.indices(&server);
-    let routing = asker.part(
+    let (indices, closed) = requester.indices(&server);
+    let routing = requester.part(
         &format!(
             "/_cluster/state/master_node,routing_table?{}&filter_path={STATE_FIELDS}",
             server.master_timeout()
@@ -123,7 +123,7 @@ pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<A
         Scope::Master,
         |body| Routing::parse(body, closed.as_ref()),
     );
-    let health = asker.part(
+    let health = requester.part(
         &format!(
             "/_cluster/health?{}&filter_path={HEALTH_FIELDS}",
             server.master_timeout()
@@ -131,7 +131,7 @@ pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<A
         Scope::Master,
         health::parse,
     );
-    let pending_tasks = asker.part(
+    let pending_tasks = requester.part(
         &format!(
             "/_cluster/pending_tasks?{}&filter_path={TASK_FIELDS}",
             server.master_timeout()
@@ -146,7 +146,7 @@ pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<A
             })
         },
     );
-    let settings = asker.part(
+    let settings = requester.part(
         &format!(
             "/_cluster/settings?include_defaults=true&flat_settings=true&{}&filter_path={SETTING_FIELDS}",
             server.master_timeout()
@@ -159,7 +159,7 @@ pub fn ask(client: &Client, endpoint: &Endpoint, read_at: Timestamp) -> Result<A
         .and_then(|routing| routing.master.as_deref())
         .filter(|id| is_plain_id(id))
         .unwrap_or("_master");
-    let hot_threads = asker.part_of_text(
+    let hot_threads = requester.part_of_text(
         &format!("/_nodes/{master}/hot_threads?threads=10&type=cpu&timeout={NODE_TIMEOUT}"),
         |text| {
             text.contains("Hot threads at ")
@@ -192,7 +192,7 @@ impl Server {
     /// Determines the server from its responses. A server that does not report its product at `/`
     /// is recognized by its version: OpenSearch restarted at 1, and Elasticsearch before 5 is not
     /// supported.
-    fn told_by(root: Option<&Root>, nodes: Option<&Nodes>) -> Option<Self> {
+    fn detect(root: Option<&Root>, nodes: Option<&Nodes>) -> Option<Self> {
         if let Some(root) = root {
             return Some(Self {
                 flavour: root.flavour,
@@ -239,7 +239,7 @@ enum Scope {
 /// The privileges needed, for error messages about a 403.
 const PRIVILEGES: &str = "the cluster privilege monitor, and view_index_metadata on all indices";
 
-struct Asker<'a> {
+struct Requester<'a> {
     client: &'a Client,
     endpoint: &'a Endpoint,
     /// Number of consecutive timeouts.
@@ -248,7 +248,7 @@ struct Asker<'a> {
     no_master: bool,
 }
 
-impl Asker<'_> {
+impl Requester<'_> {
     /// Queries `/`. The outer error is fatal; the inner one only if no other response reveals the
     /// version.
     fn root(&mut self) -> Result<Result<Root, (Unanswered, AskError)>, AskError> {

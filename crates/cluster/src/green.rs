@@ -56,10 +56,10 @@ pub fn require_green(client: &Client, endpoint: &Endpoint) -> Result<String, Gre
     } else {
         response.success()?.json()?
     };
-    judge(&health)
+    check_green(&health)
 }
 
-fn judge(health: &Health) -> Result<String, GreenError> {
+fn check_green(health: &Health) -> Result<String, GreenError> {
     let mut name: String = health.cluster_name.chars().take(NAME_CHARS_MAX).collect();
     if name.len() < health.cluster_name.len() {
         name.push_str("...");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn green_passes_with_its_name() {
+    fn green_passes_and_returns_the_name() {
         assert_eq!(ask(200, &body("green", 0, 0, false)).unwrap(), "\"logs\"");
         // OpenSearch includes the name of its master.
         let open = body("green", 0, 0, false).replace(
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_refused_in_words() {
+    fn any_other_state_is_rejected_with_a_reason() {
         for (body, words) in [
             (
                 body("yellow", 0, 3, false),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_health_is_an_error_and_never_green() {
+    fn an_invalid_response_is_an_error_and_never_green() {
         let green = body("green", 0, 0, false);
         for (status, text) in [
             (
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_name_is_cut_and_escaped() {
+    fn a_hostile_name_is_truncated_and_escaped() {
         let name = format!("\\u001b[31m{}", "x".repeat(1000));
         let text = body("red", 0, 0, false).replace("logs", &name);
         let error = ask(200, &text).unwrap_err().to_string();
@@ -227,7 +227,7 @@ mod tests {
             let end = (start + cut).min(line.len());
             let hostile = format!("{}{piece}{}", &line[..start], &line[end..]);
             if let Ok(health) = serde_json::from_str::<Health>(&hostile) {
-                prop_assert!(judge(&health).is_err());
+                prop_assert!(check_green(&health).is_err());
             }
         }
     }

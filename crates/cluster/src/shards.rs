@@ -86,7 +86,7 @@ mod tests {
     use http::testing::{Answer, Server};
 
     #[test]
-    fn a_server_is_asked_what_it_is_and_for_each_answer() {
+    fn identity_and_each_response_are_requested() {
         let server = Server::start(|head| {
             let path = head.split(' ').nth(1).unwrap_or_default();
             match path {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn another_server_is_named() {
+    fn another_kind_of_server_is_named() {
         let server = Server::start(|_| Answer::ok("<html>"));
         let client = Client::new(shard_options(http::Options::default())).unwrap();
         let endpoint = Endpoint::parse(&server.url("/")).unwrap();

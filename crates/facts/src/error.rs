@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn message_names_place_expectation_and_find() {
+    fn the_message_contains_position_expected_and_found() {
         let error = InputError::new("etc/crontab", "a minute from 0 to 59", "61")
             .at_line(3)
             .at_column(1);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_text_is_cut_and_escaped() {
+    fn foreign_text_is_truncated_and_escaped() {
         let error = InputError::new("x", "y", &"\u{1b}[31m".repeat(40));
         assert!(!error.to_string().contains('\u{1b}'));
         assert!(error.found.ends_with('…'));

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_drive_is_drawn_twice_and_counted_once() {
+    fn a_shared_drive_appears_twice_but_is_one_leaf() {
         let host = host(vec![
             device("a", 1, &["b", "c"]),
             device("b", 2, &["d"]),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_of_slaves_ends() {
+    fn a_cycle_of_slaves_terminates() {
         let host = host(vec![device("a", 1, &["b"]), device("b", 2, &["a"])]);
         assert_eq!(host.stack_below(&host.devices[0]).layers.len(), 3);
     }

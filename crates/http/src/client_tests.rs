@@ -13,7 +13,7 @@ fn client() -> Client {
 }
 
 /// A client with a short deadline.
-fn hasty() -> Client {
+fn impatient_client() -> Client {
     Client::new(Options {
         deadline: Duration::from_millis(300),
         ..Options::default()
@@ -28,7 +28,7 @@ fn kind(outcome: Result<crate::Response, HttpError>) -> ErrorKind {
 }
 
 #[test]
-fn an_answer_comes_with_its_status_and_body() {
+fn a_response_has_its_status_and_body() {
     let server = Server::start(|_| Answer::Body(408, b"{\"timed_out\":true}".to_vec()));
     let response = client()
         .get(&server.endpoint(), "/_cluster/health?level=cluster")
@@ -45,7 +45,7 @@ fn an_answer_comes_with_its_status_and_body() {
 }
 
 #[test]
-fn a_json_body_is_sent_whole() {
+fn a_json_body_is_sent_completely() {
     let server = Server::start(|_| Answer::Body(400, b"{\"took\":1}".to_vec()));
     let client = Client::new(Options {
         credentials: Credentials::Bearer(Secret::new("key".to_owned())),
@@ -80,14 +80,14 @@ fn a_json_body_is_sent_whole() {
 }
 
 #[test]
-fn chunks_are_put_together() {
+fn chunks_are_joined() {
     let server = Server::start(|_| Answer::Chunked(vec![b"[1,".to_vec(), b"2]".to_vec()]));
     let numbers: Vec<u32> = client().get_json(&server.endpoint(), "").unwrap();
     assert_eq!(numbers, [1, 2]);
 }
 
 #[test]
-fn a_status_is_an_error_of_the_json_form_and_its_text_is_tamed() {
+fn get_json_rejects_a_status_and_sanitizes_its_text() {
     let server = Server::start(|_| Answer::Body(503, b"no\r\n\x1b[31mmaster".to_vec()));
     let error = client()
         .get_json::<serde_json::Value>(&server.endpoint(), "/x?key=hunter2")
@@ -101,7 +101,7 @@ fn a_status_is_an_error_of_the_json_form_and_its_text_is_tamed() {
 }
 
 #[test]
-fn a_401_points_to_credentials() {
+fn a_401_hints_at_credentials() {
     let server = Server::start(|_| Answer::Body(401, Vec::new()));
     let error = client()
         .get(&server.endpoint(), "")
@@ -166,7 +166,7 @@ fn credentials_are_sent() {
 }
 
 #[test]
-fn credentials_that_cannot_be_sent_make_no_client() {
+fn credentials_that_cannot_be_sent_are_rejected() {
     let credentials = Credentials::ApiKey(Secret::new("a\nb".to_owned()));
     let options = Options {
         credentials,
@@ -179,7 +179,7 @@ fn credentials_that_cannot_be_sent_make_no_client() {
 }
 
 #[test]
-fn a_deadline_covers_every_part() {
+fn the_deadline_covers_every_stage() {
     let silent = Server::start(|_| Answer::Silence);
     let slow = Server::start(|_| Answer::Slow(Duration::from_secs(5), Box::new(Answer::ok("{}"))));
     let drip = Server::start(|_| Answer::Drip(Duration::from_millis(20)));
@@ -194,7 +194,7 @@ fn a_deadline_covers_every_part() {
         (Endpoint::parse(&deaf_url).unwrap(), Stage::Unknown),
     ] {
         let start = Instant::now();
-        let found = kind(hasty().get(&endpoint, ""));
+        let found = kind(impatient_client().get(&endpoint, ""));
         assert_eq!(found, ErrorKind::Timeout { limit, stage }, "{endpoint}");
         // Not a measurement: the servers finish only after many seconds, or never.
         assert!(start.elapsed() < Duration::from_secs(4), "{endpoint}");
@@ -202,7 +202,7 @@ fn a_deadline_covers_every_part() {
 }
 
 #[test]
-fn a_body_without_end_meets_the_limit() {
+fn an_endless_body_hits_the_limit() {
     let server = Server::start(|_| Answer::Endless);
     let long = Server::start(|_| Answer::Body(200, vec![b'x'; 1001]));
     let fits = Server::start(|_| Answer::Body(200, vec![b'x'; 1000]));
@@ -219,7 +219,7 @@ fn a_body_without_end_meets_the_limit() {
 }
 
 #[test]
-fn a_head_without_end_meets_a_limit() {
+fn an_endless_head_hits_the_limit() {
     let server = Server::start(|_| {
         let mut head = b"HTTP/1.1 200 OK\r\n".to_vec();
         for _ in 0..20_000 {
@@ -242,7 +242,7 @@ fn garbage_is_not_http() {
 }
 
 #[test]
-fn an_answer_cut_short_is_no_answer() {
+fn a_truncated_response_is_an_error() {
     for raw in [
         &b""[..],
         b"HTTP/1.1 200 OK\r\nConte",
@@ -256,7 +256,7 @@ fn an_answer_cut_short_is_no_answer() {
 }
 
 #[test]
-fn json_that_does_not_fit_is_an_error() {
+fn json_of_another_shape_is_an_error() {
     let deep = "[".repeat(100_000);
     for body in ["<html>", "{\"a\":", "", &deep] {
         let owned = body.to_owned();
@@ -269,7 +269,7 @@ fn json_that_does_not_fit_is_an_error() {
 }
 
 #[test]
-fn nobody_listening_and_no_such_name_differ() {
+fn refused_connections_and_unknown_hosts_are_distinct_errors() {
     // A port that was free a moment ago.
     let port = TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -295,7 +295,7 @@ fn nobody_listening_and_no_such_name_differ() {
 }
 
 #[test]
-fn a_path_that_does_not_fit_is_refused() {
+fn an_invalid_path_is_rejected() {
     let client = client();
     let page = Endpoint::parse("http://127.0.0.1:1/a?q=1").unwrap();
     assert_eq!(kind(client.get(&page, "/b")), ErrorKind::Path);
@@ -315,7 +315,7 @@ fn a_ping_measures_a_kept_connection() {
 }
 
 #[test]
-fn a_ping_feels_a_slow_answer_and_fails_on_a_bad_one() {
+fn a_ping_measures_slow_responses_and_fails_on_errors() {
     let pause = Duration::from_millis(60);
     let slow = Server::start(move |_| Answer::Slow(pause, Box::new(Answer::ok("{}"))));
     assert!(client().ping(&slow.endpoint(), "/").unwrap() >= pause);
@@ -325,7 +325,7 @@ fn a_ping_feels_a_slow_answer_and_fails_on_a_bad_one() {
 }
 
 #[test]
-fn a_kept_connection_that_the_server_closed_is_no_failure() {
+fn a_request_is_retried_if_the_server_closed_a_kept_connection() {
     let server = Server::start(|_| Answer::ok("{}"));
     let client = client();
     for _ in 0..5 {
@@ -347,7 +347,7 @@ fn a_kept_connection_that_the_server_closed_is_no_failure() {
 }
 
 #[test]
-fn a_shut_down_client_ends_what_it_waits_for() {
+fn shutting_down_aborts_pending_requests() {
     let server = Server::start(|_| Answer::Silence);
     let client = Client::new(Options {
         deadline: Duration::from_mins(5),
@@ -384,7 +384,7 @@ fn trusting(authority: &Authority) -> Client {
 }
 
 #[test]
-fn tls_takes_the_right_authority_only() {
+fn tls_requires_a_trusted_authority() {
     let authority = Authority::new();
     let server = Server::start_tls(&authority, &["localhost"], |_| Answer::ok("{}"));
     let endpoint = Endpoint::parse(&server.url_by_name()).unwrap();
@@ -397,7 +397,7 @@ fn tls_takes_the_right_authority_only() {
 }
 
 #[test]
-fn tls_takes_the_right_name_and_time_only() {
+fn tls_requires_a_matching_name_and_a_valid_date() {
     let authority = Authority::new();
     let client = trusting(&authority);
     let named = Server::start_tls(&authority, &["es1.example"], |_| Answer::ok("{}"));
@@ -415,7 +415,7 @@ fn tls_takes_the_right_name_and_time_only() {
 }
 
 #[test]
-fn an_explicit_word_takes_any_certificate() {
+fn any_certificate_is_accepted_on_request() {
     let server = Server::start_tls(&Authority::new(), &["x.example"], |_| Answer::ok("{}"));
     let options = Options {
         accept_invalid_certificates: true,
@@ -426,10 +426,10 @@ fn an_explicit_word_takes_any_certificate() {
 }
 
 #[test]
-fn encrypted_and_plain_do_not_mix() {
+fn tls_and_plaintext_do_not_mix() {
     let plain = Server::start(|_| Answer::ok("{}"));
     let url = plain.url("").replace("http://", "https://");
-    let found = kind(hasty().get(&Endpoint::parse(&url).unwrap(), ""));
+    let found = kind(impatient_client().get(&Endpoint::parse(&url).unwrap(), ""));
     // The test server waits for a line ending among the handshake's bytes; a real one returns an
     // error.
     assert!(matches!(found, ErrorKind::Timeout { .. }), "{found}");
@@ -447,7 +447,7 @@ fn encrypted_and_plain_do_not_mix() {
 }
 
 #[test]
-fn a_ca_file_that_cannot_be_used_makes_no_client() {
+fn an_unusable_ca_file_is_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let texts = [

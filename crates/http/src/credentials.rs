@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_gives_one_kind() {
+    fn the_environment_selects_one_kind() {
         assert!(environment(&[]).unwrap().is_none());
         assert!(environment(&[(API_KEY, "")]).unwrap().is_none());
         // The example from RFC 7617, section 2.
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_do_not_fit_are_refused_without_their_values() {
+    fn conflicting_variables_are_rejected_without_their_values() {
         for pairs in [
             &[(USER, "hunter2")][..],
             &[(PASSWORD, "hunter2")],
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_is_no_text_is_not_skipped() {
+    fn a_variable_that_is_not_utf_8_is_not_ignored() {
         use std::os::unix::ffi::OsStringExt;
         let variable =
             |name: &str| (name == PASSWORD).then(|| OsString::from_vec(b"hunter2\xff".to_vec()));
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_the_owner_is_read() {
+    fn a_private_file_is_read() {
         for mode in [0o600, 0o400] {
             let file = file("# cluster\nuser = elastic\n\npassword=a = b \n", mode);
             assert_eq!(
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_can_read_is_refused() {
+    fn a_file_that_others_can_read_is_rejected() {
         for mode in [0o640, 0o604, 0o660, 0o620, 0o777] {
             let file = file("api_key = x\n", mode);
             let error = Credentials::from_file(file.path()).unwrap_err();
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_small_regular_file_is_refused() {
+    fn large_and_special_files_are_rejected() {
         let directory = tempfile::tempdir().unwrap();
         let fifo = directory.path().join("fifo");
         rustix::fs::mknodat(
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_lines_are_named_and_not_repeated() {
+    fn malformed_lines_are_located_but_not_quoted() {
         for (text, place) in [
             ("user = a\nhunter2\n", "f:2: not of the form"),
             ("hunter2 = 1\n", "f:1: an unknown key"),

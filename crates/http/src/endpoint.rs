@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_and_case_have_one_form() {
+    fn ports_and_case_are_normalized() {
         assert_eq!(shown("http://Es1.Example"), "http://es1.example:80");
         assert_eq!(shown("HTTPS://es1:9200/"), "https://es1:9200/");
         assert_eq!(shown("https://[::1]/a/b"), "https://[::1]:443/a/b");
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_refused_with_what_was_expected() {
+    fn other_texts_are_rejected_with_what_was_expected() {
         for (text, expected) in [
             ("", "http://"),
             ("es1:9200", "http://"),
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_refused_and_not_repeated() {
+    fn a_password_is_rejected_and_not_repeated() {
         for text in [
             "https://elastic:hunter2@es1:9200/",
             "https://elastic:hunt/er2@es1:9200/",
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_go_below_the_base() {
+    fn paths_are_appended_to_the_base() {
         let base = Endpoint::parse("http://es1:9200/proxy/").unwrap();
         let uri = |endpoint: &Endpoint, path| endpoint.uri(path).map(|uri| uri.to_string());
         assert_eq!(
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_is_recognised() {
+    fn loopback_is_recognized() {
         for (text, loopback) in [
             ("http://localhost", true),
             ("http://127.1.2.3", true),
@@ -299,7 +299,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_parses_is_a_url_and_parses_again(text in "https?://[ -~]{0,40}") {
+        fn parsed_urls_round_trip(text in "https?://[ -~]{0,40}") {
             if let Ok(endpoint) = Endpoint::parse(&text) {
                 let uri = endpoint.uri("").expect("a URL").to_string();
                 prop_assert_eq!(Endpoint::parse(&uri).expect("its own text").uri(""), endpoint.uri(""));

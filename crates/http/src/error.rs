@@ -238,7 +238,7 @@ mod tests {
     use super::shown;
 
     #[test]
-    fn a_servers_text_cannot_steer_a_terminal() {
+    fn server_text_cannot_control_a_terminal() {
         let text = "\u{1b}]0;x\u{7} a\u{202e}b\u{9b}31m\u{e9}";
         assert_eq!(
             shown(text.as_bytes()),

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_waited_for_with_and_without_the_kernels_word() {
+    fn exit_is_awaited_with_and_without_a_pidfd() {
         for tells in [true, false] {
             let mut child = Child::spawn(&mut shell("sleep 0.1; exit 3")).unwrap();
             if !tells {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_started_is_killed_with_it() {
+    fn descendants_are_killed_with_the_child() {
         let mut command = shell("sleep 30 & echo; wait");
         let mut child = Child::spawn(command.stdout(Stdio::piped())).unwrap();
         let mut stdout = child.take_stdout().unwrap();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_kills_from_another_thread_and_for_good() {
+    fn a_kill_switch_works_from_another_thread_and_stays_pulled() {
         let switch = KillSwitch::default();
         let mut child = Child::spawn_under(&mut shell("exec sleep 30"), &switch).unwrap();
         let begun = Instant::now();
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn an_isolated_program_gets_no_environment_and_no_directory_of_ours() {
+    fn an_isolated_program_inherits_neither_environment_nor_directory() {
         // Cargo sets this for tests, so there is something that could leak.
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
         let mut command = isolated("/usr/bin/env");

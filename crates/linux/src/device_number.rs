@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_decimal_numbers_are_a_device_number() {
+    fn device_numbers_are_two_decimal_numbers() {
         let number = DeviceNumber {
             major: 259,
             minor: 4_294_967_295,

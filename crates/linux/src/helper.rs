@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_given_up() {
+    fn an_endless_line_is_rejected() {
         let mut helper = start("exec tr '\\000' x </dev/zero", Vec::new());
         let line = helper.next_line(Instant::now() + Duration::from_secs(20));
         assert_eq!(line, Line::TooLong);

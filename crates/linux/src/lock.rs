@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_is_the_open_files_and_ends_with_it() {
+    fn a_lock_belongs_to_the_open_file_and_ends_with_it() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let open = || File::open(file.path()).unwrap();
         let (first, second) = (open(), open());

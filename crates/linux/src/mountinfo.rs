@@ -82,7 +82,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_field_of_a_line_is_read() {
+    fn every_field_of_a_line_is_parsed() {
         // From `proc_pid_mountinfo(5)`, with an escaped space.
         let line = br"36 35 98:0 /mnt1 /mnt\0402 rw,noatime master:1 propagate_from:2 - ext3 /dev/root rw,errors=continue";
         let mount = MountLine::parse(line).unwrap();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_source_and_missing_super_options_are_no_error() {
+    fn an_empty_source_and_missing_super_options_are_allowed() {
         let mount = MountLine::parse(b"9 1 0:9 / /a rw - tmpfs  rw").unwrap();
         assert_eq!(
             (&*mount.source, mount.super_options),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_are_none() {
+    fn other_lines_are_rejected() {
         for line in [
             &b""[..],
             b"28 1 9:0 / /mnt/x rw xfs /dev/md0 rw",
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_several_mounts_counts_and_blanks_are_escaped() {
+    fn the_last_of_several_mounts_wins_and_spaces_are_escaped() {
         let text = b"28 1 7:0 / /mnt/a\\040b rw - ext4 /dev/loop0 rw\n\
                      29 1 7:1 / /mnt rw - ext4 /dev/loop1 rw\n\
                      30 1 7:2 / /mnt/a\\040b rw - xfs /dev/loop2 rw\n\
@@ -143,7 +143,7 @@ mod tests {
     proptest! {
         /// Any path is found in the kernel's escaping, and garbage around it does no harm.
         #[test]
-        fn any_path_is_found_as_the_kernel_escapes_it(
+        fn any_path_is_found_in_kernel_escaping(
             below_root in prop::collection::vec(1u8.., 0..60),
             noise in prop::collection::vec(any::<u8>(), 0..80),
         ) {

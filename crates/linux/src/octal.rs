@@ -40,7 +40,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn escapes_are_undone_and_other_backslashes_stay() {
+    fn escapes_are_decoded_and_other_backslashes_kept() {
         assert_eq!(unescape_text(r"/mnt/my\040disk"), "/mnt/my disk");
         assert_eq!(unescape_text(r"a\134b\011c\012"), "a\\b\tc\n");
         assert_eq!(unescape_text(r"\303\244"), "ä");
@@ -69,13 +69,13 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_come_back(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        fn any_bytes_round_trip(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
             let escaped = escape(&bytes);
             prop_assert_eq!(&*unescape(&escaped), bytes.as_slice());
         }
 
         #[test]
-        fn anything_is_unescaped(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        fn unescape_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
             prop_assert!(unescape(&bytes).len() <= bytes.len());
         }
     }

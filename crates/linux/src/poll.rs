@@ -70,7 +70,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_reader_is_waited_for_until_the_moment_and_no_longer() {
+    fn reading_stops_at_the_deadline() {
         let (mut ours, mut theirs) = UnixStream::pair().unwrap();
         let soon = || Instant::now() + Duration::from_millis(30);
         let late = || Instant::now() + Duration::from_secs(20);

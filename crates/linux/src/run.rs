@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn status_answer_and_complaint_come_back() {
+    fn status_stdout_and_stderr_are_returned() {
         let script = "echo out; echo 'no such unit' >&2; exit 3";
         let ended = run_shell(script, &limits(LONG, 100)).unwrap();
         assert_eq!(ended.status.code(), Some(3));
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_does_not_end_is_killed_at_the_deadline() {
+    fn a_program_that_keeps_running_is_killed_at_the_deadline() {
         let begun = Instant::now();
         let short = Duration::from_millis(80);
         // With a grandchild that keeps the pipe open; and a program that closes its output and
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_answer_is_cut() {
+    fn endless_output_is_an_error() {
         let outcome = run_shell("exec yes", &limits(LONG, 1 << 20));
         assert!(
             matches!(outcome, Err(RunError::TooLarge(len)) if len == 1 << 20),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_complaints_does_not_block_the_program() {
+    fn a_flood_on_stderr_does_not_block_the_program() {
         let script = "i=0; while [ $i -lt 3000 ]; do echo \"complaint number $i of many, over and over again\" >&2; i=$((i+1)); done; echo done";
         let first = run_shell(script, &limits(LONG, 100)).unwrap();
         assert_eq!(first.stdout, b"done\n");
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_behind_is_not_waited_for_if_it_has_no_say() {
+    fn a_process_left_behind_is_not_awaited_if_stdout_is_discarded() {
         let begun = Instant::now();
         let limits = Limits {
             stdout_bytes_max: None,
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_ends_a_run() {
+    fn a_kill_switch_ends_a_run() {
         let switch = KillSwitch::default();
         let begun = Instant::now();
         let puller = std::thread::spawn({

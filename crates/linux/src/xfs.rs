@@ -53,14 +53,14 @@ mod tests {
 
     #[test]
     #[cfg(target_arch = "x86_64")]
-    fn the_request_number_is_that_of_the_header() {
+    fn the_request_number_matches_the_header() {
         // asm-generic/ioctl.h: direction << 30 | size << 16 | type << 8 | number, with read = 2; the
         // size is 112.
         assert_eq!(XFS_IOC_FSGEOMETRY_V1, 0x8070_5864);
     }
 
     #[test]
-    fn the_layout_is_that_of_the_header() {
+    fn the_layout_matches_the_header() {
         assert_eq!(size_of::<XfsGeometry>(), 112);
         assert_eq!(std::mem::offset_of!(XfsGeometry, data_blocks), 32);
         assert_eq!(std::mem::offset_of!(XfsGeometry, uuid), 64);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_refuse() {
+    fn other_filesystems_are_rejected() {
         for path in ["/dev/null", "/proc/self/maps"] {
             let file = std::fs::File::open(path).unwrap();
             assert!(geometry(file.as_fd()).is_err(), "{path}");

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_values_the_frequent_ones_are_kept() {
+    fn the_most_frequent_values_are_kept() {
         let mut counter = Counter::default();
         let mut bodies = Vec::new();
         for n in 0..COUNTED_MAX + 500 {
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_indices_is_an_error() {
+    fn anything_but_a_list_of_indices_is_an_error() {
         for body in ["[]", "{\"a\":1}", "{\"a\":{}}", "{", "{} x", ""] {
             let mut counter = Counter::default();
             assert!(

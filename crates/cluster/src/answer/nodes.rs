@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_needs_a_name_only() {
+    fn a_node_needs_only_a_name() {
         let nodes = Nodes::parse(br#"{"nodes":{"a":{"name":"n1"}}}"#).unwrap();
         assert_eq!(nodes.nodes["a"].name, "n1");
         assert_eq!(nodes.responses, Responses::default());
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_servers_set_by_themselves_is_no_attribute() {
+    fn attributes_set_by_servers_are_ignored() {
         let nodes = Nodes::parse(
             br#"{"nodes":{"a":{"name":"n1","attributes":
             {"xpack.installed":"true","ml.enabled":"true","rack":"r1"}}}}"#,
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_list_of_nodes_ends() {
+    fn a_hostile_list_of_nodes_is_rejected() {
         let nodes: Vec<String> = (0..=NODES_MAX)
             .map(|n| format!(r#""{n}":{{"name":"n"}}"#))
             .collect();

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_two_servers_are_told_apart() {
+    fn the_two_products_are_distinguished() {
         let root = |text: &str| Root::parse(text.as_bytes());
         let elastic = root(r#"{"cluster_name":"a","version":{"number":"7.4.2"}}"#).unwrap();
         assert_eq!(elastic.flavour, Flavour::Elasticsearch);

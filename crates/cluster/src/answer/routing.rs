@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn half_an_answer_is_no_answer() {
+    fn a_truncated_response_is_an_error() {
         for (at, _) in STATE.char_indices() {
             assert!(
                 Routing::parse(&STATE.as_bytes()[..at], None).is_err(),

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_known_keys_pass() {
+    fn only_known_keys_are_kept() {
         let settings = Settings::parse(
             br#"{"persistent":{"xpack.notification.slack.account.a.url":"https://hunter2",
                 "cluster.remote.a.proxy":"hunter2","cluster.routing.allocation.enable":"none"},

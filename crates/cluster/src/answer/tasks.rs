@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_the_first_and_the_oldest_are_kept() {
+    fn the_first_tasks_and_the_oldest_are_kept() {
         let mut tasks: Vec<String> = (0..1500).map(|n| task(&n.to_string(), 10)).collect();
         tasks[1400] = task("oldest", 99);
         let body = format!(r#"{{"tasks":[{}]}}"#, tasks.join(","));
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_that_lists_every_shard_is_cut() {
+    fn a_long_source_is_truncated() {
         let body = format!(r#"{{"tasks":[{}]}}"#, task(&"shard ".repeat(500), -1));
         let parsed = parse(body.as_bytes()).unwrap();
         assert_eq!(parsed.tasks[0].source.chars().count(), 301);

@@ -148,7 +148,7 @@ fn settings_are_effective_and_their_origin_is_known() {
 }
 
 #[test]
-fn settings_of_indices_are_counted() {
+fn index_settings_are_counted() {
     each(|server, cluster| {
         let settings = cluster.index_settings.as_ref().expect("settings");
         assert_eq!(settings.indices, 5, "{server}");
@@ -184,7 +184,7 @@ fn settings_of_indices_are_counted() {
 }
 
 #[test]
-fn threads_have_pools_and_frames_without_names() {
+fn threads_have_pools_and_frames_but_no_names() {
     each(|server, cluster| {
         let found = cluster.master_threads.as_ref().expect("threads");
         assert_eq!(found.interval_ms, Some(500), "{server}");
@@ -203,7 +203,7 @@ fn threads_have_pools_and_frames_without_names() {
 }
 
 #[test]
-fn what_is_saved_is_read_back_as_it_was() {
+fn saved_answers_round_trip() {
     for (server, ..) in SERVERS {
         let answers = recorded(server);
         let bytes = answers.to_json().expect("JSON");

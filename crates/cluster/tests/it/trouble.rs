@@ -66,7 +66,7 @@ fn only_gets_are_sent() {
 }
 
 #[test]
-fn a_setting_is_known_with_where_it_comes_from() {
+fn settings_have_their_origin() {
     let server = play(healthy());
     let cluster = ask(&server).expect("answers").facts().expect("facts");
     let settings = cluster.settings.expect("settings");
@@ -90,7 +90,7 @@ fn a_setting_is_known_with_where_it_comes_from() {
 }
 
 #[test]
-fn each_part_that_is_forbidden_is_a_gap() {
+fn each_forbidden_part_is_a_gap() {
     for page in PAGES {
         let mut answers = healthy();
         answers.insert(page, exception(403, "security_exception"));
@@ -116,7 +116,7 @@ fn each_part_that_is_forbidden_is_a_gap() {
 }
 
 #[test]
-fn credentials_that_are_not_accepted_end_it() {
+fn rejected_credentials_are_an_error() {
     let mut answers = healthy();
     answers.insert("root", exception(401, "security_exception"));
     let server = play(answers);
@@ -143,7 +143,7 @@ fn credentials_that_are_not_accepted_end_it() {
 }
 
 #[test]
-fn credentials_are_sent_and_never_told() {
+fn credentials_are_sent_but_never_saved() {
     let server = play(healthy());
     let options = http::Options {
         credentials: Credentials::ApiKey(Secret::new("hunter2".to_owned())),
@@ -161,7 +161,7 @@ fn credentials_are_sent_and_never_told() {
 }
 
 #[test]
-fn nothing_that_can_be_said_is_a_failure() {
+fn without_a_usable_response_there_is_an_error() {
     let html = "<!DOCTYPE html><html><body>Welcome</body></html>";
     for (answer, found) in [
         (Answer::ok(html), "HTML or XML"),
@@ -196,7 +196,7 @@ fn nothing_that_can_be_said_is_a_failure() {
 }
 
 #[test]
-fn nobody_listens() {
+fn a_refused_connection_is_an_error() {
     // Not a port that was free a moment ago: another test's server may have it by now. Port 1 is
     // never assigned to a server that asks for any free port.
     let endpoint = Endpoint::parse("http://127.0.0.1:1").expect("a URL");
@@ -206,7 +206,7 @@ fn nobody_listens() {
 }
 
 #[test]
-fn a_node_that_does_not_tell_of_itself_is_known_by_its_nodes() {
+fn without_a_root_page_the_version_comes_from_the_nodes() {
     // Like Elasticsearch 8.11 test builds: 405 at `/`.
     let mut answers = healthy();
     answers.insert("root", Answer::Body(405, Vec::new()));
@@ -218,7 +218,7 @@ fn a_node_that_does_not_tell_of_itself_is_known_by_its_nodes() {
 }
 
 #[test]
-fn half_answers_html_and_errors_of_parts_are_gaps() {
+fn truncated_responses_html_and_partial_failures_are_gaps() {
     for (answer, found) in [
         (Answer::ok("{\"nodes\":{\"A\":{\"na"), "half an answer"),
         (Answer::ok("<html>"), "HTML or XML"),
@@ -255,7 +255,7 @@ fn half_answers_html_and_errors_of_parts_are_gaps() {
 }
 
 #[test]
-fn closed_indices_are_known_where_open_ones_are_not() {
+fn closed_indices_are_known_without_open_ones() {
     let mut answers = healthy();
     answers.insert("open", exception(503, "circuit_breaking_exception"));
     let server = play(answers);
@@ -272,7 +272,7 @@ fn closed_indices_are_known_where_open_ones_are_not() {
 }
 
 #[test]
-fn a_body_of_a_gigabyte_is_not_taken_in() {
+fn an_endless_body_is_a_gap() {
     let mut answers = healthy();
     // The body never ends.
     answers.insert("state", Answer::Endless);
@@ -287,7 +287,7 @@ fn a_body_of_a_gigabyte_is_not_taken_in() {
 }
 
 #[test]
-fn a_slow_server_is_waited_for_but_not_for_ever() {
+fn a_slow_server_is_awaited_but_not_forever() {
     let quick = http::Options {
         deadline: Duration::from_millis(400),
         ..limits()
@@ -345,7 +345,7 @@ fn a_slow_server_is_waited_for_but_not_for_ever() {
 }
 
 #[test]
-fn without_a_master_its_pages_are_not_asked_for() {
+fn without_a_master_its_pages_are_not_requested() {
     for kind in [
         "master_not_discovered_exception",
         "cluster_manager_not_discovered_exception",
@@ -375,7 +375,7 @@ fn without_a_master_its_pages_are_not_asked_for() {
 }
 
 #[test]
-fn nodes_that_do_not_answer_are_counted() {
+fn nodes_that_fail_to_respond_are_counted() {
     let mut answers = healthy();
     let stats = r#"{"_nodes":{"total":3,"successful":1,"failed":2},"nodes":{}}"#;
     answers.insert("node_stats", Answer::ok(stats));
@@ -413,7 +413,7 @@ fn a_hostile_masters_id_stays_out_of_the_path() {
 }
 
 #[test]
-fn names_of_versions_are_used() {
+fn request_parameters_depend_on_the_version() {
     for (number, distribution, hidden, timeout) in [
         ("6.8.23", "", false, "master_timeout="),
         ("7.4.2", "", false, "master_timeout="),
@@ -449,7 +449,7 @@ fn names_of_versions_are_used() {
 }
 
 #[test]
-fn opensearch_has_names_of_its_own() {
+fn opensearch_uses_its_own_names() {
     let mut answers = healthy();
     for (page, text) in [
         (
@@ -520,7 +520,7 @@ fn tls_is_verified() {
 }
 
 #[test]
-fn trouble_over_tls_is_the_same_trouble() {
+fn failures_over_tls_are_the_same() {
     let authority = Authority::new();
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     file.write_all(authority.pem().as_bytes()).expect("written");

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_the_default() {
+    fn unreported_settings_have_their_default() {
         let none = settings(&[]);
         assert!(none.include_relocations());
         assert!(none.disk_threshold_enabled());
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_headroom_bounds_a_share_and_nothing_else() {
+    fn headroom_caps_percentages_only() {
         let low = WatermarkLevel::Low;
         let total_bytes = 10 << 40;
         let free = |pairs: &[(&str, &str)]| settings(pairs).free_bytes_min(low, total_bytes);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn indices_without_a_value_have_the_default() {
+    fn indices_without_a_value_use_the_default() {
         let value = |value: &str, open, closed| IndexSetting {
             key: "index.codec".to_owned(),
             value: value.to_owned(),

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_versions() {
+    fn other_texts_are_rejected_as_versions() {
         for text in [
             "",
             "7",

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_are_read() {
+    fn both_forms_are_parsed() {
         for (text, watermark) in [
             ("85%", Some(Watermark::UsedPercent(85.0))),
             ("87.5 %", Some(Watermark::UsedPercent(87.5))),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_is_above_it_when_less_is_free_than_should_be() {
+    fn a_watermark_is_crossed_if_too_little_is_free() {
         let percent = Watermark::UsedPercent(90.0);
         assert!(!percent.is_crossed(1000, 100));
         assert!(percent.is_crossed(1000, 99));

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_known_where_both_are() {
+    fn bytes_are_known_if_both_counters_are() {
         let pages = |for_hosts, on_its_own| {
             Some(MediaWrites::Pages {
                 for_hosts,

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_index_finds_the_mount_that_a_search_finds() {
+    fn the_mount_index_agrees_with_a_linear_search() {
         let mount = |id, point: &str| Mount {
             id,
             device_number: DeviceNumber::default(),

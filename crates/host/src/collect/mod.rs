@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_skipped_is_bounded_and_counted() {
+    fn skipped_entries_are_limited_and_counted() {
         let mut skipped = vec![Skipped::new("a", "b", None); SKIPPED_MAX + 7];
         bound_skipped(&mut skipped);
         assert_eq!(skipped.len(), SKIPPED_MAX + 1);

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_of_links_ends() {
+    fn a_cycle_of_links_is_an_error() {
         let source = MemorySource::new().symlink("a", "b").symlink("b", "a");
         let reader = Reader::new(&source);
         assert!(view(HOST).resolve(&reader, "/a").is_err());

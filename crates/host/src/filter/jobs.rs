@@ -9,7 +9,7 @@ use crate::parse::shell::lexer::plain_commands;
 use crate::parse::shell::script::{SCRIPT_BYTES_MAX, is_shell_script, mentions_in_line};
 use crate::parse::{systemctl, unit_file};
 use crate::unread::Unread;
-use shell::{TAKEN_OUT, reduce, reduce_plain, settle};
+use shell::{REDACTED, filter_until_stable, reduce, reduce_plain};
 
 /// Relevant settings in crontabs.
 const SETTINGS: &[&str] = &[
@@ -71,17 +71,17 @@ const CALLED_BELOW: &[&str] = &["etc/", "usr/local/", "opt/", "root/"];
 pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     let filter: fn(&str) -> Option<String> = if path == "etc/crontab" || directory == "etc/cron.d" {
-        |text| settle(text, |text| Some(crontab(text, Kind::System)))
+        |text| filter_until_stable(text, |text| Some(crontab(text, Kind::System)))
     } else if directory == "etc/crontabs" || is_spool(directory) {
-        |text| settle(text, |text| Some(crontab(text, Kind::User)))
+        |text| filter_until_stable(text, |text| Some(crontab(text, Kind::User)))
     } else if path == "etc/anacrontab" {
-        |text| settle(text, |text| Some(anacrontab(text)))
+        |text| filter_until_stable(text, |text| Some(anacrontab(text)))
     } else if directory == "var/spool/anacron" {
         |text| Some(stamp(text))
     } else if is_unit(path, name) {
-        |text| settle(text, |text| Some(unit(text)))
+        |text| filter_until_stable(text, |text| Some(unit(text)))
     } else if is_script(path, directory, name, bytes) {
-        |text| settle(text, script)
+        |text| filter_until_stable(text, script)
     } else {
         return None;
     };
@@ -89,7 +89,7 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> 
     if bytes.contains(&0) {
         return Some(Ok(Vec::new()));
     }
-    let kept = filter(&String::from_utf8_lossy(bytes)).ok_or_else(confusing);
+    let kept = filter(&String::from_utf8_lossy(bytes)).ok_or_else(unparsable);
     Some(kept.map(String::into_bytes))
 }
 
@@ -97,12 +97,13 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Option<Result<Vec<u8>, Unread>> 
 pub(super) fn keep_systemctl_show(bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| Unread::Malformed("the answer of systemctl is not UTF-8".to_owned()))?;
-    let kept = settle(text, |text| Some(systemctl_show(text))).ok_or_else(confusing)?;
+    let kept =
+        filter_until_stable(text, |text| Some(systemctl_show(text))).ok_or_else(unparsable)?;
     Ok(kept.into_bytes())
 }
 
 /// The error for text that cannot be made safe.
-fn confusing() -> Unread {
+fn unparsable() -> Unread {
     Unread::Malformed(
         "it is nested too deeply, or its quoting is too confused, to be taken apart".to_owned(),
     )
@@ -143,7 +144,7 @@ fn plain_value<'v>(value: &'v str, more: &str) -> &'v str {
     if plain && !value.contains("://") {
         value
     } else {
-        TAKEN_OUT
+        REDACTED
     }
 }
 
@@ -161,7 +162,7 @@ fn wrong_word(found: &str) -> &str {
     if found.len() <= 16 && found.chars().all(numbers) {
         found
     } else {
-        TAKEN_OUT
+        REDACTED
     }
 }
 
@@ -169,10 +170,10 @@ fn wrong_word(found: &str) -> &str {
 /// line.
 fn command_line(command: &str) -> String {
     let in_one_line = |text: &str| Some(reduce(text)?.replace('\n', " ").trim().to_owned());
-    match settle(command, in_one_line) {
+    match filter_until_stable(command, in_one_line) {
         Some(reduced) if reduced.is_empty() => ":".to_owned(),
         Some(reduced) => reduced,
-        None => TAKEN_OUT.to_owned(),
+        None => REDACTED.to_owned(),
     }
 }
 
@@ -274,7 +275,7 @@ fn unit(text: &str) -> String {
     };
     for (name, line) in &unit.sections {
         let known = UNIT_KEYS.iter().any(|(section, _)| section == name);
-        put(*line, format!("[{}]", if known { name } else { TAKEN_OUT }));
+        put(*line, format!("[{}]", if known { name } else { REDACTED }));
     }
     for assignment in &unit.assignments {
         if let Some(kept) = unit_assignment(assignment) {
@@ -283,7 +284,7 @@ fn unit(text: &str) -> String {
     }
     for error in &unit.errors {
         let is_section = error.found.starts_with('[');
-        let kept = if is_section { "[…" } else { TAKEN_OUT };
+        let kept = if is_section { "[…" } else { REDACTED };
         let line = error.line.and_then(|line| usize::try_from(line).ok());
         put(line.unwrap_or_default(), kept.to_owned());
     }
@@ -319,7 +320,7 @@ fn unit_assignment(assignment: &unit_file::Assignment) -> Option<String> {
 
 /// Filters a command line that runs without a shell.
 fn reduce_exec(line: &str) -> String {
-    reduce_plain(line).unwrap_or_else(|| TAKEN_OUT.to_owned())
+    reduce_plain(line).unwrap_or_else(|| REDACTED.to_owned())
 }
 
 /// Filters the value of an `ExecStart=`: command lines with their prefixes, separated by
@@ -338,7 +339,7 @@ fn exec(value: &str) -> String {
             let arguments = words.nth(1).unwrap_or_default();
             let reduced = reduce_exec(&format!("{program} {arguments}"));
             let (program, arguments) = reduced.split_once(' ').unwrap_or((&reduced, ""));
-            format!("{prefix}{program} {TAKEN_OUT} {arguments}")
+            format!("{prefix}{program} {REDACTED} {arguments}")
                 .trim_end()
                 .to_owned()
         })
@@ -368,7 +369,7 @@ fn systemctl_show(text: &str) -> String {
                     .find_map(|field| field.split_once("path="))
                     .map(|(_, path)| path.trim())
                     .filter(|path| is_safe_path(path));
-                let path = path.unwrap_or(TAKEN_OUT);
+                let path = path.unwrap_or(REDACTED);
                 let command = reduce_exec(command);
                 kept.push_str("{ path=");
                 kept.push_str(path);

@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_the_attributes_that_are_read() {
+    fn exactly_the_attributes_in_use_are_kept() {
         for path in [
             "sys/block/sda/size",
             "sys/block/sda/queue/discard_max_bytes",
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn mount_options_lose_secrets_and_keep_what_matters() {
+    fn filtering_mount_options_removes_only_secrets() {
         let text = "28 1 9:0 / /mnt/x rw,relatime shared:1 - xfs /dev/md0 rw,discard,logbufs=8,sunit=1024\n\
                     30 1 0:50 / /mnt/c rw - cifs //bob:hunter2@srv/share rw,vers=3.0,username=bob,password=hun,ter2,x=ter2,soft\n\
                     31 1 0:51 / /mnt/s rw - fuse.rclone https://u:hunter2@h/p?token=hunter2 rw,user_id=0\n";
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_that_only_look_like_credentials_stay() {
+    fn lookalikes_of_credentials_are_kept() {
         for source in [
             "/dev/md0",
             "server:/export@2",
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn fstab_loses_comments_and_secrets_and_keeps_its_lines() {
+    fn filtering_fstab_removes_comments_and_secrets() {
         let text = "# my password is hunter2\n\
                     UUID=1 / ext4 errors=remount-ro,discard 0 1 # hunter2\n\
                     \n\
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn crypttab_loses_key_files() {
+    fn filtering_crypttab_removes_key_files() {
         let text =
             "# c\ndata UUID=8 /root/data.key luks,discard,header=/boot/h,tries=1\nbare /dev/sdc\n";
         assert_eq!(
@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn lvm_conf_is_cut_to_the_one_key() {
+    fn lvm_conf_is_reduced_to_one_key() {
         let text =
             "devices {\n\t# issue_discards = 0\n\tissue_discards = 1\n\tfilter = [ \"a|x|\" ]\n}\n";
         assert_eq!(kept(lvm_conf::PATH, text), "devices/issue_discards = 1\n");
@@ -556,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn dm_tables_lose_keys() {
+    fn filtering_dm_tables_removes_keys() {
         let text = b"c0: 0 8 crypt aes-xts-plain64 00112233445566778899aabbccddeeff 0 8:0 4096 1 allow_discards\n";
         assert_eq!(
             keep_dm_table(text).unwrap(),

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_lines_are_reported_with_their_place() {
+    fn malformed_lines_are_reported_with_their_position() {
         let text = "0 5 a b\n7 x a b\n7 10 a\nRANDOM_DELAY=often\n";
         let places: Vec<String> = parse("etc/anacrontab", text)
             .errors
@@ -247,7 +247,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(period in 1_u32..400, delay in 0_u32..1000, name in "[a-z.]{1,20}", command in "[a-z][a-z ]{0,20}[a-z]") {
+        fn formatted_entries_are_parsed(period in 1_u32..400, delay in 0_u32..1000, name in "[a-z.]{1,20}", command in "[a-z][a-z ]{0,20}[a-z]") {
             let text = format!("{period} {delay}\t{name}  {command}\n");
             let parsed = parse("x", &text);
             prop_assert_eq!(parsed.entries.len(), 1);

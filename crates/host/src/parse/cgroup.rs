@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runtimes_are_told_by_their_cgroups() {
+    fn runtimes_are_detected_by_their_cgroups() {
         let of = |cgroup| marker(cgroup).map(runtime);
         assert_eq!(of("4:memory:/docker/0123abcd\n"), Some("docker"));
         assert_eq!(
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_its_own_mark() {
+    fn markers_are_idempotent() {
         for (mark, _) in RUNTIMES {
             assert_eq!(marker(&format!("0::/{mark}\n")), Some(mark));
         }

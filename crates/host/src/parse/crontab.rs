@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_lines_are_reported_with_their_place() {
+    fn malformed_lines_are_reported_with_their_position() {
         let text = "61 * * * * root a\n0 5 * *\n@fortnightly root a\n0 0 * * 5-1 root a\n0 0 * * * /bin/a\n0 0 * * * root\n*/0 * * * * root a\n";
         let crontab = parse("etc/crontab", text, Kind::System);
         assert_eq!(crontab.entries, []);

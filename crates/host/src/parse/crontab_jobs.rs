@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_crontab_has_users() {
+    fn a_system_crontab_has_a_user_column() {
         let jobs = from_crontab("my.crontab", SYSTEM).expect("readable");
         assert_eq!(
             names(&jobs),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_s_own_crontab_has_none() {
+    fn a_users_own_crontab_has_no_user_column() {
         let text = "CRON_TZ=UTC\n0 3 * * * pg_dump -h db1 prod | gzip > /backup/x.gz\n@weekly root-check\n";
         let jobs = from_crontab("crontab.txt", text).expect("readable");
         assert_eq!(names(&jobs), ["crontab.txt:2", "crontab.txt:3"]);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_crontab_is_named() {
+    fn files_that_are_not_crontabs_are_rejected() {
         let found = |bytes: &[u8]| super::text(bytes.to_vec()).unwrap_err();
         assert_eq!(found(b""), "an empty file");
         assert_eq!(found(b" \n\n"), "an empty file");

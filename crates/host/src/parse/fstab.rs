@@ -154,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn generated_lines_come_back(
+        fn generated_lines_round_trip(
             names in prop::collection::vec("[!-\"$-+\\--\\[\\]-~][!-+\\--\\[\\]-~]{0,9}", 3),
             options in prop::collection::vec("[a-z]{1,6}(=[a-z0-9]{1,6})?", 1..5),
             blanks in "[ \t]{1,3}",

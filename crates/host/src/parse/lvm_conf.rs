@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_files_are_refused_with_their_line() {
+    fn broken_files_are_rejected_with_a_line_number() {
         for (text, line, expected) in [
             (
                 "devices {\n issue_discards = 1\n",
@@ -426,7 +426,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn generated_trees_come_back(
+        fn generated_trees_round_trip(
             entries in prop::collection::btree_map(
                 ("[a-z]{1,5}", "[a-z_]{1,8}"),
                 prop_oneof![

@@ -265,7 +265,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn generated_arrays_come_back(
+        fn generated_arrays_round_trip(
             number in 0u32..1000,
             level in "raid(0|1|4|5|6|10)",
             members in prop::collection::vec(("[a-z]{3}[0-9]?", any::<u32>(), any::<[bool; 5]>()), 1..8),

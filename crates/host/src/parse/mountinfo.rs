@@ -131,7 +131,7 @@ mod tests {
 ";
 
     #[test]
-    fn recorded_lines_are_read() {
+    fn recorded_lines_are_parsed() {
         let (mounts, errors) = parse(RECORDED);
         assert_eq!(errors, []);
         assert_eq!(mounts.len(), 5);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_source_and_missing_super_options_are_no_error() {
+    fn an_empty_source_and_missing_super_options_are_allowed() {
         let (mounts, errors) =
             parse("9 1 0:9 / /a rw - tmpfs  rw\n10 1 0:9 / /b rw - tmpfs none\n");
         assert_eq!(errors, []);
@@ -223,7 +223,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn generated_lines_come_back(mount in mount(), tags in prop::collection::vec("[a-z]{1,5}:[0-9]{1,3}", 0..3), cut in 0usize..6) {
+        fn generated_lines_round_trip(mount in mount(), tags in prop::collection::vec("[a-z]{1,5}:[0-9]{1,3}", 0..3), cut in 0usize..6) {
             let tags = [tags, vec!["-".to_owned()]].concat().join(" ");
             let cut = cut.min(mount.options.len());
             let line = format!(

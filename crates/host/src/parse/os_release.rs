@@ -54,7 +54,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn quotes_are_undone() {
+    fn quotes_are_removed() {
         let text = "NAME=x\nID=debian\nPRETTY_NAME=\"A \\\"B\\\" \\$C\"\nVERSION_ID='12'\n";
         assert_eq!(value(text, "ID").as_deref(), Some("debian"));
         assert_eq!(value(text, "PRETTY_NAME").as_deref(), Some("A \"B\" $C"));

@@ -45,7 +45,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn answers_come_back(mount_point in any::<String>(), sizes in any::<[u64; 4]>(), timeout_ms in any::<Option<u64>>(), error in any::<Option<String>>()) {
+        fn answers_round_trip(mount_point in any::<String>(), sizes in any::<[u64; 4]>(), timeout_ms in any::<Option<u64>>(), error in any::<Option<String>>()) {
             let answer = Answer {
                 mount_point: mount_point.clone(),
                 usage: Some(FsUsage { block_bytes: sizes[0], size_bytes: sizes[1], free_bytes: sizes[2], available_bytes: sizes[3] }),

@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_of_elasticsearch_8_is_told_from_its_launcher() {
+    fn the_elasticsearch_8_server_is_distinguished_from_its_launcher() {
         let server = process(
             "/usr/share/elasticsearch/jdk/bin/java -Xms1g -Des.distribution.type=deb \
              --module-path /usr/share/elasticsearch/lib --add-modules=jdk.net \
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn other_programs_leave_nothing() {
+    fn nothing_is_kept_of_other_programs() {
         for line in [
             "java -jar /opt/app.jar --password=s3cret",
             "java -Dpassword=s3cret com.example.Main -Epath.data=/x",
@@ -544,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_compared_as_the_kernel_cuts_them() {
+    fn long_names_are_compared_truncated() {
         assert!(is_wanted_comm("clickhouse-serv"));
         assert!(is_wanted_comm("java"));
         assert!(!is_wanted_comm("mongos"));
@@ -553,7 +553,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_kept_is_kept_again(
+        fn filtering_twice_keeps_the_same_arguments(
             line in "(java|mongod|/usr/bin/postgres|beam.smp)( -m| -cp| -E| -Epath.data=/x| --dbpath| -f| -fx| -D| --module-path| kafka.Kafka| org.opensearch.bootstrap.OpenSearch| s/org.elasticsearch.bootstrap.Elasticsearch| --fork| rabbit| -Des.path.home=/h| x=y| -Xms1g){0,9}"
         ) {
             let kept = keep_arguments(&words(&line));

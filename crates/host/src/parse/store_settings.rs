@@ -37,7 +37,7 @@ const MONGOD_KEPT: [&str; 14] = [
 
 /// Names of mongod's settings before version 2.6, and the YAML names that replaced them (MongoDB
 /// manual, "Configuration File Settings and Command-Line Options Mapping").
-const MONGOD_OLD_NAMES: [(&str, &str); 12] = [
+const MONGOD_LEGACY_NAMES: [(&str, &str); 12] = [
     ("dbpath", "storage.dbPath"),
     ("storageEngine", "storage.engine"),
     ("directoryperdb", "storage.directoryPerDB"),
@@ -76,20 +76,20 @@ pub(crate) fn list_of(key: &str) -> &str {
 }
 
 /// Whether a setting of mongod is kept.
-pub(crate) fn is_kept_of_mongod(key: &str) -> bool {
+pub(crate) fn is_kept_for_mongod(key: &str) -> bool {
     MONGOD_KEPT.contains(&key)
 }
 
 /// Returns the kept setting whose value mongod fetches from a program or a URL, for
 /// `storage.dbPath.__exec` and the like (mongod's expansion directives).
-pub(crate) fn expanded_of_mongod(key: &str) -> Option<&str> {
+pub(crate) fn expanded_mongod_setting(key: &str) -> Option<&str> {
     let (key, _) = key.split_once(".__exec").or(key.split_once(".__rest"))?;
-    is_kept_of_mongod(key).then_some(key)
+    is_kept_for_mongod(key).then_some(key)
 }
 
 /// Returns the YAML name of a setting in the old format; `None` if it is not kept.
-pub(crate) fn new_name_of_mongod(old: &str) -> Option<&'static str> {
-    MONGOD_OLD_NAMES
+pub(crate) fn current_mongod_name(old: &str) -> Option<&'static str> {
+    MONGOD_LEGACY_NAMES
         .iter()
         .find(|(name, _)| *name == old)
         .map(|(_, new)| *new)
@@ -112,9 +112,9 @@ mod tests {
     #[test]
     fn expansions_are_known_by_the_setting_they_fill() {
         assert_eq!(
-            expanded_of_mongod("storage.dbPath.__rest"),
+            expanded_mongod_setting("storage.dbPath.__rest"),
             Some("storage.dbPath")
         );
-        assert_eq!(expanded_of_mongod("net.tls.__exec"), None);
+        assert_eq!(expanded_mongod_setting("net.tls.__exec"), None);
     }
 }

@@ -204,7 +204,7 @@ mod tests {
         }
 
         #[test]
-        fn a_command_line_is_given_back(words in prop::collection::vec("[a-z;/-]{1,8}", 1..6)) {
+        fn command_lines_round_trip(words in prop::collection::vec("[a-z;/-]{1,8}", 1..6)) {
             let line = words.join(" ");
             let text = format!("ExecStart={{ path=/x ; argv[]={line} ; ignore_errors=no ; pid=0 }}\n");
             let units = parse(&text);

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_out_of_place_are_reported() {
+    fn misplaced_lines_are_reported() {
         let unit = parse("x.timer", "OnCalendar=daily\n[Timer\n[Timer]\nnonsense\n");
         let places: Vec<String> = unit.errors.iter().map(ToString::to_string).collect();
         assert_eq!(
@@ -211,7 +211,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(values in prop::collection::vec("[a-z/][a-z/*: -]{0,20}[a-z/]", 1..10)) {
+        fn formatted_entries_are_parsed(values in prop::collection::vec("[a-z/][a-z/*: -]{0,20}[a-z/]", 1..10)) {
             let mut text = "[Timer]\n".to_owned();
             for value in &values {
                 text.push_str("OnCalendar = ");

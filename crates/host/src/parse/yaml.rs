@@ -56,7 +56,7 @@ pub fn read(source: &str, text: &str) -> Result<Document, InputError> {
         let line = before.matches('\n').count() + 1;
         return Err(InputError::new(source, "text", "a NUL byte").at_line(line));
     }
-    let mut reading = Reading::new(source);
+    let mut flattener = Flattener::new(source);
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| {
             at(
@@ -64,13 +64,13 @@ pub fn read(source: &str, text: &str) -> Result<Document, InputError> {
                 *error.marker(),
             )
         })?;
-        if !reading.take(&event, span)? {
+        if !flattener.handle(&event, span)? {
             break;
         }
     }
     Ok(Document {
-        pairs: reading.pairs,
-        second_document_line: reading.second_document_line,
+        pairs: flattener.pairs,
+        second_document_line: flattener.second_document_line,
     })
 }
 
@@ -128,7 +128,7 @@ enum Inside {
     },
 }
 
-struct Reading<'s> {
+struct Flattener<'s> {
     source: &'s str,
     open: Vec<Open>,
     /// Flat key of the current position.
@@ -139,7 +139,7 @@ struct Reading<'s> {
     second_document_line: Option<usize>,
 }
 
-impl<'s> Reading<'s> {
+impl<'s> Flattener<'s> {
     fn new(source: &'s str) -> Self {
         Self {
             source,
@@ -157,7 +157,7 @@ impl<'s> Reading<'s> {
     }
 
     /// Handles one event; returns false if the first document has ended and another begins.
-    fn take(&mut self, event: &Event<'_>, span: Span) -> Result<bool, InputError> {
+    fn handle(&mut self, event: &Event<'_>, span: Span) -> Result<bool, InputError> {
         match event {
             Event::DocumentStart(_) => {
                 self.documents += 1;
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_document_is_told_of() {
+    fn a_second_document_is_reported() {
         let document = read("x.yml", "a: 1\n---\nb: 2\n").unwrap();
         assert_eq!(document.pairs, owned(&[("a", "1")]));
         assert_eq!(document.second_document_line, Some(2));
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_grow_is_refused() {
+    fn expanding_constructs_are_rejected() {
         assert!(refused("a: &x [1]\n").contains("an anchor"));
         assert!(refused("a: &x 1\nb: *x\n").contains("an anchor"));
         assert!(refused("b: *x\n").contains("x.yml:1"));
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_a_place_and_no_values() {
+    fn errors_have_a_position_and_no_values() {
         let twice = refused("a: 1\nb:\n  c: s3cret\na: 2\n");
         assert!(twice.starts_with("x.yml:4:1:"), "{twice}");
         let twice = refused("path:\n  data: /a\npath.data: /b\n");
@@ -428,19 +428,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "\\PC{0,200}") {
+        fn any_text_is_parsed_or_rejected(text in "\\PC{0,200}") {
             let _ = flatten("x", &text);
         }
 
         #[test]
-        fn any_yaml_like_text_is_read_or_refused(
+        fn any_yaml_like_text_is_parsed_or_rejected(
             text in "([ \n\t]|[a-c<~|>]|[-:,?!&*#'\"%@`\\\\]|[\\[\\]{}]|\\.\\.\\.\n|---\n|: |- ){0,120}"
         ) {
             let _ = flatten("x", &text);
         }
 
         #[test]
-        fn written_pairs_are_read_back(
+        fn written_pairs_round_trip(
             values in proptest::collection::btree_map("[^\0]{1,20}", "[^\0]{0,40}", 0..6)
         ) {
             let text: String = values.iter().map(|(key, value)| write_pair(key, value)).collect();

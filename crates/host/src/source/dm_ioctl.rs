@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_holds_what_the_kernel_looks_at() {
+    fn the_request_header_has_what_the_kernel_reads() {
         let mut buffer = vec![0_u64; 64];
         write_header(&mut buffer, "vg-data").unwrap();
         let header = Answer { words: &buffer };
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn truncated_answers_are_refused() {
+    fn truncated_answers_are_rejected() {
         let words = answer(&[(0, 8, "linear", "8:0 0"), (8, 8, "linear", "8:0 8")]);
         for len in 0..words.len() {
             let mut text = String::new();
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_come_in_the_order_of_their_numbers() {
+    fn devices_are_sorted_by_number() {
         let tree = tempfile::tempdir().unwrap();
         for (minor, name) in [(10, "ten"), (2, "two"), (3, "")] {
             let dm = tree.path().join(format!("dm-{minor}/dm"));
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_device_the_control_node_is_not_touched() {
+    fn without_devices_the_control_node_is_not_opened() {
         let has_dm = fs::read_dir("/sys/block").is_ok_and(|entries| {
             entries
                 .flatten()
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_control_node_is_no_missing_device_mapper() {
+    fn a_missing_control_node_differs_from_missing_device_mapper() {
         let tree = tempfile::tempdir().unwrap();
         assert!(matches!(
             open_control(&tree.path().join("control")),

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complaint_is_not_repeated_and_a_status_is() {
+    fn errors_contain_the_status_but_not_the_message() {
         let directory = tool(
             "nvme",
             "echo S3RI4L; echo 'S3RI4L: no such log' >&2; exit 2",
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_hangs_is_given_up() {
+    fn a_hanging_drive_times_out() {
         let directory = tool("nvme", "exec sleep 30");
         let short = Duration::from_millis(80);
         let answer = run_in(&directory, DriveTool::NvmeSmartLog, "nvme0n1", short);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_is_not_there_is_not_found_and_no_odd_name_is_passed_on() {
+    fn a_missing_tool_is_not_found_and_odd_names_are_rejected() {
         let directory = tool("nvme", "echo '{}'");
         let answer = run_in(&directory, DriveTool::Smartctl, "sda", LONG);
         assert_eq!(answer, Err(Unread::NotFound));

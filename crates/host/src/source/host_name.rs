@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_that_is_no_remark_is_the_name() {
+    fn the_first_line_that_is_not_a_comment_is_the_name() {
         for (text, name) in [
             ("db1\n", Some("db1")),
             (

@@ -62,14 +62,14 @@ mod tests {
 
     #[test]
     #[cfg(target_arch = "x86_64")]
-    fn the_request_number_is_that_of_the_header() {
+    fn the_request_number_matches_the_header() {
         // asm-generic/ioctl.h: direction << 30 | size << 16 | type << 8 | number, with read = 2 and
         // write = 1; the size is 312.
         assert_eq!(DM_TABLE_STATUS, 0xc138_fd0c);
     }
 
     #[test]
-    fn other_files_refuse() {
+    fn other_files_are_rejected() {
         let file = std::fs::File::open("/dev/null").unwrap();
         assert!(dm_table_status(file.as_fd(), &mut [0; 64]).is_err());
         assert_eq!(

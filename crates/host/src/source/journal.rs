@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_asked_for_runs_alone() {
+    fn only_runs_are_requested() {
         let asked = |units: &[&str]| {
             let told = answer("printf '%s\\n' \"$@\" \"$LC_ALL\" \"$HOME\"", units, LONG).unwrap();
             String::from_utf8(told).unwrap()
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_real_one_takes_these_words() {
+    fn the_real_journalctl_accepts_the_arguments() {
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
         let units = ["fstrim.service".to_owned(), "--x (y).service".to_owned()];
         let told = ask(
@@ -199,7 +199,7 @@ mod tests {
 
     /// A stand-in that prints the real one's hint to users who may only read their own journal, and
     /// like it prints no hint with JSON or --quiet.
-    fn hinting(answer: &str) -> String {
+    fn with_hint(answer: &str) -> String {
         format!(
             "case \" $* \" in\n\
              *' --output=json '*) {answer};;\n\
@@ -210,11 +210,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_told_as_that() {
-        assert_eq!(answer(&hinting(":"), &[], LONG), Err(Unread::Denied));
+    fn refused_access_is_reported() {
+        assert_eq!(answer(&with_hint(":"), &[], LONG), Err(Unread::Denied));
         // Part of it may be readable nevertheless.
         assert_eq!(
-            answer(&hinting("echo '{}'"), &[], LONG),
+            answer(&with_hint("echo '{}'"), &[], LONG),
             Ok(b"{}\n".to_vec())
         );
         // Access is granted, and there are no entries.
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_knows_no_choice_of_fields_is_asked_again() {
+    fn an_old_journalctl_is_run_without_output_fields() {
         let of_219 = "case \"$*\" in\n\
              *--output-fields*)\n\
              echo \"journalctl: unrecognized option '--output-fields=MESSAGE'\" >&2; exit 1;;\n\
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_or_slow_one_is_given_up() {
+    fn a_broken_or_slow_journalctl_is_an_error() {
         let broken = "echo 'Failed to open files: Bad message' >&2; exit 1";
         let told = answer(broken, &[], LONG);
         assert!(

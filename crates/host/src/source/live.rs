@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_proc_are_read_although_they_claim_no_size() {
+    fn files_in_proc_are_read_despite_a_size_of_zero() {
         let live = Live::default();
         assert_eq!(live.stat("proc/self/mountinfo").unwrap().size_bytes, 0);
         let text = live.read("proc/self/mountinfo", 4 << 20).unwrap();
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifo_or_device_is_refused_without_opening_it() {
+    fn a_fifo_or_device_is_rejected_without_opening_it() {
         let directory = tempfile::tempdir().unwrap();
         let fifo = below(&directory, "fifo");
         rustix::fs::mknodat(
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_the_last_size_that_is_read() {
+    fn the_size_limit_is_inclusive() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("file"), vec![b'x'; 5000]).unwrap();
         let path = below(&directory, "file");

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_lines_are_read() {
+    fn only_the_newest_lines_are_read() {
         let directory = tempfile::tempdir().unwrap();
         let write = |name: &str, bytes: &[u8]| {
             std::fs::write(directory.path().join(name), bytes).unwrap();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn compressed_files_are_read_whole_or_not_at_all() {
+    fn compressed_files_are_read_completely_or_not_at_all() {
         let packed = gzip(b"first\nsecond\n");
         let source = MemorySource::new()
             .file("log.gz", &packed)
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_in_vain_is_paid_for() {
+    fn unusable_reads_count_toward_the_limit() {
         let zeros = gzip(&vec![0; 1 << 20]);
         let source = MemorySource::new()
             .file("log", "first\n")

@@ -70,13 +70,13 @@ mod tests {
     }
 
     #[test]
-    fn the_output_comes_back() {
+    fn the_output_is_returned() {
         let answer = run_shell("echo out; echo err >&2", LONG, 100);
         assert_eq!(answer, Ok(b"out\n".to_vec()));
     }
 
     #[test]
-    fn a_failure_says_what_the_program_said() {
+    fn a_failure_contains_the_programs_message() {
         let script = "echo partial; echo 'no such unit' >&2; exit 3";
         let Err(Unread::Failed(why)) = run_shell(script, LONG, 100) else {
             panic!("status 3 passed for success");
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_at_its_limit_is_killed() {
+    fn a_program_that_exceeds_its_limits_is_killed() {
         let short = Duration::from_millis(80);
         let answer = run_shell("exec sleep 30", short, 100);
         assert_eq!(answer, Err(Unread::Timeout(80)));

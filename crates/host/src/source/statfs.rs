@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_helper_gets_nothing_of_our_environment() {
+    fn the_helper_does_not_inherit_our_environment() {
         // Cargo sets this for tests, as users set TRIMTAB_PASSWORD.
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
         let directory = tempfile::tempdir().unwrap();
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hung_mount_is_skipped_and_the_rest_goes_on() {
+    fn a_hung_mount_does_not_affect_the_others() {
         let directory = tempfile::tempdir().unwrap();
         let body = format!("[ \"$m\" = /hung ] && sleep 30\n{ANSWER}");
         let helper = helper(&directory, &body);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn many_hung_mounts_end_at_the_deadline_for_all() {
+    fn many_hung_mounts_are_limited_by_the_total_timeout() {
         let directory = tempfile::tempdir().unwrap();
         let helper = helper(&directory, "sleep 30");
         let begun = Instant::now();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_no_answer() {
+    fn garbage_is_not_an_answer() {
         let directory = tempfile::tempdir().unwrap();
         for garbage in ["echo nonsense", "echo '{\"mount_point\":\"/other\"}'"] {
             let helper = helper(&directory, garbage);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_helper_that_dies_on_one_mount_is_started_again() {
+    fn a_helper_that_dies_on_one_mount_is_restarted() {
         let directory = tempfile::tempdir().unwrap();
         let body = format!("[ \"$m\" = /bad ] && exit 1\n{ANSWER}");
         let helper = helper(&directory, &body);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_helper_that_cannot_start_or_says_nothing_is_an_error_for_all() {
+    fn a_helper_that_fails_is_an_error_for_all_mounts() {
         for helper in [
             vec!["/nonexistent".into()],
             vec!["/bin/true".into()],
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_asked_starts_nothing() {
+    fn no_mount_points_start_no_helper() {
         assert!(ask(&["/nonexistent".into()], &[]).is_empty());
     }
 }

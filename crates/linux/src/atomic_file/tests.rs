@@ -10,7 +10,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn a_file_appears_whole_and_private() {
+fn a_file_appears_complete_and_private() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("host.tar.zst");
     write_bytes(&path, IfExists::Keep, b"content").unwrap();
@@ -20,7 +20,7 @@ fn a_file_appears_whole_and_private() {
 }
 
 #[test]
-fn an_existing_file_is_kept_unless_told() {
+fn an_existing_file_is_kept_unless_replacing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("host");
     std::fs::write(&path, "before").unwrap();
@@ -63,7 +63,7 @@ fn a_failure_leaves_nothing_behind() {
 }
 
 #[test]
-fn nothing_but_a_regular_file_is_replaced() {
+fn only_a_regular_file_is_replaced() {
     let directory = tempfile::tempdir().unwrap();
     let link = directory.path().join("link");
     std::os::unix::fs::symlink("target", &link).unwrap();
@@ -76,7 +76,7 @@ fn nothing_but_a_regular_file_is_replaced() {
 }
 
 #[test]
-fn a_file_as_usual_has_the_usual_mode_or_that_of_the_one_it_replaces() {
+fn default_access_uses_the_umask_or_the_replaced_files_mode() {
     let directory = tempfile::tempdir().unwrap();
     let (usual, path) = (directory.path().join("usual"), directory.path().join("x"));
     std::fs::write(&usual, "").unwrap();
@@ -101,7 +101,7 @@ fn a_file_as_usual_has_the_usual_mode_or_that_of_the_one_it_replaces() {
 }
 
 #[test]
-fn a_temporary_file_follows_nothing_and_goes_when_dropped() {
+fn a_temporary_file_follows_no_links_and_is_removed_when_dropped() {
     let directory = tempfile::tempdir().unwrap();
     let opened = File::open(directory.path()).unwrap();
     let create = |name: &str| Temporary::create(opened.as_fd(), name.to_owned(), Access::Owner);

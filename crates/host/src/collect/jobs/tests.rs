@@ -258,7 +258,7 @@ fn debian_12_with_systemd_and_anacron() {
 }
 
 #[test]
-fn without_systemctl_the_unit_files_count() {
+fn without_systemctl_the_unit_files_are_used() {
     let host = debian_12().read_on("debian");
     let fstrim = job(&host, "fstrim.timer");
     let timer = fstrim.timer.as_ref().expect("a timer");
@@ -386,7 +386,7 @@ fn centos_7_ships_the_timer_disabled_and_starts_anacron_hourly() {
 }
 
 #[test]
-fn a_stamp_that_was_copied_gives_its_day() {
+fn a_copied_timestamp_file_gives_its_date() {
     let host = debian_12()
         .file("var/spool/anacron/cron.daily", "20261115\n")
         .file("var/spool/anacron/cron.weekly", "")
@@ -486,7 +486,7 @@ fn drop_ins_masks_and_instances() {
 }
 
 #[test]
-fn conditions_that_are_known_not_to_hold_hold_back() {
+fn failed_conditions_hold_a_job_back() {
     let tree = debian_12().file("etc/initrd-release", "");
     let host = tree.read_on("debian");
     assert_eq!(
@@ -508,7 +508,7 @@ fn conditions_that_are_known_not_to_hold_hold_back() {
 }
 
 #[test]
-fn wrong_lines_are_listed_and_stop_debians_cron() {
+fn malformed_lines_are_reported_and_stop_debians_cron() {
     let crontab = "61 3 * * * root fstrim -a\n0 3 * * * root fstrim -a\n";
     let tree = || {
         Tree::default()
@@ -540,7 +540,7 @@ fn wrong_lines_are_listed_and_stop_debians_cron() {
 }
 
 #[test]
-fn names_and_modes_that_run_parts_passes_over() {
+fn names_and_modes_that_run_parts_ignores() {
     let script = "#!/bin/sh\nfstrim -a\n";
     let tree = || {
         Tree::default()
@@ -631,7 +631,7 @@ fn cron_that_does_not_run_starts_nothing() {
 }
 
 #[test]
-fn a_tree_without_programs_says_nothing_of_them() {
+fn a_tree_without_programs_reveals_nothing_about_them() {
     // Recorded trees often contain only configuration.
     let host = Tree::default()
         .file("etc/crontab", DEBIAN_CRONTAB)
@@ -657,7 +657,7 @@ fn a_tree_without_programs_says_nothing_of_them() {
 }
 
 #[test]
-fn nothing_that_says_what_is_scheduled() {
+fn without_scheduler_files_jobs_are_unknown() {
     let host = Tree::default().file("etc/fstab", "").read_on("debian");
     assert_eq!(host.jobs, None);
     assert_eq!(host.skipped.len(), 1);
@@ -678,7 +678,7 @@ fn suse_starts_the_directories_by_period() {
 }
 
 #[test]
-fn a_thousand_hostile_lines_end_soon() {
+fn a_thousand_hostile_lines_are_fast() {
     let nested = "sh -c 'x $(".repeat(2000);
     let crontab = format!("0 0 * * * root {nested}\n").repeat(20);
     let host = Tree::default()
@@ -727,7 +727,7 @@ fn triggers_do_not_multiply_with_scripts() {
 }
 
 #[test]
-fn a_drop_in_of_all_units_counts_for_each() {
+fn a_drop_in_for_all_units_is_counted_for_each() {
     let mut tree = Tree::default().whole();
     for index in 0..1000 {
         let path = format!("etc/systemd/system/t{index}.timer");

@@ -181,15 +181,15 @@ impl Timer<'_, '_, '_> {
         }
         // An active timer has already passed its conditions.
         if active != Some(true) {
-            held_back_by.extend(self.unmet(self.file));
+            held_back_by.extend(self.unmet_conditions(self.file));
         }
-        held_back_by.extend(self.unmet(self.service_file));
+        held_back_by.extend(self.unmet_conditions(self.service_file));
         let found = self.found();
         let work = self.files.work(found);
         held_back_by.extend(work.held_back_by);
         held_back_by.dedup();
         let mut commands = work.commands;
-        if self.is_gentle() {
+        if self.has_idle_io() {
             for command in &mut commands {
                 command.idle_io = true;
             }
@@ -370,7 +370,7 @@ impl Timer<'_, '_, '_> {
     }
 
     /// Whether the service runs at idle I/O priority.
-    fn is_gentle(&self) -> bool {
+    fn has_idle_io(&self) -> bool {
         let value = |key, property| {
             self.service_file
                 .and_then(|file| file.value("Service", key))
@@ -387,7 +387,7 @@ impl Timer<'_, '_, '_> {
 
     /// Returns the unit's conditions that are known not to hold (systemd.unit(5)): all plain
     /// conditions must hold, and one of those prefixed with `|`.
-    fn unmet(&self, file: Option<&UnitFile>) -> Vec<String> {
+    fn unmet_conditions(&self, file: Option<&UnitFile>) -> Vec<String> {
         let mut conditions: Vec<(&str, &str)> = Vec::new();
         for assignment in file.map_or(&[][..], |file| &file.assignments) {
             if assignment.section == "Unit" && assignment.key.starts_with("Condition") {

@@ -223,7 +223,7 @@ fn clouds_and_hypervisors_by_dmi() {
 const AZURE: &str = "7783-7084-3265-9085-8269-3286-77";
 
 #[test]
-fn an_unknown_hypervisor_is_told_by_the_processor() {
+fn an_unknown_hypervisor_is_detected_by_the_cpu_flag() {
     let source = MemorySource::new().file("proc/cpuinfo", "flags\t\t: fpu hypervisor\n");
     assert_eq!(platform(&source).hypervisor.as_deref(), Some("other"));
 }
@@ -237,7 +237,7 @@ fn xens_first_domain_is_the_host() {
 }
 
 #[test]
-fn containers_are_recognised() {
+fn containers_are_recognized() {
     let of = |source: MemorySource| platform(&source).container;
     let name = |name: &str| Some(name.to_owned());
     assert_eq!(

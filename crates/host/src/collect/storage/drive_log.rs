@@ -15,14 +15,14 @@ const TIMEOUTS_MAX: usize = 3;
 /// Queries every flash drive that has such counters: NVMe and SATA.
 pub(crate) fn read(reader: &Reader<'_>, host: &mut Host) {
     let drives: Vec<&BlockDevice> = host.devices.iter().filter(|drive| counts(drive)).collect();
-    let mut asking = Asking {
+    let mut queries = DriveQueries {
         reader,
         timeouts: 0,
     };
     let found: Vec<DriveWrites> = drives
         .iter()
         .take(DRIVES_MAX)
-        .map(|drive| asking.drive(drive))
+        .map(|drive| queries.drive(drive))
         .collect();
     if drives.len() > DRIVES_MAX {
         host.skipped.push(Skipped::new(
@@ -52,12 +52,12 @@ struct Missing {
     needs: Option<String>,
 }
 
-struct Asking<'r, 's> {
+struct DriveQueries<'r, 's> {
     reader: &'r Reader<'s>,
     timeouts: usize,
 }
 
-impl Asking<'_, '_> {
+impl DriveQueries<'_, '_> {
     fn drive(&mut self, drive: &BlockDevice) -> DriveWrites {
         let mut found = DriveWrites {
             drive: drive.name.clone(),

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn links_tell_the_transport() {
+    fn links_reveal_the_transport() {
         for (link, expected) in [
             (
                 "../devices/pci0000:00/0000:00:04.0/virtio2/host0/target0:0:0/0:0:0:0/block/sda",
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn adapters_and_vendors_tell_the_rest() {
+    fn adapters_and_vendors_reveal_other_transports() {
         let link = "../devices/pci0000:00/0000:00:15.0/0000:03:00.0/host32/target32:0:0/32:0:0:0/block/sda";
         let proc_name = "sys/class/scsi_host/host32/proc_name";
         assert_eq!(

@@ -126,7 +126,7 @@ mod tests {
 ";
 
     #[test]
-    fn each_filesystem_is_asked_once_and_servers_last() {
+    fn each_filesystem_is_queried_once_and_remote_ones_last() {
         let (mounts, _) = mountinfo::parse(MOUNTS);
         // `/old` refers to sdc, which covers sdb; `/` also stands for `/a`.
         assert_eq!(
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn no_answer_at_all_is_said_once() {
+    fn a_complete_failure_is_reported_once() {
         for unread in [Unread::NotFound, Unread::NotRecorded] {
             let host = read_with(Err(unread));
             assert_eq!(host.skipped.len(), 1);

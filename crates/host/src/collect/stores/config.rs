@@ -1,7 +1,7 @@
 //! Reads the configuration files of stores.
 
 use crate::collect::view::View;
-use crate::parse::store_config::{is_old_form, new_form, read_old_form};
+use crate::parse::store_config::{current_setting, is_legacy_format, read_legacy_settings};
 use crate::parse::yaml;
 use crate::source::Reader;
 use crate::unread::Unread;
@@ -29,9 +29,9 @@ pub(crate) fn read(
 ) -> Result<Config, Unread> {
     let file = view.regular_file(reader, path)?;
     let text = reader.text(&file)?;
-    let settings = if is_old_form(&file, &text) {
-        read_old_form(&file, &text)
-            .map(|settings| settings.into_iter().filter_map(new_form).collect())
+    let settings = if is_legacy_format(&file, &text) {
+        read_legacy_settings(&file, &text)
+            .map(|settings| settings.into_iter().filter_map(current_setting).collect())
     } else {
         yaml::read(&file, &text).map(|document| {
             if let Some(line) = document.second_document_line {

@@ -35,7 +35,7 @@ pub(crate) fn read(reader: &Reader<'_>, options: &Options, host: &mut Host) {
     let running = running(reader, host, &view, &mut skipped);
     let configured = configured(reader, &view, &running, &mut skipped);
     for found in running.into_iter().chain(configured) {
-        let store = settle(reader, host, &view, found, &mut skipped);
+        let store = resolve_paths(reader, host, &view, found, &mut skipped);
         let is_known = store.state == StoreState::Configured
             && host
                 .stores
@@ -46,9 +46,9 @@ pub(crate) fn read(reader: &Reader<'_>, options: &Options, host: &mut Host) {
             host.stores.push(store);
         }
     }
-    left_over(reader, &view, host);
+    add_unconfigured(reader, &view, host);
     for path in &reader.data_paths(&options.data_paths) {
-        given(reader, &view, path, host, &mut skipped);
+        add_given_path(reader, &view, path, host, &mut skipped);
     }
     read_elastic_cloud_enterprise(reader, &view, host);
     host.skipped.append(&mut skipped);
@@ -211,7 +211,7 @@ fn label(engine: &StoreEngine, pid: Option<u32>) -> String {
 }
 
 /// Resolves symbolic links, and translates paths in containers to host paths.
-fn settle(
+fn resolve_paths(
     reader: &Reader<'_>,
     host: &Host,
     host_view: &View,
@@ -290,7 +290,7 @@ fn report_unknown_mount(host: &Host, path: &str, skipped: &mut Vec<Skipped>) {
 }
 
 /// Data directories of packages, with file names that only the store itself creates.
-const LEFT_OVER: [(StoreEngine, &str, &[&str]); 4] = [
+const PACKAGE_DATA: [(StoreEngine, &str, &[&str]); 4] = [
     (
         StoreEngine::Elasticsearch,
         "/var/lib/elasticsearch",
@@ -315,8 +315,8 @@ const LEFT_OVER: [(StoreEngine, &str, &[&str]); 4] = [
 
 /// Adds a store if its data is in the default location of a package but nothing else of it was
 /// found.
-fn left_over(reader: &Reader<'_>, view: &View, host: &mut Host) {
-    for (engine, path, files) in LEFT_OVER {
+fn add_unconfigured(reader: &Reader<'_>, view: &View, host: &mut Host) {
+    for (engine, path, files) in PACKAGE_DATA {
         if host.stores.iter().any(|store| store.engine == engine) {
             continue;
         }
@@ -348,7 +348,7 @@ fn left_over(reader: &Reader<'_>, view: &View, host: &mut Host) {
 }
 
 /// Adds a data path supplied by the user.
-fn given(
+fn add_given_path(
     reader: &Reader<'_>,
     view: &View,
     path: &str,

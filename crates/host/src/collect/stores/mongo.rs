@@ -162,8 +162,9 @@ pub(crate) fn configured(
 
 /// Returns the data path: as configured, or mongod's default.
 fn paths(settings: &[(String, String)], from: String, start_directory: Option<&str>) -> Paths {
-    let is_fetched =
-        |(key, _): &(String, String)| settings::expanded_of_mongod(key) == Some("storage.dbPath");
+    let is_fetched = |(key, _): &(String, String)| {
+        settings::expanded_mongod_setting(key) == Some("storage.dbPath")
+    };
     let Some(path) = store_config::value(settings, "storage.dbPath") else {
         if settings.iter().any(is_fetched) {
             return Paths::unknown(format!("{from} is fetched from elsewhere"), false);
@@ -201,6 +202,6 @@ fn version(reader: &Reader<'_>, view: &View, program: &str) -> Option<String> {
 fn shown(settings: Vec<(String, String)>) -> Vec<(String, String)> {
     settings
         .into_iter()
-        .filter(|(key, _)| settings::is_kept_of_mongod(key) && key != "storage.dbPath")
+        .filter(|(key, _)| settings::is_kept_for_mongod(key) && key != "storage.dbPath")
         .collect()
 }

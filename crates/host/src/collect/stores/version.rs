@@ -76,7 +76,7 @@ mod tests {
     use facts::Host;
 
     #[test]
-    fn the_servers_own_jar_counts() {
+    fn only_the_servers_own_jar_counts() {
         let source = MemorySource::new()
             .file("h/lib/elasticsearch-cli-7.17.28.jar", "")
             .file("h/lib/elasticsearch-7.17.28.jar", "")

@@ -1,4 +1,4 @@
-use crate::parse::store_config::{is_old_form, read_old_form};
+use crate::parse::store_config::{is_legacy_format, read_legacy_settings};
 use crate::parse::{store_settings, yaml};
 use crate::unread::Unread;
 use std::fmt::Write as _;
@@ -22,9 +22,9 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     let text = String::from_utf8_lossy(bytes);
     let malformed = |error: facts::InputError| Unread::Malformed(error.to_string());
     let mut kept = String::new();
-    if is_old_form(path, &text) {
-        for (name, value) in read_old_form(path, &text).map_err(malformed)? {
-            if store_settings::new_name_of_mongod(&name).is_some() {
+    if is_legacy_format(path, &text) {
+        for (name, value) in read_legacy_settings(path, &text).map_err(malformed)? {
+            if store_settings::current_mongod_name(&name).is_some() {
                 let _ = writeln!(kept, "{name} = {value}");
             }
         }
@@ -32,9 +32,9 @@ pub(super) fn keep(path: &str, bytes: &[u8]) -> Result<Vec<u8>, Unread> {
     }
     let document = yaml::read(path, &text).map_err(malformed)?;
     for (key, value) in document.pairs {
-        if store_settings::is_kept(&key) || store_settings::is_kept_of_mongod(&key) {
+        if store_settings::is_kept(&key) || store_settings::is_kept_for_mongod(&key) {
             kept.push_str(&yaml::write_pair(&key, &value));
-        } else if let Some(setting) = store_settings::expanded_of_mongod(&key) {
+        } else if let Some(setting) = store_settings::expanded_mongod_setting(&key) {
             // It matters that the value is fetched; where from may be secret.
             let line = yaml::write_pair(&format!("{setting}.__exec"), "");
             if !kept.contains(&line) {
@@ -165,7 +165,7 @@ reindex.remote.whitelist: [s3cret.example:9200]
 
     proptest! {
         #[test]
-        fn what_is_kept_is_kept_again_and_reads_the_same(
+        fn filtering_twice_changes_no_settings(
             text in "((cluster.name|path|path.data|secret|storage.dbPath|storage.dbPath.__exec|nojournal|dbpath)(: |=| = |:\n  )(a|\"b c\"|[{]data: x[}]|\\[/a, /b\\]|~|'#\u{e4}'|data: /srv)\n|---\n|# c\n){0,6}",
             path in "etc/(x\\.conf|elasticsearch\\.yml)"
         ) {
@@ -175,11 +175,11 @@ reindex.remote.whitelist: [s3cret.example:9200]
             prop_assert_eq!(keep(&path, &first), Ok(first.clone()));
             let once = String::from_utf8(first).unwrap();
             prop_assert!(!once.contains("secret"));
-            if !is_old_form(&path, &text) && !once.contains("__exec") {
+            if !is_legacy_format(&path, &text) && !once.contains("__exec") {
                 let allowed: Vec<_> = yaml::flatten("x", &text)
                     .unwrap()
                     .into_iter()
-                    .filter(|(key, _)| store_settings::is_kept(key) || store_settings::is_kept_of_mongod(key))
+                    .filter(|(key, _)| store_settings::is_kept(key) || store_settings::is_kept_for_mongod(key))
                     .collect();
                 prop_assert_eq!(yaml::flatten("x", &once).unwrap(), allowed);
             }

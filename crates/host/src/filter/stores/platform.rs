@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_processor_only_the_hypervisor_flag_is_kept() {
+    fn only_the_hypervisor_flag_of_cpuinfo_is_kept() {
         let cpu = "processor\t: 0\nmodel name\t: Xeon\nflags\t\t: fpu hypervisor avx\n";
         assert_eq!(kept("proc/cpuinfo", cpu), "flags\t\t: hypervisor\n");
         assert_eq!(kept("proc/cpuinfo", "flags\t\t: fpu avx\n"), "flags\t\t:\n");

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn other_processes_leave_nothing() {
+    fn nothing_is_kept_of_other_processes() {
         assert_eq!(kept("proc/7/comm", "java\n"), "java\n");
         assert_eq!(kept("proc/7/comm", "s3cret-agent\n"), "");
         assert_eq!(kept("proc/7/cmdline", "curl\0-u\0me:s3cret\0"), "");

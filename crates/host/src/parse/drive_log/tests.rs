@@ -61,7 +61,7 @@ fn data_units_are_of_512000_bytes() {
 }
 
 #[test]
-fn what_the_tools_print_is_read() {
+fn real_tool_output_is_parsed() {
     for (tool, text) in [
         (DriveTool::Smartctl, REAL_SMARTCTL_NVME),
         (DriveTool::NvmeSmartLog, REAL_NVME_SMART_LOG),
@@ -124,7 +124,7 @@ fn device_statistics_outrank_attributes_and_pages_are_a_ratio() {
 }
 
 #[test]
-fn names_with_units_in_them_are_taken_and_no_others() {
+fn only_attribute_names_with_units_are_used() {
     let attributes = |rows: &str| {
         format!(r#"{{"logical_block_size":512,"ata_smart_attributes":{{"table":[{rows}]}}}}"#)
     };
@@ -155,7 +155,7 @@ fn names_with_units_in_them_are_taken_and_no_others() {
 }
 
 #[test]
-fn what_cannot_be_read_says_why() {
+fn unreadable_counters_have_a_reason() {
     let huge = format!(r#"{{"data_units_written":{}}}"#, u64::MAX / 512_000 + 1);
     for (tool, text, why) in [
         (
@@ -241,7 +241,7 @@ fn what_cannot_be_read_says_why() {
 }
 
 #[test]
-fn only_numbers_of_writes_are_kept() {
+fn only_write_counters_are_kept() {
     for (text, expected) in [
         (
             SMARTCTL_NVME,
@@ -346,7 +346,7 @@ fn walk(value: &Value, at: String, found: &mut Vec<String>) {
 
 proptest! {
     #[test]
-    fn whatever_comes_what_is_kept_says_the_same_and_no_serial(
+    fn reduced_answers_parse_the_same_without_serials(
         answer in prop_oneof![json(), near(SMARTCTL_NVME), near(SMARTCTL_ATA), near(OCP_1)],
     ) {
         let text = answer.to_string();
@@ -367,7 +367,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         for tool in DriveTool::ALL {
             prop_assert_eq!(parse(tool, &bytes).is_ok(), reduce(tool, &bytes).is_ok());
         }

@@ -4,7 +4,7 @@
 //! The script parser and the secrets filter share this, so that they always agree.
 
 use super::keep::{
-    is_kept_in_test, is_pace, is_safe_path, is_safe_program, is_variable, kept_argument,
+    is_kept_in_test, is_priority_value, is_safe_path, is_safe_program, is_variable, kept_argument,
     kept_value, names_a_secret,
 };
 use super::programs::{Wrapper, arguments_matter, wrapper_named};
@@ -257,7 +257,7 @@ impl Walk<'_> {
 
     /// Skips a wrapper's options; returns whether a program follows at `at`.
     fn wrapper(&mut self, wrapper: &Wrapper) -> bool {
-        let mut pace = Pace::default();
+        let mut priority = Priority::default();
         let mut left = wrapper.positional;
         let mut script_follows = false;
         let mut index = self.at + 1;
@@ -274,20 +274,20 @@ impl Walk<'_> {
                     break;
                 }
                 left -= 1;
-                self.keep_pace(index, wrapper, &text);
+                self.keep_priority(index, wrapper, &text);
             } else if let Some(long) = text.strip_prefix("--") {
                 let (name, value) = match long.split_once('=') {
                     Some((name, value)) => (name, Some(value.to_owned())),
                     None => (long, None),
                 };
                 self.keep_long_option(index, name, value.is_some());
-                self.keep_pace(index, wrapper, value.as_deref().unwrap_or_default());
+                self.keep_priority(index, wrapper, value.as_deref().unwrap_or_default());
                 script_follows |= wrapper.script && name == "command";
                 let value = match value {
                     None if wrapper.long.contains(&name) => self.option_value(&mut index, wrapper),
                     value => value,
                 };
-                pace.note(name, value);
+                priority.note(name, value);
             } else {
                 let letters = &text[1..];
                 let value_at = letters.find(|c| wrapper.short.contains(c));
@@ -307,7 +307,7 @@ impl Walk<'_> {
                     attached => Some(attached.to_owned()).filter(|value| !value.is_empty()),
                 };
                 let last = cluster.char_indices().last().map_or(0, |(at, _)| at);
-                pace.note(&cluster[last..], value);
+                priority.note(&cluster[last..], value);
             }
             index += 1;
         }
@@ -317,7 +317,7 @@ impl Walk<'_> {
         }
         // `timeout -- 5 program`.
         self.at = index.saturating_add(left);
-        self.idle_io |= pace.is_idle(wrapper.name);
+        self.idle_io |= priority.is_idle(wrapper.name);
         true
     }
 
@@ -337,7 +337,7 @@ impl Walk<'_> {
         } else {
             attached
         };
-        self.keep_pace(index, wrapper, value);
+        self.keep_priority(index, wrapper, value);
     }
 
     /// Keeps the name of a long option, or just the fact that there is an option.
@@ -353,9 +353,10 @@ impl Walk<'_> {
     }
 
     /// Keeps the value of a wrapper's option if the wrapper only controls priority.
-    fn keep_pace(&mut self, index: usize, wrapper: &Wrapper, value: &str) {
+    fn keep_priority(&mut self, index: usize, wrapper: &Wrapper, value: &str) {
         let is_bare = self.words[index].bare().is_some();
-        if wrapper.is_pacing() && !value.is_empty() && is_pace(value) && is_bare {
+        if wrapper.only_sets_priority() && !value.is_empty() && is_priority_value(value) && is_bare
+        {
             self.keep[index] = Keep::Whole;
         }
     }
@@ -364,19 +365,19 @@ impl Walk<'_> {
     fn option_value(&mut self, index: &mut usize, wrapper: &Wrapper) -> Option<String> {
         *index += 1;
         let value = self.words.get(*index)?.text().unwrap_or_default();
-        self.keep_pace(*index, wrapper, &value);
+        self.keep_priority(*index, wrapper, &value);
         Some(value)
     }
 }
 
 /// The priority that a program runs at.
 #[derive(Default)]
-struct Pace {
+struct Priority {
     class: Option<String>,
     adjustment: Option<String>,
 }
 
-impl Pace {
+impl Priority {
     fn note(&mut self, option: &str, value: Option<String>) {
         match option {
             "c" | "class" => self.class = value,

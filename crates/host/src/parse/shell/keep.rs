@@ -87,7 +87,7 @@ pub(super) fn is_kept_in_test(word: &Word) -> bool {
 }
 
 /// Whether this is an I/O class, a priority or a nice value.
-pub(super) fn is_pace(text: &str) -> bool {
+pub(super) fn is_priority_value(text: &str) -> bool {
     matches!(text, "idle" | "best-effort" | "realtime" | "none")
         || (text.len() <= 3
             && text

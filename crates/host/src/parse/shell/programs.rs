@@ -143,7 +143,7 @@ pub(super) struct Wrapper {
 
 impl Wrapper {
     /// Whether its options only control the priority of the program.
-    pub fn is_pacing(&self) -> bool {
+    pub fn only_sets_priority(&self) -> bool {
         matches!(self.name, "chrt" | "ionice" | "nice")
     }
 

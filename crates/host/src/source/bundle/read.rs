@@ -102,7 +102,7 @@ impl Bundle {
     /// # Errors
     /// If it is rejected.
     pub fn read_from(input: impl Read, limits: &Limits) -> Result<Self, BundleError> {
-        let mut reading = Reading {
+        let mut loader = Loader {
             limits,
             manifest: None,
             archive: Archive {
@@ -118,14 +118,14 @@ impl Bundle {
             input,
             limits,
             |path| Place::of(path) != Place::Unknown,
-            |entry| reading.take(entry),
+            |entry| loader.add_entry(entry),
         )?;
-        if reading.manifest.is_none() && !reading.root_seen {
+        if loader.manifest.is_none() && !loader.root_seen {
             return Err(BundleError::NotABundle {
-                found: match reading.first_ignored {
+                found: match loader.first_ignored {
                     Some(path) => format!(
                         "{} other entries, the first of them {:?}",
-                        reading.ignored,
+                        loader.ignored,
                         cut(&path)
                     ),
                     None => "neither".to_owned(),
@@ -133,9 +133,9 @@ impl Bundle {
             });
         }
         Ok(Self {
-            manifest: reading.manifest,
-            files: Files::Archive(reading.archive),
-            ignored: reading.ignored,
+            manifest: loader.manifest,
+            files: Files::Archive(loader.archive),
+            ignored: loader.ignored,
         })
     }
 
@@ -247,7 +247,7 @@ fn entry_bytes_max(limits: &Limits) -> usize {
 }
 
 /// The state of reading an archive.
-struct Reading<'l> {
+struct Loader<'l> {
     limits: &'l Limits,
     manifest: Option<Manifest>,
     archive: Archive,
@@ -256,9 +256,9 @@ struct Reading<'l> {
     first_ignored: Option<String>,
 }
 
-impl Reading<'_> {
+impl Loader<'_> {
     /// Stores an entry where it belongs.
-    fn take(&mut self, entry: archive::Entry) -> Result<(), BundleError> {
+    fn add_entry(&mut self, entry: archive::Entry) -> Result<(), BundleError> {
         let path = entry.path.as_str();
         let refuse = |reason: &str| Err(BundleError::refused(path, reason));
         let twice = "it stands there twice";

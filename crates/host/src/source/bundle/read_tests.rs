@@ -81,7 +81,7 @@ fn sample() -> Vec<u8> {
 }
 
 #[test]
-fn the_form_is_told_by_content_and_all_forms_say_the_same() {
+fn the_format_is_detected_and_all_formats_are_equivalent() {
     for bytes in [sample(), gzip(&sample()), zstd(&sample())] {
         let bundle = read(&bytes).unwrap();
         let manifest = bundle.manifest().unwrap();
@@ -101,7 +101,7 @@ fn the_form_is_told_by_content_and_all_forms_say_the_same() {
 }
 
 #[test]
-fn a_complete_recording_knows_what_was_not_asked() {
+fn a_complete_recording_knows_what_was_not_queried() {
     let bundle = read(&sample()).unwrap();
     assert_eq!(bundle.list("sys/block"), Ok(vec!["sda".to_owned()]));
     assert_eq!(
@@ -122,7 +122,7 @@ fn a_complete_recording_knows_what_was_not_asked() {
 }
 
 #[test]
-fn without_a_manifest_the_tree_speaks() {
+fn without_a_manifest_the_tree_answers() {
     let bundle = read(&tar(&[
         file("./root/etc/cron.d/b", b"x"),
         file("./root/etc/cron.d/a", b"y"),
@@ -143,7 +143,7 @@ fn without_a_manifest_the_tree_speaks() {
 }
 
 #[test]
-fn a_link_out_stays_inside() {
+fn links_never_lead_outside() {
     let bundle = read(&tar(&[
         file("root/etc/passwd", b"inside"),
         link("root/absolute", "/etc/passwd"),
@@ -160,7 +160,7 @@ fn a_link_out_stays_inside() {
 }
 
 #[test]
-fn what_no_bundle_holds_is_refused_by_name_and_reason() {
+fn disallowed_entries_are_rejected_with_name_and_reason() {
     let cases: Vec<(&str, Vec<u8>, &str)> = vec![
         ("/etc/passwd", file("/etc/passwd", b""), "absolute"),
         ("root/../../x", file("root/../../x", b""), "\"..\""),
@@ -226,7 +226,7 @@ fn what_no_bundle_holds_is_refused_by_name_and_reason() {
 }
 
 #[test]
-fn entries_that_contradict_each_other_are_refused() {
+fn contradictory_entries_are_rejected() {
     let twice = tar(&[file("root/a", b"1"), file("root/a", b"2")]);
     assert!(refusal(&twice).contains("twice"));
     let through_link = tar(&[link("root/a", "/etc"), file("root/a/passwd", b"")]);
@@ -310,7 +310,7 @@ fn long_names_are_read_and_checked() {
 }
 
 #[test]
-fn every_cut_is_noticed() {
+fn every_truncation_is_detected() {
     for whole in [sample(), gzip(&sample()), zstd(&sample())] {
         assert!(read(&whole).is_ok());
         for twentieth in 0..20 {
@@ -322,7 +322,7 @@ fn every_cut_is_noticed() {
 }
 
 #[test]
-fn what_follows_the_end_is_noticed() {
+fn data_after_the_end_is_detected() {
     for whole in [sample(), gzip(&sample()), zstd(&sample())] {
         let garbage = [whole.as_slice(), b"garbage"].concat();
         assert!(read(&garbage).is_err());
@@ -334,7 +334,7 @@ fn what_follows_the_end_is_noticed() {
 }
 
 #[test]
-fn damage_is_noticed() {
+fn damage_is_detected() {
     let mut header = sample();
     header[600 + 512] ^= 1;
     assert!(read(&header).is_err());
@@ -350,7 +350,7 @@ fn damage_is_noticed() {
 }
 
 #[test]
-fn other_archives_are_no_bundles() {
+fn other_archives_are_not_bundles() {
     let message = refusal(&tar(&[file("src/main.rs", b""), file("Cargo.toml", b"")]));
     assert!(
         message.contains("not a bundle") && message.contains("src/main.rs"),
@@ -360,7 +360,7 @@ fn other_archives_are_no_bundles() {
 }
 
 #[test]
-fn a_manifest_that_is_not_understood_is_refused() {
+fn an_invalid_manifest_is_rejected() {
     for (manifest, reason) in [
         (&b"{"[..], "EOF"),
         (b"[]", "invalid"),
@@ -427,7 +427,7 @@ fn ten_gigabytes_of_zeros_stop_early() {
 }
 
 #[test]
-fn no_more_is_read_than_the_limits_say() {
+fn the_limits_bound_what_is_read() {
     let limits = Limits {
         total_bytes_max: 4 << 20,
         compressed_bytes_max: 1 << 20,
@@ -481,7 +481,7 @@ impl Read for Many {
 }
 
 #[test]
-fn a_million_files_are_refused() {
+fn a_million_files_are_rejected() {
     for name in [
         |number| format!("root/{number}"),
         |number| format!("junk/{number}"),
@@ -591,7 +591,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_header_with_a_right_sum_never_panics(
+    fn a_changed_header_with_a_valid_checksum_never_panics(
         changes in proptest::collection::vec((0_usize..512, any::<u8>()), 1..6),
         entry in 0_usize..5,
     ) {

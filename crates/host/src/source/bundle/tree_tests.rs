@@ -142,7 +142,7 @@ fn with_secret() -> (tempfile::TempDir, Directory) {
 }
 
 #[test]
-fn links_and_dots_that_lead_out_stay_inside() {
+fn links_and_dots_never_lead_outside() {
     let (temporary, directory) = with_secret();
     let root = temporary.path().join("root");
     symlink("../../secret", root.join("etc/up")).unwrap();
@@ -165,7 +165,7 @@ fn links_and_dots_that_lead_out_stay_inside() {
 }
 
 #[test]
-fn loops_and_long_ways_end() {
+fn loops_and_long_chains_are_errors() {
     let (temporary, directory) = with_secret();
     let etc = temporary.path().join("root/etc");
     symlink("loop", etc.join("loop")).unwrap();
@@ -200,7 +200,7 @@ fn only_regular_files_are_read() {
 }
 
 #[test]
-fn a_missing_root_is_no_empty_host() {
+fn a_missing_root_is_not_an_empty_host() {
     let directory = Directory::new("/nonexistent/tree".into());
     let read = directory.read("etc/fstab", 100);
     assert!(
@@ -210,7 +210,7 @@ fn a_missing_root_is_no_empty_host() {
 }
 
 #[test]
-fn a_directory_that_turns_into_a_link_while_it_is_read_does_not_lead_out() {
+fn a_directory_replaced_by_a_link_does_not_lead_outside() {
     use rustix::fs::{RenameFlags, renameat_with};
     use std::sync::atomic::{AtomicBool, Ordering};
     let (temporary, _) = with_secret();

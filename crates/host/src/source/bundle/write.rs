@@ -316,7 +316,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_bundle_repeats_every_answer(recording in recording()) {
+        fn a_bundle_reproduces_every_answer(recording in recording()) {
             let bytes = written(&recording);
             prop_assert_eq!(&bytes, &written(&recording), "the same bytes twice");
             let bundle = read_bytes(&bytes, &Limits::default()).unwrap();
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_that_could_not_be_read_again_is_not_written() {
+    fn a_recording_that_could_not_be_read_back_is_not_written() {
         let mut recording = small();
         let large = vec![0; (16 << 20) + 1];
         recording.files.insert("large".to_owned(), Ok(large));
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_appears_whole_and_private() {
+    fn a_file_appears_complete_and_private() {
         use linux::atomic_file::{self, Access, IfExists};
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();

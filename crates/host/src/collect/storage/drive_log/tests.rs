@@ -41,7 +41,7 @@ fn asked(source: &MemorySource) -> (Host, Vec<String>) {
 }
 
 #[test]
-fn each_drive_of_flash_is_asked_by_its_tools() {
+fn each_flash_drive_is_queried_with_its_tools() {
     let source = machine()
         .answer("smartctl_nvme0n1", Ok(SMARTCTL_NVME))
         .answer("nvme_ocp_smart_add_log_nvme0n1", Ok(OCP_1))
@@ -70,7 +70,7 @@ fn each_drive_of_flash_is_asked_by_its_tools() {
 }
 
 #[test]
-fn nothing_is_asked_unless_it_is_wanted() {
+fn nothing_is_queried_unless_requested() {
     let source = machine().answer("smartctl_sda", Ok(SMARTCTL_ATA));
     let reader = Reader::new(&source);
     let options = crate::Options::default();
@@ -80,7 +80,7 @@ fn nothing_is_asked_unless_it_is_wanted() {
 }
 
 #[test]
-fn nvme_cli_says_what_hosts_wrote_where_smartctl_does_not() {
+fn nvme_cli_provides_host_bytes_if_smartctl_does_not() {
     let source = machine()
         .answer("nvme_smart_log_nvme0n1", Ok(r#"{"data_units_written":1}"#))
         .answer(
@@ -99,7 +99,7 @@ fn nvme_cli_says_what_hosts_wrote_where_smartctl_does_not() {
 }
 
 #[test]
-fn without_tools_or_rights_it_is_said_what_is_needed() {
+fn missing_tools_or_permissions_are_reported() {
     // The running host: a program that is not found is not installed.
     let (host, _) = asked(&machine().whole());
     let skipped = &host.drive_writes[0].skipped;
@@ -120,7 +120,7 @@ fn without_tools_or_rights_it_is_said_what_is_needed() {
 }
 
 #[test]
-fn drives_that_hang_do_not_make_others_wait() {
+fn hanging_drives_do_not_delay_the_others() {
     let mut source = MemorySource::new();
     for index in 0..9 {
         let block = format!("sys/block/sd{}", char::from(b'a' + index));

@@ -1,7 +1,7 @@
 //! The first pass: gathers the names, serial numbers and addresses in a recording.
 
 use super::token::{Pattern, tokens};
-use super::words::{NUMBERED, is_common, is_no_serial};
+use super::words::{NUMBERED, is_common, is_placeholder_serial};
 use crate::source::Recording;
 use std::collections::{BTreeSet, HashSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -330,7 +330,7 @@ impl Gathered {
     }
 
     fn add_serial(&mut self, serial: &str) {
-        if serial.is_empty() || is_no_serial(serial) {
+        if serial.is_empty() || is_placeholder_serial(serial) {
             return;
         }
         self.serials.insert(serial.to_owned());

@@ -36,7 +36,7 @@ const TERMS: &str = "\
     weekly wiredtiger x86 xen xfs yearly yes zfs zlib zram zstd";
 
 /// Placeholders that firmware reports if no serial number was set.
-const NO_SERIALS: &[&str] = &[
+const PLACEHOLDER_SERIALS: &[&str] = &[
     "0",
     "default string",
     "n/a",
@@ -69,6 +69,6 @@ pub(super) fn is_common(name: &str) -> bool {
 }
 
 /// Whether a serial number is only a placeholder.
-pub(super) fn is_no_serial(serial: &str) -> bool {
-    NO_SERIALS.contains(&serial.trim().to_ascii_lowercase().as_str())
+pub(super) fn is_placeholder_serial(serial: &str) -> bool {
+    PLACEHOLDER_SERIALS.contains(&serial.trim().to_ascii_lowercase().as_str())
 }
