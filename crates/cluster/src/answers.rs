@@ -94,7 +94,7 @@ impl Answers {
     /// Parses the saved format. `source_name` is the file name used in errors.
     ///
     /// # Errors
-    /// If `bytes` are not in this format or in a later version of it; with line and column.
+    /// If `bytes` are not in this format, or in a later version of it; with line and column.
     pub fn from_json(bytes: &[u8], source_name: &str) -> Result<Self, InputError> {
         #[derive(Deserialize)]
         struct Head {

@@ -12,7 +12,7 @@ use crate::parse::shell::words::{DELIMITER, Keep, Kind, Segment, Token, Word};
 pub(super) const REDACTED: &str = "…";
 
 /// Applies a filter until the text no longer changes, so that filtering again is a no-op. `None` if
-/// it does not filter_until_stable, as may happen with text designed to confuse, or cannot be filtered.
+/// it does not settle, as may happen with text designed to confuse, or cannot be filtered.
 pub(super) fn filter_until_stable(
     text: &str,
     reduce: impl Fn(&str) -> Option<String>,
