@@ -1,5 +1,6 @@
 //! Collects the facts of a host through a [`Reader`].
 
+pub mod job_logs;
 pub(crate) mod jobs;
 pub mod logs;
 mod options;
