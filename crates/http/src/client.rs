@@ -80,7 +80,7 @@ pub struct Response {
     pub new_connection: bool,
     /// The `Location` header, without its query string.
     pub location: Option<String>,
-    asked: String,
+    request: String,
 }
 
 impl Response {
@@ -100,7 +100,7 @@ impl Response {
                 body: shown(&self.body),
             },
         };
-        Err(HttpError::new(self.asked, kind))
+        Err(HttpError::new(self.request, kind))
     }
 
     /// Parses the body as JSON, whatever the status. The nesting depth is limited.
@@ -110,13 +110,13 @@ impl Response {
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, HttpError> {
         serde_json::from_slice(&self.body).map_err(|error| {
             let reason = shown(error.to_string().as_bytes());
-            HttpError::new(self.asked.clone(), ErrorKind::Json(reason))
+            HttpError::new(self.request.clone(), ErrorKind::Json(reason))
         })
     }
 }
 
 /// Describes a request in errors: without its query string.
-fn asked(method: &str, endpoint: &Endpoint, path: &str) -> String {
+fn describe_request(method: &str, endpoint: &Endpoint, path: &str) -> String {
     let page = path.split('?').next().unwrap_or_default();
     let base = endpoint.to_string();
     let base = base.strip_suffix('/').unwrap_or(&base);
@@ -197,7 +197,7 @@ impl Client {
     ) -> Result<Response, HttpError> {
         let body = serde_json::to_vec(body).map_err(|error| {
             HttpError::new(
-                asked("POST", endpoint, path),
+                describe_request("POST", endpoint, path),
                 ErrorKind::Json(error.to_string()),
             )
         })?;
@@ -211,9 +211,9 @@ impl Client {
         path: &str,
         body: Option<&[u8]>,
     ) -> Result<Response, HttpError> {
-        let asked = asked(method, endpoint, path);
+        let request = describe_request(method, endpoint, path);
         let Some(uri) = endpoint.uri(path) else {
-            return Err(HttpError::new(asked, ErrorKind::Path));
+            return Err(HttpError::new(request, ErrorKind::Path));
         };
         let start = Instant::now();
         let made = self.connections.get();
@@ -230,13 +230,13 @@ impl Client {
             Ok(answer) => Ok(Response {
                 elapsed: start.elapsed(),
                 new_connection: self.connections.get() != made,
-                asked,
+                request,
                 ..answer
             }),
             Err((error, stage)) => {
                 self.addresses.forget();
                 let kind = self.kind(error, stage, start);
-                Err(HttpError::new(asked, kind))
+                Err(HttpError::new(request, kind))
             }
         }
     }
@@ -329,7 +329,7 @@ impl Client {
             elapsed: Duration::ZERO,
             new_connection: false,
             location,
-            asked: String::new(),
+            request: String::new(),
         })
     }
 

@@ -8,10 +8,10 @@ const SHOWN_CHARS_MAX: usize = 200;
 
 /// A request that failed or returned no usable response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{asked}: {kind}")]
+#[error("{request}: {kind}")]
 pub struct HttpError {
     /// The request: `GET https://es1:9200/_cluster/health`; query strings are omitted.
-    pub asked: String,
+    pub request: String,
     /// What went wrong.
     pub kind: ErrorKind,
 }
@@ -96,9 +96,9 @@ pub enum ErrorKind {
 }
 
 impl HttpError {
-    pub(crate) fn new(asked: impl Into<String>, kind: ErrorKind) -> Self {
+    pub(crate) fn new(request: impl Into<String>, kind: ErrorKind) -> Self {
         Self {
-            asked: asked.into(),
+            request: request.into(),
             kind,
         }
     }

@@ -17,9 +17,9 @@ pub enum Line {
     /// A line, without its line ending.
     Text(Vec<u8>),
     /// It closed its output.
-    Ended,
+    Closed,
     /// Nothing arrived in time.
-    Late,
+    TimedOut,
     /// A line longer than 64 KiB.
     TooLong,
 }
@@ -76,7 +76,7 @@ impl Helper {
                 return Line::Text(line);
             }
             if self.ended {
-                return Line::Ended;
+                return Line::Closed;
             }
             if self.pending.len() > LINE_BYTES_MAX {
                 return Line::TooLong;
@@ -87,8 +87,8 @@ impl Helper {
             }
             match wait_ready(&mut fds, until) {
                 Ok(true) => {}
-                Ok(false) => return Line::Late,
-                Err(_) => return Line::Ended,
+                Ok(false) => return Line::TimedOut,
+                Err(_) => return Line::Closed,
             }
             let ready = |index: usize| fds.get(index).is_some_and(|fd| !fd.revents().is_empty());
             let (readable, writable) = (ready(0), ready(1));

@@ -34,7 +34,7 @@ pub fn read(
     zone: &TimeZone,
     skipped: &mut Vec<Skipped>,
 ) -> Vec<Log> {
-    let mut reading = Reading {
+    let mut reader = LogReader {
         source: host.source,
         zone,
         since,
@@ -44,25 +44,25 @@ pub fn read(
         skipped,
     };
     let is_whole = host.source.is_whole();
-    let told = reading.skipped.len();
-    let is_there = reading.syslog();
-    let logs = std::mem::take(&mut reading.logs);
-    reading.logs = own_lines(logs, host.name, reading.skipped);
-    let is_alone = reading.logs.is_empty() && !host.jobs.is_empty();
+    let told = reader.skipped.len();
+    let is_there = reader.syslog();
+    let logs = std::mem::take(&mut reader.logs);
+    reader.logs = own_lines(logs, host.name, reader.skipped);
+    let is_alone = reader.logs.is_empty() && !host.jobs.is_empty();
     if is_whole {
-        reading.journal(host.jobs, is_alone);
+        reader.journal(host.jobs, is_alone);
     } else if is_there
-        && reading.logs.is_empty()
-        && reading.skipped.len() == told
+        && reader.logs.is_empty()
+        && reader.skipped.len() == told
         && !host.jobs.is_empty()
     {
-        reading.skip(
+        reader.skip(
             logs::DIRECTORY,
             "no file of syslog in it is of the time of the samples: runs are computed",
             Some("--log; of a journal in it `journalctl -D DIRECTORY -o json`"),
         );
     }
-    reading.logs
+    reader.logs
 }
 
 /// Keeps only the lines of the host whose jobs are analyzed: a host that collects the logs of other
@@ -97,7 +97,7 @@ pub fn own_lines(logs: Vec<Log>, host_name: Option<&str>, skipped: &mut Vec<Skip
 }
 
 /// Reads the logs of one host.
-struct Reading<'a> {
+struct LogReader<'a> {
     source: &'a dyn Source,
     /// The host's time zone.
     zone: &'a TimeZone,
@@ -108,7 +108,7 @@ struct Reading<'a> {
     skipped: &'a mut Vec<Skipped>,
 }
 
-impl Reading<'_> {
+impl LogReader<'_> {
     fn skip(&mut self, what: &str, why: impl Into<String>, needs: Option<&str>) {
         self.skipped.push(Skipped::new(what, why, needs));
     }

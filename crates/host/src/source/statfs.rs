@@ -110,19 +110,19 @@ fn ask_rest(helper: &[OsString], answers: &mut Answers<'_>, end: Instant) -> Res
             Line::Text(_) | Line::TooLong => {
                 break Err("the statfs helper wrote something else than an answer".to_owned());
             }
-            Line::Ended if answers.next == first => {
+            Line::Closed if answers.next == first => {
                 break Err("the statfs helper ended without an answer".to_owned());
             }
-            Line::Ended => {
+            Line::Closed => {
                 answers.fail("the statfs helper ended while it asked this filesystem");
                 break Ok(());
             }
-            Line::Late if stalled <= end => {
+            Line::TimedOut if stalled <= end => {
                 answers.time_out(STALL);
                 break Ok(());
             }
             // The total timeout has expired.
-            Line::Late => break Ok(()),
+            Line::TimedOut => break Ok(()),
         }
     };
     helper.abandon();

@@ -381,7 +381,7 @@ fn the_newest_lines_of_a_long_log_are_read() {
     let source = source::Directory::new(directory.path().to_path_buf());
     let (since, until) = november();
     let mut skipped = Vec::new();
-    let mut reading = Reading {
+    let mut reader = LogReader {
         source: &source,
         zone: &TimeZone::UTC,
         since,
@@ -390,10 +390,10 @@ fn the_newest_lines_of_a_long_log_are_read() {
         logs: Vec::new(),
         skipped: &mut skipped,
     };
-    reading.syslog();
-    assert_eq!(reading.logs.len(), 1);
-    assert_eq!(reading.logs[0].from, at("2026-11-09T06:47:01Z"));
-    assert_eq!(reading.logs[0].count(), 3);
+    reader.syslog();
+    assert_eq!(reader.logs.len(), 1);
+    assert_eq!(reader.logs[0].from, at("2026-11-09T06:47:01Z"));
+    assert_eq!(reader.logs[0].count(), 3);
     let told: Vec<&str> = skipped.iter().map(|one| one.what.as_str()).collect();
     assert_eq!(told, ["var/log/syslog.1", "var/log/syslog.2"]);
 }
@@ -403,7 +403,7 @@ fn the_newest_lines_of_a_long_log_are_read() {
 fn read_within(fake: &Fake, bytes: usize) -> (Vec<String>, Vec<String>) {
     let (since, until) = november();
     let mut skipped = Vec::new();
-    let mut reading = Reading {
+    let mut reader = LogReader {
         source: fake,
         zone: &TimeZone::UTC,
         since,
@@ -412,8 +412,8 @@ fn read_within(fake: &Fake, bytes: usize) -> (Vec<String>, Vec<String>) {
         logs: Vec::new(),
         skipped: &mut skipped,
     };
-    reading.syslog();
-    let logs = reading.logs.iter().map(|log| log.source.clone()).collect();
+    reader.syslog();
+    let logs = reader.logs.iter().map(|log| log.source.clone()).collect();
     let told = |one: &Skipped| format!("{}: {}", one.what, one.why);
     (logs, skipped.iter().map(told).collect())
 }
