@@ -159,7 +159,7 @@ pub enum EnabledState {
     Disabled,
     /// Linked to /dev/null.
     Masked,
-    /// Has no [Install] section.
+    /// Has no `[Install]` section.
     Static,
     /// Created by a generator.
     Generated,
