@@ -10,9 +10,9 @@ pub use model::{
     Progress, Progressed, STALL_UNASKED, asked_to_end, describe_stop,
 };
 
-/// Makes a pass: measures the quiet level, then steps and waits until everything was visited or
-/// something ends it. Whatever the end, the checkpoint tells how far it came (none is left by a
-/// complete or cancelled pass).
+/// Runs a pass: measures the quiet level, then makes steps and waits until everything was visited
+/// or something ends it. Whatever the end, the checkpoint records how far it came (a complete or
+/// cancelled pass leaves none).
 pub fn run(parts: Parts<'_>, options: &Options, progress: &mut dyn Progress) -> Outcome {
     engine::run(parts, options, progress)
 }

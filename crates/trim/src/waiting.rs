@@ -1,4 +1,4 @@
-//! Waits for a window, and what `--status` is told meanwhile.
+//! Waits for a window, and keeps `--status` informed meanwhile.
 
 use crate::clock::Clock;
 use crate::events::{EventSink, SessionEvent};
@@ -11,41 +11,41 @@ use crate::window::Windows;
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// How often a closed window is looked at.
+/// How often a closed window is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// Begins the remark of a checkpoint whose pass waits for its window.
+/// Prefix of the remark in a checkpoint whose pass waits for its window.
 const WAITING: &str = "waiting, ";
 
-/// How a wait for a window went.
+/// Result of a wait for a window.
 #[derive(Debug, PartialEq)]
 pub enum Waited {
-    /// It is open.
+    /// The window is open.
     Open,
     /// The wait was ended.
     Ended(Ended),
 }
 
-/// A pass that has not begun to work, or not been resumed yet.
+/// A pass that has not begun to work or has not been resumed yet.
 #[derive(Clone, Copy)]
 pub(crate) struct Pending<'a> {
-    /// What is to be trimmed.
+    /// The filesystem to trim.
     pub(crate) target: &'a Target,
-    /// What it is resumed from.
+    /// The checkpoint to resume from.
     pub(crate) resume: Option<&'a Checkpoint>,
-    /// Checkpoints.
+    /// Store of checkpoints.
     pub(crate) state: &'a State,
-    /// Being asked to stop.
+    /// Stop requests.
     pub(crate) stop: &'a Stop,
-    /// Time.
+    /// The clock.
     pub(crate) clock: &'a dyn Clock,
 }
 
 impl Pending<'_> {
-    /// Waits until a window opens, the stop flag and the deadline in view. `time_left` is the time
-    /// until the deadline.
+    /// Waits until a window opens, while watching the stop flag and the deadline. `time_left` is
+    /// the time until the deadline.
     ///
     /// # Errors
-    /// Where the checkpoint for `--status` cannot be written.
+    /// If the checkpoint for `--status` cannot be written.
     pub(crate) fn wait_for_window(
         self,
         windows: &Windows,
@@ -87,10 +87,10 @@ impl Pending<'_> {
         Ok(Waited::Open)
     }
 
-    /// Writes for `--status` that the pass is at work, though it has not freed anything yet.
+    /// Records for `--status` that the pass has begun, though it has not freed anything yet.
     ///
     /// # Errors
-    /// Where the checkpoint cannot be written.
+    /// If the checkpoint cannot be written.
     pub(crate) fn begin(self) -> Result<(), StateError> {
         self.save("getting ready")
     }
@@ -108,7 +108,7 @@ fn reason(windows: &Windows, closed: &Closed) -> String {
     }
 }
 
-/// For `--status`: a pass that has not begun, or not gone on yet.
+/// Builds the checkpoint of a pass that has not begun or not been resumed yet, for `--status`.
 fn untouched(
     target: &Target,
     resume: Option<&Checkpoint>,
@@ -138,10 +138,10 @@ fn untouched(
     checkpoint
 }
 
-/// Leaves the state as it was found: the checkpoint of an earlier pass, or none at all.
+/// Restores the state as it was found: the checkpoint of an earlier pass, or none at all.
 ///
 /// # Errors
-/// Where it cannot be written or removed.
+/// If it cannot be written or removed.
 pub fn undo(state: &State, key: &str, found: Option<&Checkpoint>) -> Result<(), StateError> {
     match found {
         Some(checkpoint) => state.save(checkpoint),
@@ -149,11 +149,11 @@ pub fn undo(state: &State, key: &str, found: Option<&Checkpoint>) -> Result<(), 
     }
 }
 
-/// In mid-pass: writes into the checkpoint that the window is closed. The pass itself writes
-/// another remark when it goes on.
+/// Records in the checkpoint of a running pass that the window is closed. The pass itself writes
+/// another remark when it continues.
 ///
 /// # Errors
-/// Where the checkpoint cannot be written, in words.
+/// A message if the checkpoint cannot be written.
 pub fn remark(
     state: &State,
     key: &str,
@@ -174,7 +174,7 @@ pub fn remark(
     }
 }
 
-/// Whether the pass of a checkpoint waits for its window.
+/// Returns whether the pass of a checkpoint is waiting for its window.
 pub fn is_waiting(checkpoint: &Checkpoint) -> bool {
     let remark = checkpoint.remark.as_deref();
     checkpoint.phase == Phase::Running && remark.is_some_and(|text| text.starts_with(WAITING))
@@ -268,7 +268,7 @@ mod tests {
             "waiting, outside of --window 01:00-05:00, UTC; it opens at 2026-03-03 01:00 UTC"
         );
         assert_eq!(told().steps, 7);
-        // A pass that has left no checkpoint gets none.
+        // A pass without a checkpoint does not get one.
         state.forget(&key).unwrap();
         remark(state, &key, &mut windows, at("2026-03-02T05:00:01Z")).unwrap();
         assert_eq!(state.checkpoint(&key).unwrap(), None);

@@ -1,5 +1,5 @@
-//! What `trimtab check` found: the verdict, the filesystems with their stacks and findings, what was
-//! skipped, and the verdict once more where a long output ends.
+//! Page of `trimtab check`: the verdict, the filesystems with their stacks and findings, skipped
+//! checks, and the verdict once more at the end of a long output.
 
 use super::finding::{evidence, fix, level, prose};
 use super::groups::{Group, Groups, store_words};
@@ -10,19 +10,20 @@ use page::{Block, Fix, Level, List, Page, Section, Table, Tone};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// How much of an answer is shown.
+/// Level of detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Detail {
-    /// Every mount with its stack, every skipped check by itself, the rules that ran.
+    /// Whether to show every mount with its stack, every skipped check on its own, and the rules
+    /// that ran.
     pub verbose: bool,
-    /// Notes in short, and what was said before not again: for a terminal, where all of it scrolls by.
+    /// Whether to shorten notes and avoid repetition: for a terminal, where everything scrolls by.
     pub brief: bool,
 }
 
-/// Skipped checks that one line names when they share their reason.
+/// Maximum number of skipped checks named in one line if they share their reason.
 const WHATS_MAX: usize = 6;
 
-/// The page of a report.
+/// Builds the page of a report.
 pub fn page(report: &CheckReport<'_>, detail: Detail) -> Page {
     let groups = Groups::of(report, detail.verbose);
     let mut view = View {
@@ -71,7 +72,7 @@ fn origin(report: &CheckReport<'_>, detail: Detail) -> String {
     origin
 }
 
-/// A finding's text that was shown in full, so that it is not shown again.
+/// A finding's text that was shown in full, so that it is not repeated.
 struct Told<'a> {
     rule: &'a str,
     subject: &'a str,
@@ -83,13 +84,13 @@ struct View<'r, 'a> {
     report: &'r CheckReport<'a>,
     detail: Detail,
     told: Vec<Told<'a>>,
-    /// A note was shown without its evidence and commands.
+    /// Whether a note was shown without its evidence and commands.
     shortened: bool,
     page: Page,
 }
 
 impl<'a> View<'_, 'a> {
-    /// All findings in one table, the worst first.
+    /// Adds a table of all findings, the worst first.
     fn summary(&mut self, groups: &Groups<'_>) {
         let mut findings: Vec<&Finding> = groups
             .troubled
@@ -175,7 +176,7 @@ impl<'a> View<'_, 'a> {
         }
     }
 
-    /// A finding below a heading that names `places`.
+    /// Builds a finding for a section whose heading names `places`.
     fn finding(&mut self, finding: &'a Finding, places: &[&str]) -> page::Finding {
         let is_brief = self.is_brief(finding);
         let subject = if places == [finding.subject.as_str()] {
@@ -234,13 +235,13 @@ impl<'a> View<'_, 'a> {
         }
     }
 
-    /// Notes are many and nothing has to be done about them: their evidence and commands would bury
-    /// what hurts.
+    /// Returns whether to shorten a finding: notes are many and need no action, so their evidence
+    /// and commands would bury the real problems.
     fn is_brief(&self, finding: &Finding) -> bool {
         self.detail.brief && !self.detail.verbose && finding.severity == Severity::Info
     }
 
-    /// Stores without a mount, and mounts without a finding.
+    /// Adds stores without a mount, and mounts without a finding.
     fn rest(&mut self, groups: &Groups<'_>) {
         let mut rows = Vec::new();
         for store in &groups.unplaced {
@@ -305,7 +306,7 @@ impl<'a> View<'_, 'a> {
         self.page.push(section);
     }
 
-    /// Skipped checks that share reason and remedy, named together.
+    /// Groups skipped checks that share reason and remedy.
     fn by_reason(&self) -> Vec<(String, &'a Skipped)> {
         let mut reasons: Vec<(Vec<&str>, &Skipped)> = Vec::new();
         let mut known = HashMap::new();
@@ -335,7 +336,8 @@ impl<'a> View<'_, 'a> {
             .collect()
     }
 
-    /// What was checked, and the verdict again: where a long output ends, its beginning is out of sight.
+    /// Adds the scope and repeats the verdict: at the end of a long output its beginning has
+    /// scrolled away.
     fn close(&mut self) {
         let report = self.report;
         let mut rows = vec![("checked".to_owned(), report.scope())];

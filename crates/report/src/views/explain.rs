@@ -1,5 +1,5 @@
-//! What recurs or changed in histories, and which job is behind it: the sentence, the curve with the runs
-//! of jobs, every explanation that was compared, and what it all rests on.
+//! Page of `trimtab explain`: the sentence, the curve with the runs of jobs, every explanation that
+//! was compared, and the evidence.
 
 mod causes;
 mod chart;
@@ -18,13 +18,13 @@ use page::{Block, Cell, Level, Page, Section, Table, Text, Tone};
 use told::Told;
 use units::cut;
 
-/// Rows of the summary and of lists on a terminal.
+/// Maximum number of rows of the summary and of lists on a terminal.
 const SUMMARY_MAX: usize = 40;
 const NOTES_MAX: usize = 5;
-/// Columns of a name in a heading; JSON has all of it.
+/// Maximum columns of a name in a heading; JSON has the full name.
 const NAME_COLUMNS_MAX: usize = 200;
 
-/// The page of a report.
+/// Builds the page of a report.
 pub fn page(report: &ExplainReport<'_>, detail: ExplainDetail) -> Page {
     let (told, summed_up) = told::parted(report, detail.all);
     let mut view = View {
@@ -74,7 +74,7 @@ impl View<'_, '_> {
         self.page.tone = tone;
     }
 
-    /// A series that is all there is: its sentence is the answer.
+    /// Handles a report with a single series, whose sentence is the answer.
     fn only_series(&mut self, told: &Told<'_>) {
         let series = told.verdict;
         self.page.title = name(&series.name);
@@ -88,7 +88,7 @@ impl View<'_, '_> {
         self.page.blocks = series::blocks(self.report, told, self.detail, false);
     }
 
-    /// Logs of disks, and below them the series that are shown one by one.
+    /// Adds disk logs, and below them the series that are shown individually.
     fn disk_logs(&mut self, told: &[Told<'_>]) {
         let [first, others @ ..] = self.report.disk_logs else {
             return;
@@ -112,7 +112,7 @@ impl View<'_, '_> {
         }
     }
 
-    /// A table of all series, the largest effect first, and the first of them in full.
+    /// Adds a table of all series, the largest effect first, and then the first of them in full.
     fn all_series(&self, told: &[Told<'_>]) -> Vec<Block> {
         let max = self.detail.series_max();
         let titles = told::titles(told);
@@ -163,7 +163,7 @@ impl View<'_, '_> {
         blocks
     }
 
-    /// What holds for all series.
+    /// Adds what applies to all series.
     fn close(&mut self) {
         let report = self.report;
         self.page.about.push(format!(
@@ -215,12 +215,12 @@ impl View<'_, '_> {
     }
 }
 
-/// A name for a heading.
+/// Shortens a name for a heading.
 fn name(name: &str) -> String {
     cut(name, NAME_COLUMNS_MAX).into_owned()
 }
 
-/// The id of a series' section.
+/// Returns the ID of a series' section.
 fn id(index: usize) -> String {
     format!("s{index}")
 }

@@ -1,4 +1,4 @@
-//! What people and programs see of an analysis.
+//! Renderings of an analysis: text, page, Markdown and JSON.
 
 use crate::explained::{self, Case};
 use crate::schemas::assert_valid;
@@ -9,13 +9,13 @@ use report::explain::json;
 use report::{ExplainDetail, ExplainResult, explain_page, schema_of};
 use serde_json::Value;
 
-/// As on a terminal.
+/// Detail on a terminal.
 const BRIEF: ExplainDetail = ExplainDetail {
     verbose: false,
     brief: true,
     all: false,
 };
-/// As on a page.
+/// Detail on a page.
 const IN_FULL: ExplainDetail = ExplainDetail {
     brief: false,
     ..BRIEF
@@ -49,7 +49,7 @@ fn text_at_80_columns() {
     }
 }
 
-/// What a browser shows as well, with the tables behind the charts.
+/// Shows what a browser shows as well, with the tables behind the charts.
 #[test]
 fn markdown_in_full() {
     for (name, case) in [
@@ -69,7 +69,7 @@ fn text_in_ascii_and_in_colour() {
     insta::assert_snapshot!("explain_text_weekly_ascii", ascii);
     let color = text(&weekly, 80, true, true);
     insta::assert_snapshot!("explain_text_weekly_color", color);
-    // Colour adds nothing and takes nothing away.
+    // Colour adds nothing and removes nothing.
     let mut without = String::new();
     let mut rest = color.as_str();
     while let Some(at) = rest.find('\u{1b}') {
@@ -83,7 +83,7 @@ fn text_in_ascii_and_in_colour() {
 
 fn assert_fits(name: &str, shown: &str, width: usize) {
     for line in shown.lines() {
-        // What stands between two backticks is never broken.
+        // Text between two backticks is never wrapped.
         if !line.contains('`') {
             let columns = units::display_width(line);
             assert!(columns <= width, "{name} at {width}: {line:?}");
@@ -185,7 +185,7 @@ fn series_of_one_name_are_told_apart_by_their_source() {
         assert!(page.contains(&format!("\">{escaped}</a></th>")), "{page}");
         assert!(page.contains(&format!("<h2>{escaped}</h2>")), "{page}");
     }
-    // By nothing, where the source is the same.
+    // If the source is the same too, nothing distinguishes them.
     let case = Case::new(vec![part("x", "/srv/a.csv"), part("x", "/srv/a.csv")]);
     assert_eq!(plain(&case).matches("\nx ──").count(), 2);
 }
@@ -207,7 +207,7 @@ fn details_are_of_the_first_only() {
         shown.contains("Nothing recurs in s4.") && !shown.contains("Nothing recurs in s5."),
         "{shown}"
     );
-    // All of them have a row.
+    // Each of them has a row.
     assert_eq!(shown.matches(" no pattern ").count(), 25, "{shown}");
     let page = html(&case);
     assert_eq!(page.matches("<section").count(), 20);
@@ -258,7 +258,7 @@ fn the_schema_demands_what_the_contract_names() {
     }
 }
 
-/// Whether tags are balanced and attributes quoted, as HTML parsers and people expect it.
+/// Checks that tags are balanced and attributes quoted.
 fn assert_well_formed(name: &str, page: &str) {
     const VOID: [&str; 3] = ["meta", "input", "br"];
     let mut open: Vec<String> = Vec::new();
@@ -330,7 +330,7 @@ fn a_page_keeps_a_spike_of_a_long_series() {
     // 100,000 samples at 720 points.
     assert!(page.contains("mean of 139 samples on average"));
     assert!(!html(&explained::weekly()).contains("samples on average"));
-    // A column of shade on a terminal, and an entry of the legend.
+    // A shaded column on a terminal, and a legend entry.
     assert!(plain(&case).matches('░').count() > 5);
 }
 
@@ -364,7 +364,7 @@ fn a_log_of_disks_is_told_as_a_whole() {
     assert_well_formed("disks", &page);
     assert!(!page.contains("<img") && page.contains("15,625x"));
     assert_valid(&validator(), &json(&case.report()));
-    // All of them, where that is asked for.
+    // All of them, if requested.
     let all = ExplainDetail { all: true, ..BRIEF };
     assert_eq!(plain(&case).matches("Cannot tell.").count(), 0);
     let shown = page::terminal(&explain_page(&case.report(), all), &Terminal::default());

@@ -1,4 +1,4 @@
-//! What the text shows, leaves out and says once.
+//! Layout of the text: what it shows, leaves out and does not repeat.
 
 use crate::hosts::{self, Case};
 use facts::host::DeviceKind;
@@ -106,7 +106,7 @@ fn nothing_checked_is_not_nothing_found() {
     assert!(shown(&case).starts_with("Nothing could be checked on es1"));
 }
 
-/// 64 drives that all differ, the last one to blame: the tree is cut and leads to it all the same.
+/// 64 drives that all differ, the last one blamed: the tree is cut but still leads to it.
 #[test]
 fn a_large_tree_is_cut_and_keeps_the_blamed_layer() {
     let mut devices: Vec<_> = (0..64)
@@ -167,7 +167,7 @@ fn a_deep_stack_stays_on_a_narrow_page() {
         let shown = text(&case.report(), &options);
         let widest = shown.lines().map(|line| line.chars().count()).max();
         assert!(widest.unwrap() <= width, "{shown}");
-        // A row that is broken has one blank between name and kind.
+        // A row that is wrapped has one blank between name and kind.
         assert!(shown.replace("  ", " ").contains("loop19 loop"), "{shown}");
         assert_eq!(shown.matches("<-- TRIM008").count(), 1, "{shown}");
     }
@@ -186,7 +186,7 @@ fn a_layer_is_blamed_in_its_own_stacks_only() {
         blamed.count()
     };
     assert_eq!(blamed(&case), 1);
-    // A finding about the whole host concerns the drive wherever it stands.
+    // A finding about the whole host concerns the drive wherever it is drawn.
     case.findings[0].mount_point = None;
     assert_eq!(blamed(&case), 30);
 }
@@ -198,7 +198,7 @@ fn a_cluster_has_a_section_of_its_own() {
         shown.contains("and cluster logs (Elasticsearch 7.4.0, 2 nodes, 25,000 shards)"),
         "{shown}"
     );
-    // The cluster first, since it is what all nodes share; its own name is not repeated.
+    // The cluster comes first, since all nodes share it; its own name is not repeated.
     let places = [
         "cluster logs ──",
         "ES001",
@@ -222,7 +222,7 @@ fn a_healthy_cluster_is_named_all_the_same() {
         "{shown}"
     );
     assert!(shown.contains("Nothing found here."), "{shown}");
-    // Nothing is said of a host that was not looked at.
+    // Nothing is said about a host that was not checked.
     for word in ["this host", "drive", "mount", "jobs are not known"] {
         assert!(!shown.contains(word), "{word} in {shown}");
     }

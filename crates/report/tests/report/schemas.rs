@@ -1,4 +1,4 @@
-//! JSON and SARIF against their schemas.
+//! Validates JSON and SARIF against their schemas.
 
 use crate::hosts;
 use jsonschema::Validator;

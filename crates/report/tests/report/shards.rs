@@ -1,4 +1,4 @@
-//! What `trimtab shards` answers, for people.
+//! Text renderings of `trimtab shards`.
 
 use jiff::Timestamp;
 use page::Terminal;
@@ -16,7 +16,7 @@ fn envelope(result: ShardsAnswer, warnings: &[&str]) -> Envelope<ShardsAnswer> {
     envelope
 }
 
-/// The text on a terminal of 80 columns, which it fits.
+/// Renders the text for a terminal of 80 columns, and checks that it fits.
 fn text(result: ShardsAnswer) -> String {
     let options = Terminal {
         width: 80,

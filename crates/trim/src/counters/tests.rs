@@ -6,8 +6,8 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-// Recorded: kernel 6.1 (20 columns), 4.18's layout (18), CentOS 7's 3.10 (14), each with what
-// Documentation/admin-guide/iostats.rst says about its columns.
+// Recorded lines: kernel 6.1 (20 columns), 4.18's layout (18), CentOS 7's 3.10 (14). The meaning of
+// the columns is from Documentation/admin-guide/iostats.rst.
 const NEW: &str =
     " 259       0 nvme2n1 101 190 2780 360 406 27179 220598 2999 3 2700 3364 7 1 4096 9 11 4\n";
 const WITH_DISCARDS: &str =
@@ -72,7 +72,7 @@ fn what_is_wrong_is_named() {
         negative.to_string(),
         "diskstats: line 1, sda: column 7: \"-5\" is no count"
     );
-    // Nobody asked for it.
+    // This device was not requested.
     assert!(parse_diskstats(&text, &names(&["sda1"])).is_ok());
 }
 

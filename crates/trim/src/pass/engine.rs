@@ -1,4 +1,4 @@
-//! A pass: survey, then steps and pauses until something ends it.
+//! The engine of a pass: survey, then steps and pauses until something ends it.
 
 mod account;
 mod believed;
@@ -13,10 +13,10 @@ use crate::state::Phase;
 use state::{Engine, Judged};
 use std::time::Duration;
 
-/// Waits that are shorter are part of the pace, and not worth a word.
+/// Shorter waits are part of the pacing and not reported.
 const WORTH_A_WORD: Duration = Duration::from_millis(500);
 
-/// Makes a pass.
+/// Runs a pass.
 pub(super) fn run(parts: Parts<'_>, options: &Options, progress: &mut dyn Progress) -> Outcome {
     Engine::new(parts, options, progress).run()
 }
@@ -48,7 +48,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Steps and pauses, until something ends it.
+    /// Makes steps and pauses until something ends the pass.
     fn work(&mut self, judged: &mut Judged) -> Result<Ended, Ended> {
         let mut waited_since: Option<Duration> = None;
         loop {
@@ -68,7 +68,7 @@ impl Engine<'_> {
                     let before = self.cursor;
                     self.step(&step, judged)?;
                     if self.cursor == before {
-                        // Structures that contradict themselves must not keep a drive busy for ever.
+                        // Inconsistent structures must not keep a drive busy forever.
                         return Err(Ended::Failed {
                             reason: format!(
                                 "the filesystem's structures lead nowhere beyond byte {}: is it sound?",
@@ -122,7 +122,7 @@ impl Engine<'_> {
                 });
                 self.save(judged, Phase::Running)?;
             }
-            // In slices: the wall clock may jump, in either direction.
+            // Wait in slices, because the wall clock may jump in either direction.
             self.pause(Duration::from_secs(1), judged)?;
             self.run_housekeeping()?;
         }

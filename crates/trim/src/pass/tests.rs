@@ -1,4 +1,4 @@
-//! Whole passes over a made-up filesystem and drive, in made-up time.
+//! Whole passes over a simulated filesystem and drive, in simulated time.
 
 mod world;
 
@@ -86,7 +86,7 @@ fn a_stop_in_the_survey_ends_the_pass_and_changes_nothing() {
     assert!(trial.world.calls.borrow().is_empty());
     assert_eq!(trial.state.checkpoint(&trial.key()).unwrap(), None);
 
-    // The checkpoint of an earlier session stands as it is; a cancel drops it.
+    // The checkpoint of an earlier session is left as it is; a cancel drops it.
     trial.world.stop.clear();
     trial.trouble = Box::new(|world, call| {
         (call == 2).then(|| {
@@ -136,7 +136,7 @@ fn a_stack_that_swallows_discards_ends_the_pass() {
     };
     assert_eq!(swallowed.device.as_deref(), Some("dm-0"));
     assert_eq!(swallowed.passed_bytes, 0);
-    // The next pass begins anew: nothing of this one arrived.
+    // The next pass starts over, because nothing of this one arrived.
     assert_eq!(trial.state.checkpoint(&trial.key()).unwrap(), None);
     assert!(swallowed.taken_bytes < trial.units * UNIT);
 }
@@ -181,7 +181,7 @@ fn a_pass_waits_for_its_window() {
     let (outcome, events) = trial.run();
     assert_eq!(outcome.ended, Ended::Complete);
     assert!(trial.world.now.get() >= Duration::from_hours(1));
-    // The guardian is looked after in the meantime as well.
+    // Housekeeping keeps running in the meantime.
     assert!(trial.world.tended.get() > 1000);
     let waits = events.iter().filter(
         |event| matches!(event, Event::Waiting { reason, .. } if reason == "outside of --window"),
@@ -349,7 +349,7 @@ fn a_drive_that_counts_nothing_swallows_nothing() {
     assert!(events.iter().any(
         |event| matches!(event, Event::Warning(text) if text.contains("nvme0n1") && text.contains("iostats"))
     ));
-    // Not known, rather than nothing.
+    // Unknown, rather than zero.
     assert_eq!(outcome.progress.discarded.0.get("nvme0n1"), None);
 }
 
@@ -369,7 +369,7 @@ fn drives_that_do_not_answer_are_not_trimmed_blindly() {
 fn steps_that_are_alike_are_announced_once() {
     let mut trial = Trial::new(World::new());
     trial.unsplittable = true;
-    // 128 MiB, as a block group of ext4: above the stall that is aimed at, and allowed.
+    // 128 MiB, like a block group of ext4: above the target stall, and allowed.
     trial.rock_units = 32;
     trial.units = 640;
     let (outcome, events) = trial.run();

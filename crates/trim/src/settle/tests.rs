@@ -10,15 +10,15 @@ const MIB: u64 = 1 << 20;
 struct World {
     now: Cell<Duration>,
     looks: Cell<u32>,
-    /// When, and how many bytes.
+    /// Time and size of each completion.
     completions: RefCell<Vec<(Duration, u64)>>,
-    /// Requests counted as in flight until then.
+    /// Requests count as in flight until this time.
     in_flight_until: Cell<Duration>,
     counts_discards: Cell<bool>,
-    /// Others write all the time.
+    /// Whether others write all the time.
     others_write: Cell<bool>,
     gone_at: Cell<Option<Duration>>,
-    /// An md RAID0 above, which counts no discards.
+    /// Whether there is an md RAID0 above, which counts no discards.
     below_md: Cell<bool>,
 }
 
@@ -109,7 +109,8 @@ impl Trial {
         }
     }
 
-    /// A call that returns after `call`; completions at times after the call's beginning.
+    /// Makes a call that returns after `call`; completions are at times since the start of the
+    /// call.
     fn step(
         &mut self,
         call: Duration,
@@ -164,7 +165,7 @@ fn what_was_done_within_the_call_is_not_waited_for() {
 
 #[test]
 fn throttled_discards_are_waited_for_although_nothing_is_in_flight() {
-    // 20 a second, as a cgroup's io.max lets them through: the notes' case.
+    // 20 per second, as a cgroup's io.max lets them through.
     let mut trial = Trial::new();
     for _ in 0..5 {
         let completions: Vec<_> = (1..=20).map(|i| (ms(50 * i), MIB)).collect();
@@ -174,7 +175,7 @@ fn throttled_discards_are_waited_for_although_nothing_is_in_flight() {
             (990..=1020).contains(&settled.took.as_millis()),
             "{settled:?}"
         );
-        // The bytes say so: no time is lost.
+        // The bytes show it, so no time is lost.
         assert!(waited <= settled.took + ms(1));
     }
 }
@@ -184,7 +185,7 @@ fn the_drives_count_where_the_raid_above_does_not() {
     let mut trial = Trial::new();
     trial.world.below_md.set(true);
     for _ in 0..3 {
-        // Longer than the longest quiet time, which is all that a blind wait would last.
+        // Longer than the longest quiet time, which is all that a wait without counters would last.
         let completions: Vec<_> = (1..=30).map(|i| (ms(100 * i), MIB)).collect();
         let (settled, waited) = trial.step(ms(2), &completions, Some(30 * MIB)).unwrap();
         assert_eq!(settled.discarded_bytes, Some(30 * MIB));
@@ -203,11 +204,11 @@ fn bytes_that_never_come_cost_a_few_gaps() {
     let mut trial = Trial::new();
     for step in 0..10 {
         let completions: Vec<_> = (1..=10).map(|i| (ms(50 * i), MIB)).collect();
-        // An eleventh MiB is busy.
+        // The eleventh MiB is busy.
         let (settled, waited) = trial.step(ms(2), &completions, Some(11 * MIB)).unwrap();
         assert_eq!(settled.discarded_bytes, Some(10 * MIB), "step {step}");
         assert!(!settled.timed_out);
-        // Longer than a gap of 50 ms, shorter than half a second and a bit.
+        // Longer than a gap of 50 ms, and not much longer than half a second.
         let quiet = waited.saturating_sub(settled.took);
         assert!(
             quiet > ms(100) && quiet <= ms(520),
@@ -286,7 +287,7 @@ fn others_requests_are_waited_for_at_most_the_longest_quiet() {
 
 #[test]
 fn more_than_expected_is_not_taken_for_done() {
-    // A kernel that takes overlapping extents whole, and returns early.
+    // A kernel that discards overlapping extents whole, and returns early.
     let mut trial = Trial::new();
     let completions: Vec<_> = (1..=40).map(|i| (ms(4 * i), 3 * MIB)).collect();
     trial.step(ms(1), &completions, Some(10 * MIB)).unwrap();

@@ -1,7 +1,7 @@
-//! Locks: flock on files that are never removed, so that a name always stands for the same file.
+//! Locks: flock on files that are never removed, so that a name always refers to the same file.
 //!
-//! The file tells who took the lock. That is believed only while the lock is held, and only of a
-//! process that still lives: an inherited lock outlives the one who took it.
+//! The file records who took the lock. The record is only trusted while the lock is held, and only
+//! if that process is still alive: an inherited lock outlives the process that took it.
 
 use super::directory::{Directory, read_bounded};
 use crate::process::ProcessId;
@@ -13,13 +13,13 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Longest record that is read.
+/// Maximum length of a record that is read.
 const RECORD_BYTES_MAX: usize = 4096;
 
-/// The record is written over the last one in one piece, so it always has the same length.
+/// A record overwrites the last one in a single write, so it always has the same length.
 const RECORD_BYTES: usize = 96;
 
-/// Somebody who only looks holds the lock for a moment: what is busy is looked at again.
+/// A process that only checks the lock holds it for a moment, so a busy lock is tried again.
 const ATTEMPTS: u32 = 6;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -28,8 +28,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(super) enum Holder {
     /// The process that took it.
     Taker(ProcessId),
-    /// It is dead, and this one inherited the lock (a child that is stuck in the kernel). 0 where
-    /// nobody could be found.
+    /// The process that took it is dead; this one inherited the lock (a child stuck in the kernel).
+    /// 0 if it could not be found.
     Heir(u32),
 }
 
@@ -47,7 +47,8 @@ pub(super) fn take(directory: &Directory, name: &str) -> io::Result<Result<File,
     for attempt in 1.. {
         let file = directory.create_file(name, OFlags::RDWR)?;
         if lock::try_exclusive(&file)? {
-            // Else the directory was emptied in between: the lock is one on a file without a name.
+            // Otherwise the directory was emptied in between, and the locked file no longer has a
+            // name.
             if directory.is_current(name, &file)? {
                 sign(&file)?;
                 return Ok(Ok(file));
@@ -60,7 +61,7 @@ pub(super) fn take(directory: &Directory, name: &str) -> io::Result<Result<File,
     Err(io::ErrorKind::WouldBlock.into())
 }
 
-/// Who holds a lock now; `None` where nobody does.
+/// Returns who holds a lock; `None` if nobody does.
 pub(super) fn holder(directory: &Directory, name: &str) -> io::Result<Option<Holder>> {
     let Some(file) = directory.open_file(name, OFlags::RDWR)? else {
         return Ok(None);
@@ -81,7 +82,7 @@ fn sign(file: &File) -> io::Result<()> {
 }
 
 fn identify(file: &File, path: &Path) -> io::Result<Holder> {
-    // Between taking and signing there is a moment in which the record is another's.
+    // Between taking the lock and writing the record, the record is that of an earlier holder.
     for _ in 0..ATTEMPTS {
         let record = read_bounded(&file.try_clone()?, RECORD_BYTES_MAX)?;
         if let Ok(taker) = serde_json::from_slice::<ProcessId>(&record)
@@ -95,7 +96,7 @@ fn identify(file: &File, path: &Path) -> io::Result<Holder> {
     Ok(Holder::Heir(find_heir(path).unwrap_or(0)))
 }
 
-/// A process that has the file open, as far as they can be looked at.
+/// Finds a process that has the file open, among those that may be inspected.
 fn find_heir(path: &Path) -> Option<u32> {
     let path = std::fs::canonicalize(path).ok()?;
     let own = std::process::id();

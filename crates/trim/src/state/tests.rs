@@ -73,15 +73,15 @@ fn copies_and_old_passes_are_begun_anew() {
     assert_eq!(outdated(&same, 1000, 6), None);
     assert!(outdated(&same, 1000, 9).unwrap().contains("9 days"));
     assert!(outdated(&same, 999, 1).unwrap().contains("further"));
-    // A clock that went back is no reason.
+    // A clock that went back is not a reason.
     assert_eq!(outdated(&same, 1000, -30), None);
     let mut copy = same.clone();
     copy.device.minor += 1;
     assert!(outdated(&copy, 1000, 1).unwrap().contains("7:4"));
-    // After a boot drives may have other names.
+    // After a reboot drives may have other names.
     assert_eq!(old.outdated(&copy, Some(1000), day(1), Some("two")), None);
     assert_eq!(old.outdated(&copy, Some(1000), day(1), None), None);
-    // A Btrfs has another number after each mount.
+    // A Btrfs gets a new number with each mount.
     copy.device.major = 0;
     assert_eq!(outdated(&copy, 1000, 1), None);
     copy.fs_type = "ext4".to_owned();
@@ -186,7 +186,8 @@ fn locks_are_all_or_nothing() {
         error => panic!("{error}"),
     }
     assert_eq!(state.holder("b").unwrap(), None);
-    // A second start on the same filesystem is told of the filesystem, not of a drive below it.
+    // A second pass on the same filesystem fails because of the filesystem, not of a drive below
+    // it.
     match state
         .lock(&identity("a"), &[drive(0), drive(1)])
         .unwrap_err()
@@ -202,7 +203,7 @@ fn locks_are_all_or_nothing() {
         error => panic!("{error}"),
     }
     let apart = state.lock(&identity("b"), &[drive(2)]).unwrap();
-    // What was inherited keeps the lock.
+    // Inherited descriptors keep the lock.
     let inherited = first.for_child().unwrap();
     assert_eq!(inherited.len(), 3);
     drop(first);
@@ -236,7 +237,7 @@ fn a_lock_on_a_file_without_a_name_is_none() {
     let (_directory, state) = open();
     let held = state.lock(&identity("a"), &[]).unwrap();
     std::fs::remove_file(state.run_dir.join("fs-a.lock")).unwrap();
-    // Nothing can be done for the old holder; the new lock has a name again.
+    // The old holder cannot be helped; the new lock has a name again.
     let again = state.lock(&identity("a"), &[]).unwrap();
     assert!(state.run_dir.join("fs-a.lock").exists());
     drop((held, again));

@@ -1,4 +1,4 @@
-//! Which series are shown one by one, which are summed up, and what each is called.
+//! Decides which series are shown individually or summed up, and how each is titled.
 
 use super::names;
 use crate::explain::ExplainReport;
@@ -7,16 +7,17 @@ use facts::series::{Dating, Series};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use units::count::{counted, grouped_usize};
 
-/// A verdict beside its series.
+/// A verdict with its series.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Told<'a> {
     pub verdict: &'a SeriesVerdict,
-    /// `None` where the series was not handed in.
+    /// `None` if the series was not passed in.
     pub series: Option<&'a Series>,
 }
 
-/// What is shown one by one, and what is summed up: series of a log of disks that is shown as a whole,
-/// and those of any such log that is too short for each by itself.
+/// Splits the series into those shown individually and those summed up: series of a disk log that
+/// is shown as a whole, and series of any log that is too short for them to be analysed
+/// individually.
 pub(super) fn parted<'a>(report: &ExplainReport<'a>, all: bool) -> (Vec<Told<'a>>, Vec<Told<'a>>) {
     let is_summed_up = |told: &Told<'_>| {
         let of_a_log = told
@@ -40,14 +41,14 @@ pub(super) fn parted<'a>(report: &ExplainReport<'a>, all: bool) -> (Vec<Told<'a>
     let (summed_up, told): (Vec<_>, Vec<_>) = in_order(report)
         .into_iter()
         .partition(|one| !all && is_summed_up(one));
-    // One that stands alone is shown.
+    // A single series is always shown.
     if report.disk_logs.is_empty() && told.is_empty() && summed_up.len() == 1 {
         return (summed_up, Vec::new());
     }
     (told, summed_up)
 }
 
-/// Verdicts with their series: by source and name, in turn where several have both in common.
+/// Pairs verdicts with their series by source and name; if several share both, in their order.
 fn in_order<'a>(report: &ExplainReport<'a>) -> Vec<Told<'a>> {
     let mut known: HashMap<(&str, &str), VecDeque<&Series>> = HashMap::new();
     for series in report.series {
@@ -69,8 +70,8 @@ fn in_order<'a>(report: &ExplainReport<'a>) -> Vec<Told<'a>> {
         .collect()
 }
 
-/// What each series is called beside the others: its name, and where series of several sources have it,
-/// the part of their source that tells them apart.
+/// Returns a title for each series: its name, and if series of several sources share it, the part
+/// of their source that tells them apart.
 pub(super) fn titles(told: &[Told<'_>]) -> Vec<String> {
     let mut sources: HashMap<&str, BTreeSet<&str>> = HashMap::new();
     for one in told {
@@ -89,9 +90,9 @@ pub(super) fn titles(told: &[Told<'_>]) -> Vec<String> {
         .collect()
 }
 
-/// The length of the directories that all paths begin with: a heading has little room.
+/// Returns the length of the directories that all paths share, which are left out to save space.
 fn common_len(paths: &BTreeSet<&str>) -> usize {
-    // Of sorted texts the first and the last differ earliest.
+    // In sorted order the first and the last path differ earliest.
     let (Some(first), Some(last)) = (paths.first(), paths.last()) else {
         return 0;
     };
@@ -103,7 +104,7 @@ fn common_len(paths: &BTreeSet<&str>) -> usize {
         .map_or(0, |slash| slash + 1)
 }
 
-/// `4 series: 1 recurring with a known job, 3 without a pattern`.
+/// Summarises the verdicts: `4 series: 1 recurring with a known job, 3 without a pattern`.
 pub(super) fn counts(told: &[Told<'_>]) -> String {
     let kinds = [
         Kind::Periodic,
@@ -125,7 +126,7 @@ pub(super) fn counts(told: &[Told<'_>]) -> String {
     format!("{series}: {}", parts.join(", "))
 }
 
-/// The line that stands for series that are not shown one by one.
+/// Returns the line that stands for series that are not shown individually.
 pub(super) fn summed_up(series: &[Told<'_>]) -> String {
     format!(
         "Taken one by one, the logs of disks are {}. A pattern takes three cycles; `--all` shows each \

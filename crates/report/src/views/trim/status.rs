@@ -1,4 +1,4 @@
-//! How far passes of any process are, and what became of requests to cancel them.
+//! Pages of `--status` and `--cancel`: progress of passes, and results of cancel requests.
 
 use crate::trim::command_text;
 use jiff::Timestamp;
@@ -9,7 +9,8 @@ use trim::resume::ResumeCommand;
 use trim::status::{CancelOutcome, Cancelled, PassState, PassStatus};
 use units::{bytes, count};
 
-/// The page of the passes that run or can be resumed. `is_complete` is false where some could not be read.
+/// Builds the page of the passes that are running or can be resumed. `is_complete` is false if some
+/// could not be read.
 pub fn status(
     passes: &[PassStatus],
     is_complete: bool,
@@ -43,7 +44,7 @@ pub fn status(
     page
 }
 
-/// `2 passes are running, 1 can be resumed`.
+/// Counts the passes: `2 passes are running, 1 can be resumed`.
 fn counted(passes: &[PassStatus]) -> String {
     let running = passes.iter().filter(|status| status.is_running()).count();
     let stopped = passes.len() - running;
@@ -135,7 +136,7 @@ fn visited(status: &PassStatus) -> String {
     )
 }
 
-/// What became of requests to cancel passes.
+/// Builds the page of results of cancel requests.
 pub fn cancelled(requests: &[Cancelled]) -> Page {
     let told = requests.iter().map(|request| {
         let outcome = match request.outcome {

@@ -1,18 +1,18 @@
-//! Counters that stand still although requests are answered.
+//! Filters out counters that stand still although requests are answered.
 //!
-//! Two kinds of drives do not count: those whose `queue/iostats` was switched off, and the device
+//! Two kinds of drives do not count: those whose `queue/iostats` is switched off, and the device
 //! that NVMe multipath shows before Linux 6.2 ("nvme-multipath: support io stats on the mpath
-//! device"). Their discards read as zero bytes, which is not what was freed but what is not known.
+//! device"). Their discards read as zero bytes, which means unknown rather than nothing freed.
 
 use crate::counters::{CounterError, Sample, Watch};
 use crate::probe::Reading;
 use std::collections::BTreeSet;
 
-/// Reads of one drive that must have been answered before its counters are called dead.
+/// Reads of one drive that must have been answered before its counters are considered dead.
 const READS_MIN: usize = 8;
 
-/// The drives that do not count, by the reads of their probe between two samples. Those whose
-/// discards no kernel of this age counts are not among them.
+/// Returns the drives that do not count, judging by the probe's reads between two samples. Drives
+/// whose discards are not counted because the kernel is too old are not included.
 pub(super) fn silent(
     first: &Sample,
     last: &Sample,
@@ -31,7 +31,7 @@ pub(super) fn silent(
     leaves.iter().filter(stands_still).cloned().collect()
 }
 
-/// A watch that tells nothing of the discards of devices that do not count.
+/// A counter source that hides the discards of devices that do not count.
 pub(super) struct Believed<'w> {
     pub(super) watch: &'w mut dyn Watch,
     pub(super) silent: &'w BTreeSet<String>,

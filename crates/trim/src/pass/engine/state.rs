@@ -1,4 +1,5 @@
-//! A pass under way, and what its parts share: the controller's ears, pauses, being asked to stop.
+//! State of a running pass, and what its parts share: feeding the controller, pauses, stop
+//! requests.
 
 use super::believed::Believed;
 use crate::account::Discarded;
@@ -14,31 +15,31 @@ use jiff::Timestamp;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// How long a pause lasts at most without a look at the probes and the stop flag.
+/// Longest time in a pause without checking the probes and the stop flag.
 pub(super) const SLICE: Duration = Duration::from_millis(100);
-/// How often counters are looked at while nothing else happens.
+/// How often counters are sampled while nothing else happens.
 const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 
-/// A pass under way.
+/// A running pass.
 pub(super) struct Engine<'a> {
     pub(super) parts: Parts<'a>,
     pub(super) options: &'a Options,
     pub(super) progress: &'a mut dyn Progress,
     pub(super) began: Duration,
     pub(super) started_at: Timestamp,
-    /// From earlier sessions.
+    /// Progress of earlier sessions.
     pub(super) earlier: Progressed,
-    /// Of this session.
+    /// Progress of this session.
     pub(super) now: Progressed,
     pub(super) survey: Option<Survey>,
     pub(super) quiet: Vec<(String, QuietLevel)>,
     pub(super) quiet_in_flight: u64,
     pub(super) longest_step: Duration,
-    /// The last look at a step that had not settled: what is discarded after it belongs to it.
+    /// The last sample of a step that had not settled: later discards belong to that step.
     pub(super) unsettled: Option<Sample>,
     pub(super) saved_at: Option<Duration>,
     pub(super) sampled_at: Duration,
-    /// Where the last finished step ended: one that was interrupted is made again.
+    /// Where the last finished step ended: an interrupted step is repeated.
     pub(super) cursor: Cursor,
     /// The last steps, for rates.
     pub(super) recent: VecDeque<Recent>,
@@ -46,7 +47,7 @@ pub(super) struct Engine<'a> {
     pub(super) measurable: bool,
     /// Drives whose counters stand still.
     pub(super) silent: BTreeSet<String>,
-    /// The longest stall that was announced: each is told once, not each step.
+    /// The longest stall announced so far: each is announced once, not for every step.
     pub(super) announced: Duration,
 }
 
@@ -57,7 +58,7 @@ pub(super) struct Recent {
     pub(super) discarded_bytes: Option<u64>,
 }
 
-/// What the controller was not given a quiet level for is not judged.
+/// The controller with the probes it judges. Probes without a quiet level are not judged.
 pub(super) struct Judged {
     pub(super) controller: Controller,
     /// Index of each probe in the controller.
@@ -117,7 +118,7 @@ impl<'a> Engine<'a> {
         asked_to_end(&self.parts.stop, self.parts.state, &key)
     }
 
-    /// Whether somebody wants an end, and time is left.
+    /// Fails if a stop was requested or the deadline has passed.
     pub(super) fn check(&self) -> Result<(), Ended> {
         if let Some(ended) = self.stop_requested() {
             return Err(ended);
@@ -131,7 +132,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Probes and counters to the controller.
+    /// Feeds probes and counters to the controller.
     pub(super) fn look(&mut self, judged: &mut Judged) -> Result<(), Ended> {
         self.check()?;
         self.hear(judged);

@@ -1,4 +1,4 @@
-//! One step: whether it may be made, the call of FITRIM, the wait for the drives.
+//! One step: whether it may be made, the FITRIM call, and the wait for the drives.
 
 use super::believed::Believed;
 use super::state::{Engine, Judged, Recent, SLICE, gone, ratio};
@@ -12,7 +12,7 @@ use crate::state::Phase;
 use std::io;
 use std::time::Duration;
 
-/// How often a checkpoint is written at most: an fsync is I/O too.
+/// Minimum time between checkpoints: an fsync is I/O too.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(2);
 
 impl Engine<'_> {
@@ -63,7 +63,7 @@ impl Engine<'_> {
         })
     }
 
-    /// One call of FITRIM, and the wait for the drives.
+    /// Calls FITRIM once and waits for the drives.
     pub(super) fn step(&mut self, step: &Step, judged: &mut Judged) -> Result<(), Ended> {
         let before = self.sample()?;
         self.count_late(&before);
@@ -154,7 +154,7 @@ impl Engine<'_> {
             TrimError::Stopped => self.stop_requested().unwrap_or(Ended::Signal(0)),
             TrimError::Died(_) => {
                 // `systemctl stop` sends its signal to child and parent at once, and the child may
-                // be the first to show it.
+                // react first.
                 self.parts.clock.sleep(SLICE);
                 self.stop_requested().unwrap_or_else(|| Ended::Failed {
                     reason: error.to_string(),
@@ -163,7 +163,7 @@ impl Engine<'_> {
             }
             TrimError::Kernel(kernel) => Ended::Failed {
                 reason: error.to_string(),
-                // Not supported, not permitted, no such call: trying again changes nothing.
+                // Not supported, not permitted, no such call: retrying changes nothing.
                 resumable: !matches!(
                     kernel.kind(),
                     io::ErrorKind::Unsupported

@@ -1,4 +1,5 @@
-//! Before the first step: the survey, the quiet level, and whose counters can be believed.
+//! Preparations before the first step: the survey, the quiet level, and which counters can be
+//! trusted.
 
 use super::believed::{self, Believed};
 use super::state::{Engine, Judged, SLICE};
@@ -10,7 +11,7 @@ use crate::range::StepBudget;
 use crate::state::Phase;
 use std::time::Duration;
 
-/// What steps grow to on a drive that does not mind; for the survey's count of steps only.
+/// Typical budget on a drive that is not disturbed; only used to estimate the number of steps.
 const USUAL_BUDGET: StepBudget = StepBudget {
     free_bytes: 256 << 20,
     free_extents: 1024,
@@ -37,7 +38,7 @@ impl Engine<'_> {
                 indices.push(Some(self.quiet.len()));
                 self.quiet.push((label, level));
             } else if indices.is_empty() {
-                // The first is the drives' own: what it cannot tell, nobody can.
+                // The first is the drive probe; without its quiet level nothing can be judged.
                 return Err(Ended::Stopped {
                     reason: format!(
                         "{label}: too few were answered within {} to say what is usual: the \
@@ -71,7 +72,7 @@ impl Engine<'_> {
         Ok(judged)
     }
 
-    /// Finds out whose counters can be believed.
+    /// Determines which devices' counters cannot be trusted.
     fn find_devices_without_counters(&mut self, samples: &[Sample], probe: &[Reading]) {
         let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
             return;
@@ -94,7 +95,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Listens for a while; returns the samples, and the readings of each probe.
+    /// Collects samples, and the readings of each probe, for a while.
     fn listen(
         &mut self,
         long: Duration,
@@ -112,7 +113,7 @@ impl Engine<'_> {
             self.check()?;
             samples.push(self.sample()?);
             for (probe, heard) in self.parts.probes.iter_mut().zip(&mut readings) {
-                // One that still waits comes again.
+                // Pending readings will be returned again.
                 heard.retain(|reading| !reading.pending);
                 heard.extend(probe.drain());
             }

@@ -1,4 +1,4 @@
-//! A made-up filesystem and drive, in made-up time, and a pass over them.
+//! A simulated filesystem and drive in simulated time, and passes over them.
 
 use crate::account::{LayerName, Layers};
 use crate::child::{TrimError, Trimmed, Trimmer};
@@ -22,24 +22,24 @@ use std::time::Duration;
 
 pub(super) const UNIT: u64 = 4 << 20;
 
-/// What everything below looks at.
+/// Shared state of all the fakes.
 #[allow(clippy::struct_excessive_bools)] // switches of a test
 pub(super) struct World {
     pub(super) now: Cell<Duration>,
-    /// How far the wall clock is off.
+    /// Offset of the wall clock.
     pub(super) wall_off_s: Cell<i64>,
     pub(super) devices: RefCell<BTreeMap<String, DeviceCounters>>,
-    /// Whether discards get as far as the drive.
+    /// Whether discards reach the drive.
     pub(super) passes: bool,
     pub(super) counts_discards: bool,
-    /// Of each range, so much is not discarded.
+    /// Eighths of each range that are not discarded.
     pub(super) passed_over_eighths: u64,
     /// Whether the drive counts anything at all (`queue/iostats`).
     pub(super) counts_reads: bool,
     /// Whether the drive answers its probe.
     pub(super) answers: bool,
     pub(super) tended: Cell<u32>,
-    /// Bytes trimmed, in the order of the calls.
+    /// Ranges trimmed, in the order of the calls.
     pub(super) calls: RefCell<Vec<ByteRange>>,
     pub(super) stop: Stop,
     pub(super) gone: Cell<bool>,
@@ -80,14 +80,15 @@ impl Clock for WorldClock {
     }
 
     fn sleep(&self, duration: Duration) {
-        // A sleep of nothing would never end.
+        // A zero-length sleep would never end.
         let passed = duration.max(Duration::from_micros(1));
         self.0.now.set(self.0.now.get() + passed);
     }
 }
 
-/// /proc/diskstats in the form of CentOS 7's kernel 3.10: 14 columns, with discards among the writes
-/// (`part_stat_add(cpu, part, sectors[rw], ...)`, block/blk-core.c, knows two directions only).
+/// /proc/diskstats in the format of CentOS 7's kernel 3.10: 14 columns, with discards counted as
+/// writes (`part_stat_add(cpu, part, sectors[rw], ...)`, block/blk-core.c, knows two directions
+/// only).
 fn diskstats_of_3_10(nvme_discarded_bytes: u64, dm_discarded_bytes: u64) -> String {
     let nvme = 598_220_416 + nvme_discarded_bytes / 512;
     let dm = 598_219_008 + dm_discarded_bytes / 512;
@@ -157,15 +158,15 @@ impl Probe for WorldProbe {
     }
 }
 
-/// `units` pieces of free space of 4 MiB, one beside the other.
+/// `units` adjacent pieces of free space of 4 MiB.
 struct WorldWalk {
     units: u64,
     next: u64,
     unsplittable: bool,
     rock_units: u64,
-    /// Hands the same step out for ever.
+    /// Whether to return the same step forever.
     stuck: bool,
-    /// A stop that comes in the middle of the survey.
+    /// A stop that is requested in the middle of the survey.
     stopped: Option<(Stop, StopRequest)>,
 }
 
@@ -240,7 +241,7 @@ impl Trimmer for WorldTrimmer {
             return Err(error);
         }
         self.world.calls.borrow_mut().push(range);
-        // 4 GiB/s, and 100 us a call.
+        // 4 GiB/s, and 100 us per call.
         let took = Duration::from_micros(100) + Duration::from_nanos(range.len_bytes / 4);
         self.world.now.set(self.world.now.get() + took);
         for (name, device) in self.world.devices.borrow_mut().iter_mut() {
@@ -276,7 +277,7 @@ impl Progress for Heard {
     }
 }
 
-/// A pass of a test; its fields are changed before it runs.
+/// A test pass; tests change its fields before running it.
 pub(super) struct Trial {
     pub(super) world: Rc<World>,
     pub(super) state: State,
@@ -284,7 +285,7 @@ pub(super) struct Trial {
     pub(super) unsplittable: bool,
     pub(super) rock_units: u64,
     pub(super) stuck: bool,
-    /// Asks for a stop in the middle of the survey.
+    /// Requests a stop in the middle of the survey.
     pub(super) stop_in_survey: Option<StopRequest>,
     pub(super) options: Options,
     pub(super) gate: Box<dyn Gate>,
@@ -396,7 +397,7 @@ impl Trial {
         (outcome, heard.0)
     }
 
-    /// Every piece of free space, in order and each once.
+    /// Asserts that every piece of free space was trimmed once and in order.
     pub(super) fn assert_all_trimmed_once(&self) {
         let mut next = 0;
         for range in self.world.calls.borrow().iter() {

@@ -1,4 +1,4 @@
-//! Passes of a made-up RAID, and how they are told.
+//! Summaries of passes over a fake RAID.
 
 use super::*;
 use crate::trim::lines;
@@ -287,7 +287,7 @@ fn only_a_complete_pass_has_visited_all() {
         !text_of_stopped.contains("space, all of it"),
         "{text_of_stopped}"
     );
-    // Somebody wrote meanwhile.
+    // Data was written meanwhile.
     outcome.ended = Ended::Complete;
     outcome.progress.visited_bytes = 2 << 30;
     let text_of_complete = words(&text(&outcome));
