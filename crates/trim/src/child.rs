@@ -113,7 +113,7 @@ struct Running {
     /// The child is being terminated: send no more requests.
     is_ending: bool,
     /// SIGTERM does not terminate it.
-    is_deaf: bool,
+    ignores_sigterm: bool,
 }
 
 impl Child {
@@ -156,7 +156,7 @@ impl Child {
             socket,
             lines: Lines::default(),
             is_ending: false,
-            is_deaf: false,
+            ignores_sigterm: false,
         };
         match self.introduce(&mut running) {
             Ok(()) => Ok(running),
@@ -176,7 +176,7 @@ impl Child {
         }
         match running.answer(&self.stop, Some(START_TIMEOUT))? {
             Answer::Ready { is_deaf } => {
-                running.is_deaf = is_deaf;
+                running.ignores_sigterm = is_deaf;
                 Ok(())
             }
             Answer::Refused { message } => Err(TrimError::Process(io::Error::other(message))),
@@ -221,7 +221,7 @@ impl Trimmer for Child {
             .send(&request, &[])
             .and_then(|()| running.answer(&self.stop, None));
         let result = match answer {
-            Ok(answer) if answer.id() == Some(id) => understand(answer),
+            Ok(answer) if answer.id() == Some(id) => trim_result(answer),
             Ok(other) => Err(unexpected(&other)),
             Err(error) => Err(error),
         };
@@ -246,7 +246,7 @@ impl Drop for Child {
     }
 }
 
-fn understand(answer: Answer) -> Result<Trimmed, TrimError> {
+fn trim_result(answer: Answer) -> Result<Trimmed, TrimError> {
     match answer {
         Answer::Trimmed {
             reported_len_bytes,
@@ -341,7 +341,7 @@ impl Running {
     /// Terminates the child because a stop was requested.
     fn end(&mut self) -> TrimError {
         self.is_ending = true;
-        if !self.is_deaf {
+        if !self.ignores_sigterm {
             self.process.signal(Signal::TERM);
             if self.wait(TERM_TIMEOUT).is_some() {
                 return TrimError::Stopped;

@@ -66,7 +66,7 @@ pub enum CounterError {
 }
 
 /// A source of counter samples.
-pub trait Watch {
+pub trait CounterSource {
     /// Reads all counters.
     ///
     /// # Errors
@@ -192,7 +192,7 @@ pub struct HostCounters<C> {
 
 /// Attempts before a device is reported gone: the kernel produces the list page by page, and a
 /// device that appears or disappears between two pages shifts the rest.
-const LOOKS: usize = 3;
+const READ_ATTEMPTS: usize = 3;
 
 impl<C: Clock> HostCounters<C> {
     /// Watches the given devices (kernel names, as in /sys/class/block) through `proc_dir`, usually
@@ -208,7 +208,7 @@ impl<C: Clock> HostCounters<C> {
     fn devices(&self) -> Result<BTreeMap<String, DeviceCounters>, CounterError> {
         let path = self.proc_dir.join("diskstats");
         let mut missing = None;
-        for _ in 0..LOOKS {
+        for _ in 0..READ_ATTEMPTS {
             let text = read(&path).map_err(|error| unreadable(&path, &error))?;
             let devices = parse_diskstats(&text, &self.devices).map_err(|e| at(&path, e))?;
             missing = self
@@ -242,7 +242,7 @@ impl<C: Clock> HostCounters<C> {
     }
 }
 
-impl<C: Clock> Watch for HostCounters<C> {
+impl<C: Clock> CounterSource for HostCounters<C> {
     fn sample(&mut self) -> Result<Sample, CounterError> {
         let devices = self.devices()?;
         Ok(Sample {

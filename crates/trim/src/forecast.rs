@@ -7,7 +7,7 @@ use crate::geometry::{self, Survey};
 use crate::layers;
 use crate::limits::lowered_to;
 use crate::pace::Controller;
-use crate::pass::{ASSUMED_BYTES_PER_S, STALL_UNASKED};
+use crate::pass::{ASSUMED_BYTES_PER_S, STALL_MAX_DEFAULT};
 use crate::privilege;
 use crate::range::Cursor;
 use crate::request::Request;
@@ -260,7 +260,7 @@ fn survey(
 fn stalls(survey: &Survey, locks_one_extent: bool, request: &Request) -> Vec<Stall> {
     let allowed = request
         .accept_stall
-        .unwrap_or(STALL_UNASKED)
+        .unwrap_or(STALL_MAX_DEFAULT)
         .max(request.settings.stall);
     let each = survey.unsplittable.iter();
     each.map(|part| {

@@ -51,7 +51,7 @@ impl KernelLog {
                     let text = String::from_utf8_lossy(record.get(..len).unwrap_or_default());
                     if let Some(message) = text.lines().find_map(|line| {
                         let message = line.split_once(';').map_or(line, |(_, message)| message);
-                        tells_failed_discard(message, &self.devices).then(|| message.to_owned())
+                        is_failed_discard(message, &self.devices).then(|| message.to_owned())
                     }) {
                         return Some(message);
                     }
@@ -70,7 +70,7 @@ impl KernelLog {
 /// Matches `I/O error, dev sda, sector 2048 op 0x3:(DISCARD) flags 0x800 ...`
 /// (`blk_print_req_error`, block/blk-mq.c; prefixed with `blk_update_request: ` until 5.15).
 /// Kernels before 5.3 do not log the type of request; their messages are ignored.
-fn tells_failed_discard(message: &str, devices: &[String]) -> bool {
+fn is_failed_discard(message: &str, devices: &[String]) -> bool {
     let Some((_, rest)) = message.split_once(" error, dev ") else {
         return false;
     };
@@ -113,7 +113,7 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(
-                tells_failed_discard(message, &devices()),
+                is_failed_discard(message, &devices()),
                 expected,
                 "{message}"
             );

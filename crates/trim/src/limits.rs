@@ -76,7 +76,7 @@ impl Guard {
         restore_leftovers(state_dir, sysfs)?;
         let directory = journal::create_directory(state_dir)?;
         let lowered = plan(sysfs, devices, max_bytes)?;
-        refuse_what_others_lowered(&directory, &lowered)?;
+        refuse_limits_of_running_passes(&directory, &lowered)?;
         let mut guard = Self {
             state_dir: state_dir.to_owned(),
             sysfs: sysfs.to_owned(),
@@ -196,7 +196,7 @@ fn plan(sysfs: &Path, devices: &[String], max_bytes: u64) -> Result<Vec<Lowered>
 /// Fails if a running pass has journaled a limit of the same drives, because its current value is
 /// not an original one. The drive locks normally prevent this; it matters for a pass that was
 /// started with another run directory.
-fn refuse_what_others_lowered(
+fn refuse_limits_of_running_passes(
     directory: &Directory,
     lowered: &[Lowered],
 ) -> Result<(), LimitError> {

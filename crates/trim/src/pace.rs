@@ -75,20 +75,20 @@ use units::duration;
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// Interval after which a pause that waits for a change asks again.
-const ASK_AGAIN: Duration = Duration::from_millis(100);
+const RECHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Minimum number of readings for a quiet level.
 const QUIET_READINGS_MIN: u64 = 8;
 /// Give up after this many consecutive smallest steps that broke the budget despite the longest
 /// pauses.
-const TRIES: u32 = 2;
+const FAILED_ATTEMPTS_MAX: u32 = 2;
 /// Maximum number of windows kept for late readings.
 const WINDOWS_MAX: usize = 256;
 /// Without any probe, a step is followed by a pause of at least its own length.
-const BLIND_STRETCH: f64 = 1.0;
+const NO_PROBE_STRETCH: f64 = 1.0;
 const AFTERMATH_MIN: Duration = Duration::from_millis(5);
 const AFTERMATH_MAX: Duration = Duration::from_secs(2);
 /// How long after the last step a brake is attributed to it.
-const OWN_FAULT: Duration = Duration::from_secs(10);
+const OWN_EFFECT_MAX: Duration = Duration::from_secs(10);
 /// A step discards at most what `--rate` allows in this time.
 const RATE_SLICE_S: f64 = 0.25;
 
@@ -188,10 +188,10 @@ pub struct Controller {
     /// Start of the current period of braking without a step.
     braked_since: Option<Duration>,
     /// Consecutive smallest steps for which the longest pause was too short.
-    tries: u32,
+    failed_attempts: u32,
     /// Pause factor without a probe, doubled by vetoes.
-    blind: f64,
-    blind_vetoed: bool,
+    no_probe_factor: f64,
+    no_probe_vetoed: bool,
 }
 
 impl Controller {
@@ -227,9 +227,9 @@ impl Controller {
             tokens_bytes: 0.0,
             tokens_at: None,
             braked_since: None,
-            tries: 0,
-            blind: 1.0,
-            blind_vetoed: false,
+            failed_attempts: 0,
+            no_probe_factor: 1.0,
+            no_probe_vetoed: false,
         }
     }
 
@@ -283,9 +283,9 @@ impl Controller {
     pub fn sample(&mut self, sample: &Sample) {
         self.veto.sample(sample);
         // With a probe the counters only veto; without one they are the only source to learn from.
-        if self.probes.is_empty() && !self.blind_vetoed && self.veto.holds().is_some() {
-            self.blind_vetoed = true;
-            self.blind = (self.blind * 2.0).min(4096.0);
+        if self.probes.is_empty() && !self.no_probe_vetoed && self.veto.reason().is_some() {
+            self.no_probe_vetoed = true;
+            self.no_probe_factor = (self.no_probe_factor * 2.0).min(4096.0);
         }
     }
 
@@ -311,7 +311,7 @@ impl Controller {
             to: outcome.began.saturating_add(window),
             level: self.sizes.level(),
         });
-        self.veto.own(took);
+        self.veto.add_own_wait(took);
         self.sizes.finished(&Done {
             extents: outcome.free_extents,
             visited_bytes: outcome.free_bytes,
@@ -329,7 +329,7 @@ impl Controller {
             window,
             accounted: false,
         });
-        self.blind_vetoed = false;
+        self.no_probe_vetoed = false;
     }
 
     /// Returns what to do now.
@@ -340,7 +340,7 @@ impl Controller {
         }
         let (planned_until, strained) = self.planned();
         if now < planned_until {
-            let reason = self.reason_of_plan();
+            let reason = self.plan_reason();
             return Action::Wait {
                 pause: planned_until.saturating_sub(now).min(PAUSE_MAX),
                 reason,
@@ -352,46 +352,46 @@ impl Controller {
         if strained && self.probes.is_empty() {
             self.sizes.smallest();
         }
-        let owes = self.probes.iter().find_map(Latency::owes);
-        if let Some(reason) = &owes {
+        let overdrawn = self.probes.iter().find_map(Latency::overdrawn_reason);
+        if let Some(reason) = &overdrawn {
             self.sizes.smallest();
             if idle < PAUSE_MAX {
                 return Action::Wait {
-                    pause: ASK_AGAIN,
+                    pause: RECHECK_INTERVAL,
                     reason: reason.clone(),
                 };
             }
         }
-        let unwell = self
+        let distress = self
             .probes
             .iter()
-            .find_map(Latency::unwell)
+            .find_map(Latency::distress_reason)
             .or_else(|| {
-                let late = idle > OWN_FAULT;
-                late.then(|| self.probes.iter().find_map(Latency::busy))?
+                let late = idle > OWN_EFFECT_MAX;
+                late.then(|| self.probes.iter().find_map(Latency::busy_reason))?
             })
-            .or_else(|| self.veto.holds().map(str::to_owned));
-        if let Some(reason) = unwell {
+            .or_else(|| self.veto.reason().map(str::to_owned));
+        if let Some(reason) = distress {
             return self.brake(now, idle, reason);
         }
         // An attempt: the longest pause was not enough for the smallest steps.
-        if self.last.is_some() && self.sizes.is_smallest() && (strained || owes.is_some()) {
-            self.tries += 1;
-            if self.tries > TRIES {
+        if self.last.is_some() && self.sizes.is_smallest() && (strained || overdrawn.is_some()) {
+            self.failed_attempts += 1;
+            if self.failed_attempts > FAILED_ATTEMPTS_MAX {
                 return Action::GiveUp {
                     reason: format!(
                         "the smallest steps with pauses of {} s do not keep the budget: {}",
                         PAUSE_MAX.as_secs(),
-                        owes.unwrap_or_else(|| self.reason_of_plan())
+                        overdrawn.unwrap_or_else(|| self.plan_reason())
                     ),
                 };
             }
         } else {
-            self.tries = 0;
+            self.failed_attempts = 0;
         }
         self.braked_since = None;
-        if !self.blind_vetoed {
-            self.blind = (self.blind * 0.9).max(1.0);
+        if !self.no_probe_vetoed {
+            self.no_probe_factor = (self.no_probe_factor * 0.9).max(1.0);
         }
         self.allowed_at = Some(now);
         Action::Go
@@ -401,7 +401,7 @@ impl Controller {
     /// held it up before is no reason to give up now.
     pub fn rested(&mut self) {
         self.braked_since = None;
-        self.tries = 0;
+        self.failed_attempts = 0;
     }
 
     /// Returns the budget of the next step.
@@ -432,7 +432,7 @@ impl Controller {
         };
         last.accounted = true;
         let since = self.allowed_at.unwrap_or(last.began).min(last.began);
-        self.sizes.busy(now.saturating_sub(since));
+        self.sizes.add_busy(now.saturating_sub(since));
         let probes = &self.probes;
         let left = self.sizes.choose(
             now,
@@ -454,7 +454,7 @@ impl Controller {
             return (Duration::ZERO, false);
         };
         let stretch = if self.probes.is_empty() {
-            BLIND_STRETCH * self.blind
+            NO_PROBE_STRETCH * self.no_probe_factor
         } else {
             stretch(&self.probes, self.sizes.level())
         };
@@ -464,7 +464,7 @@ impl Controller {
         (until.min(latest), until > latest)
     }
 
-    fn reason_of_plan(&self) -> String {
+    fn plan_reason(&self) -> String {
         let level = self.sizes.level();
         self.probes
             .iter()
@@ -496,7 +496,7 @@ impl Controller {
     fn brake(&mut self, now: Duration, idle: Duration, reason: String) -> Action {
         let since = *self.braked_since.get_or_insert(now);
         let long = now.saturating_sub(since);
-        let by_itself = idle > OWN_FAULT;
+        let by_itself = idle > OWN_EFFECT_MAX;
         if long >= self.settings.patience && by_itself {
             return Action::GiveUp {
                 reason: format!(
@@ -511,7 +511,7 @@ impl Controller {
             Some(_) => reason,
         };
         Action::Wait {
-            pause: ASK_AGAIN,
+            pause: RECHECK_INTERVAL,
             reason,
         }
     }

@@ -7,7 +7,7 @@ mod tests;
 
 pub use model::{
     ASSUMED_BYTES_PER_S, Closed, DEADLINE_PASSED, Ended, Event, Gate, Options, Outcome, Parts,
-    Progress, Progressed, STALL_UNASKED, asked_to_end, describe_stop,
+    Progress, Progressed, STALL_MAX_DEFAULT, describe_stop, requested_end,
 };
 
 /// Runs a pass: measures the quiet level, then makes steps and waits until everything was visited

@@ -91,7 +91,7 @@ const LOGICAL_BYTES_MAX: u64 = 64 << 10;
 const WORKERS_MAX: u64 = 4;
 /// How long dropping the probe waits for the drives' descriptors to be closed, if the drives
 /// answer: a loop device that is in use cannot be detached.
-const GOODBYE: Duration = Duration::from_millis(100);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 struct Shared {
@@ -281,7 +281,7 @@ impl Drop for DriveProbe {
         let _ = self
             .shared
             .changed
-            .wait_timeout_while(state, GOODBYE, |state| state.threads > 0);
+            .wait_timeout_while(state, CLOSE_TIMEOUT, |state| state.threads > 0);
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::audit;
 use crate::child::Child;
 use crate::clock::{Clock, SystemClock};
-use crate::counters::{HostCounters, Watch};
+use crate::counters::{CounterSource, HostCounters};
 use crate::events::{EventSink, SessionEvent};
 use crate::filesystem::Filesystem;
 use crate::forecast::{self, Forecast};
@@ -185,18 +185,18 @@ impl<S: Surroundings> Session<'_, S> {
         match waited.map_err(state_error) {
             Ok(Waited::Open) => {}
             Ok(Waited::Ended(ended)) => return one.finish_early(ended, sink),
-            Err(error) => return Err(one.undone(error.into(), sink)),
+            Err(error) => return Err(one.undo_after(error.into(), sink)),
         }
         let began_at = Timestamp::now();
         let ready = pending
             .begin()
             .map_err(|error| state_error(error).into())
             .and_then(|()| one.prepare(&locks, sink))
-            .map_err(|error| one.undone(error, sink))?;
+            .map_err(|error| one.undo_after(error, sink))?;
         if let Some(checkpoint) = &one.resume {
             sink.note(point, &describe_resumed(checkpoint));
         }
-        one.make(ready, began_at, sink)
+        one.run(ready, began_at, sink)
     }
 
     /// Returns the checkpoint left by an earlier pass. With `--restart`, an unreadable one counts
@@ -267,7 +267,7 @@ struct Ready {
 }
 
 impl<S: Surroundings> OnePass<'_, S> {
-    fn point(&self) -> &str {
+    fn mount_point(&self) -> &str {
         self.filesystem.mount_point()
     }
 
@@ -283,7 +283,7 @@ impl<S: Surroundings> OnePass<'_, S> {
 
     fn state_error(&self, source: StateError) -> SessionError {
         SessionError::State {
-            mount_point: self.point().to_owned(),
+            mount_point: self.mount_point().to_owned(),
             source,
         }
     }
@@ -292,14 +292,14 @@ impl<S: Surroundings> OnePass<'_, S> {
         let session = self.session;
         let layers = &self.forecast.layers;
         if let Some(name) = session.surroundings.require_green()? {
-            sink.note(self.point(), &format!("cluster {name} is green"));
+            sink.note(self.mount_point(), &format!("cluster {name} is green"));
         }
         let probes = self.probes(&layers.leaves())?;
         let resume = self.resume.as_ref();
         let cursor = resume.map_or_else(Cursor::default, |checkpoint| checkpoint.cursor);
         let walk = geometry::open(self.target, cursor, session.stop).map_err(|source| {
             SessionError::Geometry {
-                mount_point: self.point().to_owned(),
+                mount_point: self.mount_point().to_owned(),
                 source,
             }
         })?;
@@ -373,7 +373,7 @@ impl<S: Surroundings> OnePass<'_, S> {
         Ok(Some(guard))
     }
 
-    fn make(
+    fn run(
         &self,
         ready: Ready,
         began_at: Timestamp,
@@ -421,7 +421,7 @@ impl<S: Surroundings> OnePass<'_, S> {
         };
         let mut listener = Listener {
             sink,
-            mount_point: self.point(),
+            mount_point: self.mount_point(),
             drives: layers.leaves(),
             counters: &self.counters,
             warnings: Vec::new(),
@@ -455,7 +455,7 @@ impl<S: Surroundings> OnePass<'_, S> {
             earlier: EarlierSessions::default(),
             ..self.summary(Timestamp::now(), outcome, true, Vec::new())
         };
-        Ok(self.tell_end(summary, sink))
+        Ok(self.report_end(summary, sink))
     }
 
     /// Restores the checkpoint that was found, unless the pass was cancelled.
@@ -467,10 +467,10 @@ impl<S: Surroundings> OnePass<'_, S> {
     }
 
     /// Restores the checkpoint that was found, and returns the error that prevented the pass.
-    fn undone(&self, error: S::Error, sink: &mut dyn EventSink) -> S::Error {
+    fn undo_after(&self, error: S::Error, sink: &mut dyn EventSink) -> S::Error {
         let key = self.target.identity.key();
         if let Err(undone) = waiting::undo(self.session.state, &key, self.found.as_ref()) {
-            sink.note(self.point(), &undone.to_string());
+            sink.note(self.mount_point(), &undone.to_string());
         }
         error
     }
@@ -484,7 +484,7 @@ impl<S: Surroundings> OnePass<'_, S> {
                     "the limits could not be put back: {error}; try `trimtab trim \
                      --restore-limits`, with the same --state"
                 );
-                sink.note(self.point(), &text);
+                sink.note(self.mount_point(), &text);
                 warnings.push(text);
                 return;
             }
@@ -494,7 +494,7 @@ impl<S: Surroundings> OnePass<'_, S> {
             if !matches!(outcome, Restored::Restored | Restored::Nearest { .. }) {
                 warnings.push(text.clone());
             }
-            sink.note(self.point(), &text);
+            sink.note(self.mount_point(), &text);
         }
     }
 
@@ -507,7 +507,7 @@ impl<S: Surroundings> OnePass<'_, S> {
     ) -> PassSummary {
         let earlier = self.resume.as_ref().map(EarlierSessions::of);
         PassSummary {
-            mount_point: self.point().to_owned(),
+            mount_point: self.mount_point().to_owned(),
             target: self.target.clone(),
             began_at,
             is_resumed: earlier.is_some(),
@@ -531,16 +531,16 @@ impl<S: Surroundings> OnePass<'_, S> {
         sink: &mut dyn EventSink,
     ) -> Ended {
         let summary = self.summary(began_at, outcome, kernel_counts, warnings);
-        self.tell_end(summary, sink)
+        self.report_end(summary, sink)
     }
 
     /// Writes the audit entry and emits the final event.
-    fn tell_end(&self, mut summary: PassSummary, sink: &mut dyn EventSink) -> Ended {
+    fn report_end(&self, mut summary: PassSummary, sink: &mut dyn EventSink) -> Ended {
         let session = self.session;
         let entry = audit::entry(&summary, session.request, session.tool_version);
         if let Err(error) = session.state.audit(&entry) {
             let text = format!("the audit log could not be written: {error}");
-            sink.note(self.point(), &text);
+            sink.note(self.mount_point(), &text);
         }
         if let Ended::Swallowed(_) = summary.outcome.ended {
             summary.findings = session.surroundings.explain_lost_discards(self.filesystem);

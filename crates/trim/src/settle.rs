@@ -27,7 +27,7 @@
 
 use crate::account::Discarded;
 use crate::clock::Clock;
-use crate::counters::{CounterError, DeviceCounters, Sample, Watch};
+use crate::counters::{CounterError, CounterSource, DeviceCounters, Sample};
 use crate::stop::Stop;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -101,7 +101,7 @@ enum Top {
     /// It counts discards.
     Counts,
     /// The drives have counted discards that it did not count.
-    Blind,
+    DoesNotCount,
 }
 
 impl Default for Settler {
@@ -123,11 +123,11 @@ impl Settler {
     }
 
     /// Learns whose counters show the discards of this filesystem.
-    fn look_at_top(&mut self, before: &Sample, now: &Sample, expect: &Expect) {
+    fn learn_top(&mut self, before: &Sample, now: &Sample, expect: &Expect) {
         let seen = Discarded::between(before, now);
         match (seen.sum(&expect.top), seen.sum(&expect.leaves)) {
             (Some(1..), _) => self.top = Top::Counts,
-            (Some(0), Some(1..)) if self.top == Top::Unknown => self.top = Top::Blind,
+            (Some(0), Some(1..)) if self.top == Top::Unknown => self.top = Top::DoesNotCount,
             _ => {}
         }
     }
@@ -135,7 +135,7 @@ impl Settler {
     /// Returns the devices whose counters show the discards of this filesystem.
     fn own<'e>(&self, expect: &'e Expect) -> &'e [String] {
         match self.top {
-            Top::Blind => &expect.leaves,
+            Top::DoesNotCount => &expect.leaves,
             Top::Unknown | Top::Counts => &expect.top,
         }
     }
@@ -143,7 +143,7 @@ impl Settler {
     fn discarded(&self, before: &Sample, after: &Sample, expect: &Expect) -> Option<u64> {
         let bytes = Discarded::between(before, after).sum(self.own(expect));
         match (self.top, expect.free_bytes) {
-            (Top::Blind, Some(expected)) => bytes.map(|bytes| bytes.min(expected)),
+            (Top::DoesNotCount, Some(expected)) => bytes.map(|bytes| bytes.min(expected)),
             _ => bytes,
         }
     }
@@ -163,16 +163,16 @@ impl Settler {
     /// If the counters can no longer be read (a device is gone).
     pub fn settle(
         &mut self,
-        watch: &mut dyn Watch,
+        watch: &mut dyn CounterSource,
         clock: &dyn Clock,
         stop: &Stop,
         before: &Sample,
         expect: &Expect,
     ) -> Result<Settled, CounterError> {
         let returned = clock.elapsed();
-        self.look_for_latecomers(before, expect);
+        self.detect_late_completions(before, expect);
         let mut now = watch.sample()?;
-        self.look_at_top(before, &now, expect);
+        self.learn_top(before, &now, expect);
         let mut marks = Marks::of(&now, expect, self.own(expect));
         // Movement during the call says nothing about gaps: the call may have waited for it.
         let mut moved_at = returned;
@@ -206,7 +206,7 @@ impl Settler {
             }
             clock.sleep(poll.min(needed.saturating_sub(still)).max(POLL_MIN / 2));
             now = watch.sample()?;
-            self.look_at_top(before, &now, expect);
+            self.learn_top(before, &now, expect);
             let seen = Marks::of(&now, expect, self.own(expect));
             if seen == marks {
                 poll = (poll * 5 / 4).min(POLL_MAX);
@@ -247,7 +247,7 @@ impl Settler {
         let tolerance = tolerance_bytes(expected);
         // Mirrors reach the expected bytes when half of the work is done.
         if self.bytes_mislead
-            || self.top == Top::Blind
+            || self.top == Top::DoesNotCount
             || seen < expected - tolerance
             || seen > expected.saturating_add(tolerance)
         {
@@ -260,7 +260,7 @@ impl Settler {
     }
 
     /// Detects completions after the end of the last wait, which was too short then.
-    fn look_for_latecomers(&mut self, before: &Sample, expect: &Expect) {
+    fn detect_late_completions(&mut self, before: &Sample, expect: &Expect) {
         let marks = Marks::of(before, expect, self.own(expect));
         // Only on the mounted device, if it counts: the drives below may serve others.
         let late = self.last.as_ref().is_some_and(|last| {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// A second signal at least this long after the first is deliberate: the user does not want to
 /// wait.
-const IMPATIENCE: Duration = Duration::from_secs(1);
+const REPEAT_AFTER_MIN: Duration = Duration::from_secs(1);
 
 /// Makes signals request a stop. A signal that the caller ignores (SIGHUP under nohup, SIGINT in a
 /// shell's background) stays ignored, except SIGTERM, which `--cancel` uses to wake a pass.
@@ -40,7 +40,7 @@ pub fn listen(stop: &Stop) -> io::Result<()> {
                 }
                 stop.request(StopRequest::Signal(number));
                 let since = *first.get_or_insert_with(Instant::now);
-                if since.elapsed() >= IMPATIENCE {
+                if since.elapsed() >= REPEAT_AFTER_MIN {
                     // The checkpoint is saved, and the guardian restores limits.
                     let _ = emulate_default_handler(number);
                 }

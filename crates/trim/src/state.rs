@@ -239,7 +239,7 @@ impl State {
         for (directory, path) in [(&state, &state_dir), (&run, &run_dir)] {
             directory.remove_leftovers().map_err(io_error(path))?;
         }
-        state.prove_writable().map_err(io_error(&state_dir))?;
+        state.verify_writable().map_err(io_error(&state_dir))?;
         Ok(Self { state_dir, run_dir })
     }
 
@@ -393,7 +393,7 @@ impl State {
         let mut asked = BTreeSet::new();
         loop {
             match self.find_holder(key)? {
-                Some(Holder::Taker(holder)) if asked.insert(holder.pid) => {
+                Some(Holder::Owner(holder)) if asked.insert(holder.pid) => {
                     let run = self.run()?;
                     let content = serde_json::to_vec(&holder).unwrap_or_default();
                     run.replace(&request, &content)
@@ -403,7 +403,7 @@ impl State {
                     }
                 }
                 // It was told before and did not get the signal, yet it still holds the lock.
-                Some(Holder::Taker(holder)) => {
+                Some(Holder::Owner(holder)) => {
                     return Err(StateError::Io {
                         path: self.run_dir.join(&name),
                         source: io::Error::other(format!(
@@ -413,7 +413,7 @@ impl State {
                     });
                 }
                 // The process that wrote the checkpoint is dead.
-                Some(Holder::Heir(_)) => {
+                Some(Holder::Inheritor(_)) => {
                     self.forget(key)?;
                     return Ok(false);
                 }
@@ -438,7 +438,7 @@ impl State {
         // The handle refers to the process that has this ID now, so verify after opening it that
         // this process is the holder.
         let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty());
-        if self.find_holder(key)? != Some(Holder::Taker(holder)) {
+        if self.find_holder(key)? != Some(Holder::Owner(holder)) {
             return Ok(false);
         }
         let sent = match handle {

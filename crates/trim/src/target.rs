@@ -36,7 +36,7 @@ impl Identity {
     }
 
     /// Formats the identity for people: `xfs 3c5a.. on 259:1`.
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         match &self.uuid {
             Some(uuid) => format!("{} {uuid} on {}", self.fs_type, self.device),
             None => format!("{} on {}", self.fs_type, self.device),
@@ -169,7 +169,7 @@ impl Target {
     fn changed(&self, found: String) -> TargetError {
         TargetError::Changed {
             mount_point: self.mount_point.display().to_string(),
-            expected: format!("{} (mount {})", self.identity.words(), self.mount_id),
+            expected: format!("{} (mount {})", self.identity.describe(), self.mount_id),
             found,
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::events::{EventSink, SessionEvent};
-use crate::pass::{Closed, Ended, Gate, asked_to_end};
+use crate::pass::{Closed, Ended, Gate, requested_end};
 use crate::range::Cursor;
 use crate::state::{CHECKPOINT_SCHEMA, Checkpoint, Phase, State, StateError, boot_id};
 use crate::stop::Stop;
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use std::time::Duration;
 
 /// How often a closed window is checked.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// Prefix of the remark in a checkpoint whose pass waits for its window.
 const WAITING: &str = "waiting, ";
 
@@ -57,7 +57,7 @@ impl Pending<'_> {
         let key = self.target.identity.key();
         let mut was_closed = false;
         while let Some(closed) = windows.closed(self.clock.wall()) {
-            if let Some(ended) = asked_to_end(self.stop, self.state, &key) {
+            if let Some(ended) = requested_end(self.stop, self.state, &key) {
                 return Ok(Waited::Ended(ended));
             }
             let reason = reason(&windows, &closed);
@@ -82,7 +82,7 @@ impl Pending<'_> {
                 let text = format!("waiting, {reason} ({})", units::duration(pause));
                 sink.note(&point, &text);
             }
-            self.clock.sleep(LOOK_EVERY);
+            self.clock.sleep(CHECK_INTERVAL);
         }
         Ok(Waited::Open)
     }
@@ -96,7 +96,7 @@ impl Pending<'_> {
     }
 
     fn save(self, remark: &str) -> Result<(), StateError> {
-        let checkpoint = untouched(self.target, self.resume, remark, self.clock.wall());
+        let checkpoint = initial_checkpoint(self.target, self.resume, remark, self.clock.wall());
         self.state.save(&checkpoint)
     }
 }
@@ -109,7 +109,7 @@ fn reason(windows: &Windows, closed: &Closed) -> String {
 }
 
 /// Builds the checkpoint of a pass that has not begun or not been resumed yet, for `--status`.
-fn untouched(
+fn initial_checkpoint(
     target: &Target,
     resume: Option<&Checkpoint>,
     remark: &str,
@@ -221,7 +221,7 @@ mod tests {
     }
 
     fn stopped() -> Checkpoint {
-        let mut checkpoint = untouched(&target(), None, "", at("2026-03-02T00:00:00Z"));
+        let mut checkpoint = initial_checkpoint(&target(), None, "", at("2026-03-02T00:00:00Z"));
         checkpoint.steps = 7;
         checkpoint.phase = Phase::Stopped {
             reason: "budget".to_owned(),
@@ -236,12 +236,12 @@ mod tests {
         let (target, now) = (target(), at("2026-03-02T12:00:00Z"));
         let key = target.identity.key();
         let earlier = stopped();
-        let told = untouched(&target, Some(&earlier), "waiting, outside", now);
+        let told = initial_checkpoint(&target, Some(&earlier), "waiting, outside", now);
         assert!(is_waiting(&told) && told.steps == 7);
         state.save(&told).unwrap();
         undo(state, &key, Some(&earlier)).unwrap();
         assert_eq!(state.checkpoint(&key).unwrap(), Some(earlier));
-        let told = untouched(&target, None, "getting ready", now);
+        let told = initial_checkpoint(&target, None, "getting ready", now);
         assert!(!is_waiting(&told));
         state.save(&told).unwrap();
         undo(state, &key, None).unwrap();

@@ -29,7 +29,7 @@ pub fn page(report: &CheckReport<'_>, detail: Detail) -> Page {
     let mut view = View {
         report,
         detail,
-        told: Vec::new(),
+        shown_texts: Vec::new(),
         shortened: false,
         page: Page {
             title: format!("trimtab check: {}", report.name()),
@@ -73,7 +73,7 @@ fn origin(report: &CheckReport<'_>, detail: Detail) -> String {
 }
 
 /// A finding's text that was shown in full, so that it is not repeated.
-struct Told<'a> {
+struct ShownText<'a> {
     rule: &'a str,
     subject: &'a str,
     why: &'a str,
@@ -83,7 +83,7 @@ struct Told<'a> {
 struct View<'r, 'a> {
     report: &'r CheckReport<'a>,
     detail: Detail,
-    told: Vec<Told<'a>>,
+    shown_texts: Vec<ShownText<'a>>,
     /// Whether a note was shown without its evidence and commands.
     shortened: bool,
     page: Page,
@@ -184,21 +184,21 @@ impl<'a> View<'_, 'a> {
         } else {
             finding.subject.clone()
         };
-        let same_rule = |told: &&Told<'_>| told.rule == finding.rule && self.detail.brief;
-        let told = self.told.iter();
-        let why_above = told
+        let same_rule = |shown: &&ShownText<'_>| shown.rule == finding.rule && self.detail.brief;
+        let shown_texts = self.shown_texts.iter();
+        let why_above = shown_texts
             .clone()
             .filter(same_rule)
-            .find(|told| told.why == finding.why);
+            .find(|shown| shown.why == finding.why);
         let why = match why_above {
-            Some(told) => format!("as for {} above", told.subject),
+            Some(shown) => format!("as for {} above", shown.subject),
             None => prose(&finding.why),
         };
-        let mut told = told.filter(same_rule);
-        let fix_above = told.find(|told| told.remedy == finding.remedy);
+        let mut shown_texts = shown_texts.filter(same_rule);
+        let fix_above = shown_texts.find(|shown| shown.remedy == finding.remedy);
         let fixes = match fix_above {
-            Some(told) if !finding.remedy.is_empty() => vec![Fix {
-                text: format!("as for {} above", told.subject),
+            Some(shown) if !finding.remedy.is_empty() => vec![Fix {
+                text: format!("as for {} above", shown.subject),
                 ..Fix::default()
             }],
             _ if is_brief => {
@@ -218,7 +218,7 @@ impl<'a> View<'_, 'a> {
             evidence(finding)
         };
         self.shortened |= is_brief;
-        self.told.push(Told {
+        self.shown_texts.push(ShownText {
             rule: &finding.rule,
             subject: &finding.subject,
             why: &finding.why,

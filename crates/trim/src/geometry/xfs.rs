@@ -66,13 +66,13 @@ impl Clipping {
 
 /// Evidence about clipping from the last part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sight {
+enum ClippingEvidence {
     /// Nothing unusual.
-    Clear,
+    Normal,
     /// Its extent seems to have been discarded whole, by a kernel that should clip.
-    Doubted,
+    Contradicting,
     /// None: discarded bytes cannot be measured.
-    Blind,
+    Unmeasurable,
 }
 
 /// A part of an extent that is being split.
@@ -99,7 +99,7 @@ pub(super) struct Xfs<S> {
     rest: Option<Part>,
     /// Whether the last step was a part whose discarded bytes have yet to be reported.
     unobserved: bool,
-    sight: Sight,
+    evidence: ClippingEvidence,
     cursor: Cursor,
 }
 
@@ -112,7 +112,7 @@ impl<S: XfsSource> Xfs<S> {
         device: u32,
         from: Cursor,
     ) -> Result<Self, GeometryError> {
-        check(&shape)?;
+        validate(&shape)?;
         source.open()?;
         let probed = probe(&mut source, &shape, device);
         source.close();
@@ -127,7 +127,7 @@ impl<S: XfsSource> Xfs<S> {
             stream: None,
             rest: None,
             unobserved: false,
-            sight: Sight::Clear,
+            evidence: ClippingEvidence::Normal,
             cursor: from,
         })
     }
@@ -199,8 +199,8 @@ impl<S: XfsSource> Xfs<S> {
         let tries = self.clipping == Clipping::Expected(false)
             && done == extent.start
             && alone
-            && self.sight != Sight::Blind
-            && tells(extent.len() - part_len, part_len);
+            && self.evidence != ClippingEvidence::Unmeasurable
+            && reveals_clipping(extent.len() - part_len, part_len);
         let len = if self.clipping.clips() || tries {
             part_len
         } else {
@@ -276,7 +276,7 @@ impl<S: XfsSource> Xfs<S> {
             Some(batch) => {
                 let start = seam.map_or(batch.span.start, |seam| seam.min(batch.span.start));
                 self.cursor.next_bytes = batch.span.end;
-                Ok(Some(plain(start, batch)))
+                Ok(Some(step_of(start, batch)))
             }
             None => {
                 self.cursor.next_bytes = group.end;
@@ -423,7 +423,7 @@ fn range(start: u64, end: u64) -> ByteRange {
     }
 }
 
-fn plain(start: u64, batch: Batch) -> Step {
+fn step_of(start: u64, batch: Batch) -> Step {
     Step {
         range: range(start, batch.span.end),
         free_extents: Some(batch.extents),
@@ -434,12 +434,12 @@ fn plain(start: u64, batch: Batch) -> Step {
 
 /// Returns whether the discarded bytes of a part reveal that the rest of its extent was discarded
 /// too.
-fn tells(besides: u64, part: u64) -> bool {
+fn reveals_clipping(besides: u64, part: u64) -> bool {
     besides >= part / 2 && besides > 0
 }
 
 /// Rejects a geometry that would break the arithmetic.
-fn check(shape: &Shape) -> Result<(), GeometryError> {
+fn validate(shape: &Shape) -> Result<(), GeometryError> {
     let sane = shape.block.is_power_of_two()
         && shape.block >= 512
         && shape.group >= shape.block
@@ -571,7 +571,7 @@ impl<S: XfsSource> Walk for Xfs<S> {
         // What a kernel that discards extents whole would have discarded in addition.
         let extent = part.extent.len();
         let besides = extent - part.len;
-        if !tells(besides, part.len) || matches!(self.clipping, Clipping::Seen(_)) {
+        if !reveals_clipping(besides, part.len) || matches!(self.clipping, Clipping::Seen(_)) {
             return;
         }
         // Others discard too (a mount with `discard`): far more than the extent proves nothing.
@@ -581,7 +581,7 @@ impl<S: XfsSource> Walk for Xfs<S> {
         };
         match (discarded_bytes, self.clipping) {
             // Nothing can be measured, so parts reveal nothing: trim extents whole from now on.
-            (None, _) => self.sight = Sight::Blind,
+            (None, _) => self.evidence = ClippingEvidence::Unmeasurable,
             (Some(discarded), Clipping::Expected(false)) if looks_whole(discarded) => {
                 self.clipping = Clipping::Seen(false);
                 self.rest = None;
@@ -590,10 +590,10 @@ impl<S: XfsSource> Walk for Xfs<S> {
             // Contradicting the release takes two observations in a row, and the rest is still
             // trimmed: what looked like the extent may have been discards of another process.
             (Some(discarded), Clipping::Expected(true)) if looks_whole(discarded) => {
-                if self.sight == Sight::Doubted {
+                if self.evidence == ClippingEvidence::Contradicting {
                     self.clipping = Clipping::Seen(false);
                 }
-                self.sight = Sight::Doubted;
+                self.evidence = ClippingEvidence::Contradicting;
             }
             (Some(discarded), _)
                 if discarded >= part.len / 2 && discarded <= part.len + besides / 4 =>
@@ -602,7 +602,7 @@ impl<S: XfsSource> Walk for Xfs<S> {
                 self.clipping = Clipping::Seen(true);
                 self.cursor.next_bytes = part.done;
             }
-            _ => self.sight = Sight::Clear,
+            _ => self.evidence = ClippingEvidence::Normal,
         }
     }
 

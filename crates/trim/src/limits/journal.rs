@@ -22,7 +22,7 @@ const SCHEMA: &str = "trimtab.limits-journal/1";
 const JOURNAL_BYTES_MAX: usize = 1 << 20;
 
 /// How long to wait for another process that is restoring the same journal.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Content of the file.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -229,7 +229,7 @@ pub fn restore_leftovers(
 }
 
 fn lock(file: &File) -> io::Result<()> {
-    if linux::lock::exclusive_within(file, PATIENCE)? {
+    if linux::lock::exclusive_within(file, LOCK_TIMEOUT)? {
         return Ok(());
     }
     Err(io::Error::new(

@@ -11,9 +11,9 @@ use std::time::Duration;
 /// Bytes are summed in MiB, so that both columns are of similar magnitude.
 const MIB: f64 = 1_048_576.0;
 /// Forgetting factor: a memory of about 30 steps.
-const FORGET: f64 = 0.97;
+const FORGETTING: f64 = 0.97;
 /// This many consecutive outliers are accepted as normal.
-const BELIEVED: u32 = 3;
+const OUTLIERS_MAX: u32 = 3;
 /// A residual beyond this many predictions is down-weighted.
 const HUBER: f64 = 1.0;
 /// Lower bound of a step's time: below this, clock and system overhead dominate.
@@ -77,13 +77,13 @@ impl Cost {
                 self.outliers = 0;
             } else {
                 self.outliers += 1;
-                if self.outliers < BELIEVED {
+                if self.outliers < OUTLIERS_MAX {
                     weight *= HUBER / residual / residual;
                 }
             }
         }
-        self.typical_extents += (extents - self.typical_extents) * (1.0 - FORGET);
-        self.typical_mib += (mib - self.typical_mib) * (1.0 - FORGET);
+        self.typical_extents += (extents - self.typical_extents) * (1.0 - FORGETTING);
+        self.typical_mib += (mib - self.typical_mib) * (1.0 - FORGETTING);
         for sum in [
             &mut self.ee,
             &mut self.eb,
@@ -91,15 +91,15 @@ impl Cost {
             &mut self.et,
             &mut self.bt,
         ] {
-            *sum *= FORGET;
+            *sum *= FORGETTING;
         }
         self.ee += weight * extents * extents;
         self.eb += weight * extents * mib;
         self.bb += weight * mib * mib;
         self.et += weight * extents * locked_s;
         self.bt += weight * mib * locked_s;
-        self.locked_s = self.locked_s * FORGET + locked_s;
-        self.bytes = self.bytes * FORGET + bytes;
+        self.locked_s = self.locked_s * FORGETTING + locked_s;
+        self.bytes = self.bytes * FORGETTING + bytes;
         self.bytes_max = self.bytes_max.max(bytes);
         self.steps += 1;
     }

@@ -11,7 +11,7 @@ use units::duration;
 const OVER_ALLOWED: f64 = 0.01;
 /// Fraction of the remaining budget that the pass plans to use: the probe only sees a sample, and
 /// others read more often and from busier processors.
-const PLANNED: f64 = 0.5;
+const PLANNED_SHARE: f64 = 0.5;
 /// Memory lengths in seconds and in readings: a store's probe is sampled less often than the
 /// drives', and must not remember a bad minute for ten times as long.
 const LEDGER: Memory = Memory::new(120.0, 240.0, 2400.0);
@@ -212,8 +212,8 @@ impl Latency {
                 .iter()
                 .find(|window| reading.at <= window.to && end >= window.from);
             // Latency that the store causes itself is not charged to the pass.
-            if met.is_some() || self.busy().is_none() {
-                self.enter(latency_s, over);
+            if met.is_some() || self.busy_reason().is_none() {
+                self.add_to_ledger(latency_s, over);
             }
             if let Some(window) = met {
                 let excess_s = latency_s - self.idle_mean_s;
@@ -260,7 +260,7 @@ impl Latency {
         }
     }
 
-    fn enter(&mut self, latency_s: f64, over: f64) {
+    fn add_to_ledger(&mut self, latency_s: f64, over: f64) {
         let readings = LEDGER.readings(self.interval_s);
         if self.ledger_readings >= readings {
             let keep = (readings - 1.0) / self.ledger_readings;
@@ -274,7 +274,7 @@ impl Latency {
     }
 
     /// Returns why a step now would hit a probe that is already suffering, for people.
-    pub(super) fn unwell(&self) -> Option<String> {
+    pub(super) fn distress_reason(&self) -> Option<String> {
         if let Some(longest) = self.pending.iter().map(|reading| reading.latency).max()
             && longest > self.p99_budget
         {
@@ -286,7 +286,7 @@ impl Latency {
             ));
         }
         if self.failures > 0 {
-            return Some(self.failing());
+            return Some(self.failure_reason());
         }
         if self.hurt {
             return Some(format!(
@@ -312,7 +312,7 @@ impl Latency {
         None
     }
 
-    fn failing(&self) -> String {
+    fn failure_reason(&self) -> String {
         match self.failures {
             1 => format!("{}: the last request failed", self.label),
             failures => format!("{}: the last {failures} requests failed", self.label),
@@ -320,9 +320,9 @@ impl Latency {
     }
 
     /// Returns why the store itself is busy, for people: the level without a step is over budget.
-    pub(super) fn busy(&self) -> Option<String> {
+    pub(super) fn busy_reason(&self) -> Option<String> {
         if self.failures > 1 {
-            return Some(self.failing());
+            return Some(self.failure_reason());
         }
         if self.idle_mean_s > self.mean_budget.as_secs_f64() {
             return Some(format!(
@@ -343,7 +343,7 @@ impl Latency {
     }
 
     /// Returns by how much the last two minutes are over budget, for people.
-    pub(super) fn owes(&self) -> Option<String> {
+    pub(super) fn overdrawn_reason(&self) -> Option<String> {
         let readings = self.ledger_readings;
         let mean_budget_s = self.mean_budget.as_secs_f64();
         // A pass begins without credit: it may owe one slow reading.
@@ -371,8 +371,9 @@ impl Latency {
     pub(super) fn stretch(&self, level: usize) -> f64 {
         let (excess_s, over) = self.harm(level);
         let mean_budget_s = self.mean_budget.as_secs_f64();
-        let mean_room_s = (PLANNED * (mean_budget_s - self.idle_mean_s)).max(0.05 * mean_budget_s);
-        let over_room = (PLANNED * (OVER_ALLOWED - self.idle_over)).max(0.1 * OVER_ALLOWED);
+        let mean_room_s =
+            (PLANNED_SHARE * (mean_budget_s - self.idle_mean_s)).max(0.05 * mean_budget_s);
+        let over_room = (PLANNED_SHARE * (OVER_ALLOWED - self.idle_over)).max(0.1 * OVER_ALLOWED);
         let over = (over - self.idle_over).max(0.0);
         (excess_s / mean_room_s.max(1e-9)).max(over / over_room)
     }

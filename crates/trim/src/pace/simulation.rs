@@ -1,10 +1,11 @@
-//! A drive, its readers and a pass over it, event by event in simulated time. Seeded: the same seed
+//! Discrete-event simulation of a drive, its readers and a pass over it. The same seed gives the same
+//! run.
+
 #![allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss
 )]
-//! gives the same run.
 
 use super::{Action, Controller, QuietLevel, Settings, StepOutcome};
 use crate::counters::{DeviceCounters, Sample};
@@ -23,7 +24,7 @@ pub(super) struct Disk {
     pub(super) discard_s: f64,
     pub(super) discard_byte_s: f64,
     /// Discards have their own queue, and no read waits for them.
-    pub(super) apart: bool,
+    pub(super) separate_queue: bool,
 }
 
 /// One server; a discard takes 1 ms plus its bytes at 1 GB/s.
@@ -32,7 +33,7 @@ pub(super) const FIFO: Disk = Disk {
     read_s: 0.5e-3,
     discard_s: 1e-3,
     discard_byte_s: 1e-9,
-    apart: false,
+    separate_queue: false,
 };
 
 /// 50 ms per command, whatever its size.
@@ -48,12 +49,12 @@ pub(super) const PARALLEL: Disk = Disk {
     read_s: 0.2e-3,
     discard_s: 0.1e-3,
     discard_byte_s: 0.2e-9,
-    apart: false,
+    separate_queue: false,
 };
 
 /// Reads never wait for discards.
 pub(super) const IDEAL: Disk = Disk {
-    apart: true,
+    separate_queue: true,
     ..PARALLEL
 };
 
@@ -178,7 +179,7 @@ impl World {
 
     fn discard(&mut self, at_s: f64, bytes: u64) -> f64 {
         let cost_s = self.disk.discard_s + bytes as f64 * self.disk.discard_byte_s;
-        if self.disk.apart {
+        if self.disk.separate_queue {
             self.discards_free_at_s = self.discards_free_at_s.max(at_s) + cost_s;
             self.discards_free_at_s
         } else {

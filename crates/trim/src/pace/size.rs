@@ -13,13 +13,13 @@ use crate::range::StepBudget;
 use std::time::Duration;
 
 /// Fraction of the stall that a step is planned to take, because times vary.
-const PLANNED: f64 = 0.6;
+const PLANNED_SHARE: f64 = 0.6;
 /// The initial level: an eighth of the largest.
 const FIRST_LEVEL: usize = 3;
 /// Predictions are made for steps up to this many times the largest measured one.
-const FORESIGHT: f64 = 16.0;
+const PREDICTABLE_RATIO: f64 = 16.0;
 /// With fewer steps, the fit cannot separate commands from bytes yet.
-const STEPS_TOLD: u64 = 10;
+const STEPS_FOR_FIT: u64 = 10;
 /// Up to this size an extent is better measured than predicted from a few steps.
 const SMALL_BYTES: f64 = 16.0 * 1_048_576.0;
 const FIRST_BYTES: f64 = 4.0 * 1_048_576.0;
@@ -88,12 +88,12 @@ pub(super) struct Sizes {
 }
 
 #[allow(clippy::cast_precision_loss)] // sizes
-fn float(value: u64) -> f64 {
+fn to_f64(value: u64) -> f64 {
     value as f64
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped
-fn whole(value: f64) -> u64 {
+fn to_u64(value: f64) -> u64 {
     if value >= 1.0 {
         value.min(9e18) as u64
     } else {
@@ -105,7 +105,7 @@ impl Sizes {
     pub(super) fn new(stall: Duration, bytes_max: u64) -> Self {
         let mut sizes = Self {
             stall: stall.clamp(Duration::from_millis(1), Duration::from_hours(1)),
-            bytes_max: float(bytes_max).max(1.0),
+            bytes_max: to_f64(bytes_max).max(1.0),
             cost: Cost::default(),
             level: FIRST_LEVEL,
             levels: [Measured::default(); LEVELS],
@@ -132,7 +132,7 @@ impl Sizes {
     }
 
     fn floor_is_reached(&self) -> bool {
-        float(self.last.free_bytes) <= BYTES_MIN
+        to_f64(self.last.free_bytes) <= BYTES_MIN
     }
 
     pub(super) fn smallest(&mut self) {
@@ -147,25 +147,25 @@ impl Sizes {
     pub(super) fn predicted(&self, bytes: u64, extents: u64) -> Option<Duration> {
         let fitted = self.cost.fitted()?;
         // A few small extents cannot separate the cost of commands from that of bytes.
-        if float(bytes) > FORESIGHT * self.cost.bytes_max() {
+        if to_f64(bytes) > PREDICTABLE_RATIO * self.cost.bytes_max() {
             return None;
         }
         // Few steps give an uncertain fit.
-        let margin = if self.cost.steps() >= STEPS_TOLD {
+        let margin = if self.cost.steps() >= STEPS_FOR_FIT {
             1.3
-        } else if float(bytes) <= SMALL_BYTES {
+        } else if to_f64(bytes) <= SMALL_BYTES {
             return None;
         } else {
             2.0
         };
         Some(super::quiet::seconds(
-            margin * fitted.seconds(float(extents.max(1)), float(bytes)),
+            margin * fitted.seconds(to_f64(extents.max(1)), to_f64(bytes)),
         ))
     }
 
     fn goal_s(&self, level: usize) -> f64 {
         let halves = i32::try_from(level).unwrap_or(0);
-        PLANNED * self.stall.as_secs_f64() * 0.5f64.powi(halves)
+        PLANNED_SHARE * self.stall.as_secs_f64() * 0.5f64.powi(halves)
     }
 
     fn plan(&self) -> StepBudget {
@@ -188,8 +188,8 @@ impl Sizes {
         }
         let floor = BYTES_MIN.min(self.bytes_max);
         StepBudget {
-            free_bytes: whole(bytes.clamp(floor, self.bytes_max)),
-            free_extents: whole(extents.clamp(1.0, EXTENTS_MAX)),
+            free_bytes: to_u64(bytes.clamp(floor, self.bytes_max)),
+            free_extents: to_u64(extents.clamp(1.0, EXTENTS_MAX)),
         }
     }
 
@@ -198,28 +198,28 @@ impl Sizes {
         let visited_bytes = done.visited_bytes.unwrap_or(done.bytes);
         // What was not discarded cost nothing, so only a fraction of the extents counts.
         let part = if visited_bytes > 0 {
-            (float(done.bytes) / float(visited_bytes)).min(1.0)
+            (to_f64(done.bytes) / to_f64(visited_bytes)).min(1.0)
         } else {
             1.0
         };
-        let extents = float(done.extents.unwrap_or(1).max(1)) * part;
+        let extents = to_f64(done.extents.unwrap_or(1).max(1)) * part;
         let worked = done.bytes > 0;
         if worked {
-            self.cost.add(extents, float(done.bytes), done.locked);
-            let extent_bytes = float(done.bytes) / extents.max(1e-9);
+            self.cost.add(extents, to_f64(done.bytes), done.locked);
+            let extent_bytes = to_f64(done.bytes) / extents.max(1e-9);
             let mean = self.extent_bytes.get_or_insert(extent_bytes);
             *mean += (extent_bytes - *mean) * 0.1;
         }
         // Only a step that stayed within its budget says something about that budget.
         let asked = self.last;
-        let obeyed = float(visited_bytes) <= 1.5 * float(asked.free_bytes)
+        let obeyed = to_f64(visited_bytes) <= 1.5 * to_f64(asked.free_bytes)
             && done.extents.unwrap_or(1) <= asked.free_extents.saturating_mul(2);
         if obeyed {
             self.adapt(done, asked, visited_bytes, worked);
         }
         let measured = &mut self.levels[self.level];
         measured.steps = measured.steps * MEMORY + 1.0;
-        measured.bytes = measured.bytes * MEMORY + float(done.bytes);
+        measured.bytes = measured.bytes * MEMORY + to_f64(done.bytes);
         measured.window_s = measured.window_s * MEMORY + done.window.as_secs_f64();
         measured.busy_s *= MEMORY;
         self.last = self.plan();
@@ -231,24 +231,24 @@ impl Sizes {
         // The share of the time spent on bytes, as far as the fit can tell. If a drive takes 50 ms
         // per command, smaller commands do not help.
         let bytes_part = self.cost.fitted().map_or(0.5, |fitted| {
-            let least_s = self.cost.byte_s_min() * float(done.bytes);
-            let bytes_s = fitted.seconds(0.0, float(done.bytes)).max(least_s);
-            let all_s = fitted.seconds(float(done.extents.unwrap_or(1)), float(done.bytes));
+            let least_s = self.cost.byte_s_min() * to_f64(done.bytes);
+            let bytes_s = fitted.seconds(0.0, to_f64(done.bytes)).max(least_s);
+            let all_s = fitted.seconds(to_f64(done.extents.unwrap_or(1)), to_f64(done.bytes));
             bytes_s / all_s.max(1e-12)
         });
         if locked_s > stall_s || done.timed_out {
             let cut = if done.timed_out {
                 0.25
             } else {
-                (PLANNED * stall_s / locked_s).clamp(0.125, 0.8)
+                (PLANNED_SHARE * stall_s / locked_s).clamp(0.125, 0.8)
             };
             self.caution = (self.caution * cut).max(0.02);
             if bytes_part < 0.9 {
-                let extents = self.grown_extents.min(float(asked.free_extents));
+                let extents = self.grown_extents.min(to_f64(asked.free_extents));
                 self.grown_extents = (extents * cut).max(1.0);
             }
             if bytes_part > 0.1 || done.timed_out {
-                let bytes = self.grown_bytes.min(float(asked.free_bytes));
+                let bytes = self.grown_bytes.min(to_f64(asked.free_bytes));
                 self.grown_bytes = (bytes * cut).max(BYTES_MIN);
             }
         }
@@ -259,7 +259,7 @@ impl Sizes {
             self.caution = (self.caution * 1.05).min(1.0);
         }
         // Well below the goal: double the limit that the step used up.
-        let well_s = 0.5 * PLANNED * stall_s;
+        let well_s = 0.5 * PLANNED_SHARE * stall_s;
         let extents = done.extents.unwrap_or(1);
         if locked_s <= well_s && extents.saturating_mul(2) > asked.free_extents {
             self.grown_extents = (self.grown_extents * 2.0).min(EXTENTS_MAX);
@@ -272,7 +272,7 @@ impl Sizes {
 
     /// Adds the time that the last step needed without its pause: from being allowed to the next
     /// call of [`Controller::next`](super::Controller::next).
-    pub(super) fn busy(&mut self, busy: Duration) {
+    pub(super) fn add_busy(&mut self, busy: Duration) {
         self.levels[self.level].busy_s += busy.as_secs_f64();
     }
 

@@ -74,7 +74,7 @@ impl Veto {
     }
 
     /// Records that a step of the pass itself kept a task waiting for I/O.
-    pub(super) fn own(&mut self, waited: Duration) {
+    pub(super) fn add_own_wait(&mut self, waited: Duration) {
         self.own_s += waited.as_secs_f64();
     }
 
@@ -111,10 +111,10 @@ impl Veto {
                 }
             }
         }
-        self.press(sample);
+        self.check_pressure(sample);
     }
 
-    fn press(&mut self, sample: &Sample) {
+    fn check_pressure(&mut self, sample: &Sample) {
         let (Some(limit), Some(total_us)) = (self.pressure_limit, sample.io_pressure_us) else {
             self.pressure = None;
             return;
@@ -138,7 +138,7 @@ impl Veto {
     }
 
     /// Returns the reason to hold back, for people.
-    pub(super) fn holds(&self) -> Option<&str> {
+    pub(super) fn reason(&self) -> Option<&str> {
         self.awaits
             .values()
             .next()

@@ -3,7 +3,7 @@
 use crate::account::{Discarded, Layers, Swallowed};
 use crate::child::Trimmer;
 use crate::clock::Clock;
-use crate::counters::Watch;
+use crate::counters::CounterSource;
 use crate::geometry::{Survey, Walk};
 use crate::pace::{QuietLevel, Settings};
 use crate::probe::Probe;
@@ -22,7 +22,7 @@ pub const ASSUMED_BYTES_PER_S: u64 = 2 << 30;
 /// otherwise. Applies to a free extent that this kernel discards whole (XFS), to Btrfs' unallocated
 /// space and to filesystems with unknown geometry; a walk that locks one free extent at a time
 /// (block groups of ext4 and Btrfs, see [`Walk::locks_one_extent_at_a_time`]) is exempt.
-pub const STALL_UNASKED: Duration = Duration::from_millis(250);
+pub const STALL_MAX_DEFAULT: Duration = Duration::from_millis(250);
 
 /// Stop reason of a pass whose time is over.
 pub const DEADLINE_PASSED: &str = "the deadline has passed; the next call goes on from here";
@@ -55,7 +55,7 @@ pub struct Parts<'a> {
     /// Trims the ranges of the steps.
     pub trimmer: Box<dyn Trimmer>,
     /// Source of the counters of all layers.
-    pub watch: Box<dyn Watch>,
+    pub watch: Box<dyn CounterSource>,
     /// Latency probes; the first is the drive probe.
     pub probes: Vec<Box<dyn Probe>>,
     /// The clock.
@@ -76,7 +76,7 @@ pub struct Options {
     /// Limits for the pacing.
     pub settings: Settings,
     /// `--accept-stall`: how long a step that cannot be split may lock its space; `None`:
-    /// [`STALL_UNASKED`].
+    /// [`STALL_MAX_DEFAULT`].
     pub accept_stall: Option<Duration>,
     /// How long the quiet level is measured.
     pub quiet: Duration,
@@ -212,7 +212,7 @@ pub trait Progress {
 /// Returns how a pass should end if a stop was requested; `None` otherwise. `key` is
 /// [`crate::target::Identity::key`]. `--cancel` first leaves its request with the state and then
 /// sends a signal, so a signal alone is not a cancel.
-pub fn asked_to_end(stop: &Stop, state: &State, key: &str) -> Option<Ended> {
+pub fn requested_end(stop: &Stop, state: &State, key: &str) -> Option<Ended> {
     let request = stop.requested()?;
     if state.cancel_requested(key) {
         return Some(Ended::Cancelled);

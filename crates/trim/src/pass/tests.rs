@@ -112,7 +112,7 @@ fn a_stop_in_the_survey_ends_the_pass_and_changes_nothing() {
 fn how_a_pass_ends_that_is_asked_to() {
     let trial = Trial::new(World::new());
     let stop = Stop::default();
-    let ended = || asked_to_end(&stop, &trial.state, &trial.key());
+    let ended = || requested_end(&stop, &trial.state, &trial.key());
     assert_eq!(ended(), None);
     stop.request(StopRequest::Signal(1));
     assert_eq!(ended(), Some(Ended::Signal(1)));
@@ -182,7 +182,7 @@ fn a_pass_waits_for_its_window() {
     assert_eq!(outcome.ended, Ended::Complete);
     assert!(trial.world.now.get() >= Duration::from_hours(1));
     // Housekeeping keeps running in the meantime.
-    assert!(trial.world.tended.get() > 1000);
+    assert!(trial.world.housekeeping_runs.get() > 1000);
     let waits = events.iter().filter(
         |event| matches!(event, Event::Waiting { reason, .. } if reason == "outside of --window"),
     );
@@ -241,7 +241,7 @@ fn what_cannot_be_split_wants_a_word() {
 fn what_the_kernel_passed_over_is_told_of_xfs() {
     for (eighths, fs_type, told) in [(1, "xfs", true), (0, "xfs", false), (1, "ext4", false)] {
         let mut world = World::new();
-        world.passed_over_eighths = eighths;
+        world.skipped_eighths = eighths;
         let mut trial = Trial::new(world);
         trial.target.identity.fs_type = fs_type.to_owned();
         let (outcome, events) = trial.run();

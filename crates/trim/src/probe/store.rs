@@ -67,7 +67,7 @@ struct State {
     /// Requests so far.
     count: u32,
     /// When the last warning about a failure was issued, and its text.
-    told: Option<(Duration, String)>,
+    last_warning: Option<(Duration, String)>,
 }
 
 impl Shared {
@@ -127,7 +127,10 @@ impl StoreProbe {
     /// Returns the last failure that was reported.
     pub fn last_failure(&self) -> Option<String> {
         let state = self.shared.lock();
-        state.told.as_ref().map(|(_, reason)| reason.clone())
+        state
+            .last_warning
+            .as_ref()
+            .map(|(_, reason)| reason.clone())
     }
 }
 
@@ -169,13 +172,13 @@ fn work(shared: &Shared, slot: usize, clock: &impl Clock) {
         state.readings.answered(slot, latency, answer.is_err());
         let Err(reason) = answer else { continue };
         // A request that was aborted because the probe ended has not failed.
-        let news = match &state.told {
-            Some((told, _)) => clock.elapsed().saturating_sub(*told) >= WARN_EVERY,
+        let is_due = match &state.last_warning {
+            Some((warned_at, _)) => clock.elapsed().saturating_sub(*warned_at) >= WARN_EVERY,
             None => true,
         };
-        if news && !state.stop {
+        if is_due && !state.stop {
             (shared.warn)(&reason);
-            state.told = Some((clock.elapsed(), reason));
+            state.last_warning = Some((clock.elapsed(), reason));
         }
     }
 }

@@ -9,7 +9,7 @@ const MIB: u64 = 1 << 20;
 #[derive(Default)]
 struct World {
     now: Cell<Duration>,
-    looks: Cell<u32>,
+    samples_taken: Cell<u32>,
     /// Time and size of each completion.
     completions: RefCell<Vec<(Duration, u64)>>,
     /// Requests count as in flight until this time.
@@ -37,12 +37,12 @@ impl Clock for World {
     }
 }
 
-struct Eyes(Rc<World>);
+struct FakeCounters(Rc<World>);
 
-impl Watch for Eyes {
+impl CounterSource for FakeCounters {
     fn sample(&mut self) -> Result<Sample, CounterError> {
         let world = &self.0;
-        world.looks.set(world.looks.get() + 1);
+        world.samples_taken.set(world.samples_taken.get() + 1);
         let now = world.now.get();
         if world.gone_at.get().is_some_and(|at| now >= at) {
             return Err(CounterError::Gone {
@@ -117,7 +117,7 @@ impl Trial {
         completions: &[(Duration, u64)],
         free_bytes: Option<u64>,
     ) -> Result<(Settled, Duration), CounterError> {
-        let before = Eyes(Rc::clone(&self.world)).sample()?;
+        let before = FakeCounters(Rc::clone(&self.world)).sample()?;
         let began = self.world.now.get();
         self.world
             .completions
@@ -140,7 +140,7 @@ impl Trial {
         };
         let world = Rc::clone(&self.world);
         let settled = self.settler.settle(
-            &mut Eyes(Rc::clone(&self.world)),
+            &mut FakeCounters(Rc::clone(&self.world)),
             &*world,
             &self.stop,
             &before,
@@ -347,5 +347,9 @@ fn waiting_costs_few_looks() {
     trial
         .step(ms(1), &[(Duration::from_millis(450), MIB)], Some(MIB))
         .unwrap();
-    assert!(trial.world.looks.get() < 60, "{}", trial.world.looks.get());
+    assert!(
+        trial.world.samples_taken.get() < 60,
+        "{}",
+        trial.world.samples_taken.get()
+    );
 }

@@ -11,13 +11,13 @@ use std::time::Duration;
 pub(super) const NAME: &str = "audit.jsonl";
 
 /// How long to wait for other passes that are writing.
-const PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Appends a line and fsyncs it. A line torn by a crash is left as it is; the next one starts on a
 /// new line.
 pub(super) fn append(state: &Directory, entry: &serde_json::Value) -> io::Result<()> {
     let mut file = state.create_file(NAME, OFlags::RDWR | OFlags::APPEND)?;
-    if !linux::lock::exclusive_within(&file, PATIENCE)? {
+    if !linux::lock::exclusive_within(&file, LOCK_TIMEOUT)? {
         return Err(Errno::WOULDBLOCK.into());
     }
     let len_bytes = file.metadata()?.len();

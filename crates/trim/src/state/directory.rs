@@ -126,7 +126,7 @@ impl Directory {
     }
 
     /// Verifies that files can be written, using a temporary file.
-    pub(crate) fn prove_writable(&self) -> io::Result<()> {
+    pub(crate) fn verify_writable(&self) -> io::Result<()> {
         let mut proof = Temporary::create(self.fd.as_fd(), temporary_name("proof"), Access::Owner)?;
         proof.file().write_all(&[b' '; 4096])?;
         proof.file().sync_all()?;
@@ -359,7 +359,7 @@ mod tests {
         for name in ["writable", "proof"] {
             std::fs::write(directory.join(name), "precious").unwrap();
         }
-        directory.prove_writable().unwrap();
+        directory.verify_writable().unwrap();
         assert_eq!(directory.names().unwrap(), ["proof", "writable"]);
         assert_eq!(directory.read("writable", 9).unwrap().unwrap(), b"precious");
     }

@@ -27,17 +27,17 @@ const PAUSE: Duration = Duration::from_millis(20);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holder {
     /// The process that took it.
-    Taker(ProcessId),
+    Owner(ProcessId),
     /// The process that took it is dead; this one inherited the lock (a child stuck in the kernel).
     /// 0 if it could not be found.
-    Heir(u32),
+    Inheritor(u32),
 }
 
 impl Holder {
     pub(super) fn pid(self) -> u32 {
         match self {
-            Self::Taker(id) => id.pid,
-            Self::Heir(pid) => pid,
+            Self::Owner(id) => id.pid,
+            Self::Inheritor(pid) => pid,
         }
     }
 }
@@ -50,11 +50,11 @@ pub(super) fn take(directory: &Directory, name: &str) -> io::Result<Result<File,
             // Otherwise the directory was emptied in between, and the locked file no longer has a
             // name.
             if directory.is_current(name, &file)? {
-                sign(&file)?;
+                write_record(&file)?;
                 return Ok(Ok(file));
             }
         } else if attempt >= ATTEMPTS {
-            return Ok(Err(identify(&file, &directory.join(name))?));
+            return Ok(Err(identify_holder(&file, &directory.join(name))?));
         }
         std::thread::sleep(PAUSE);
     }
@@ -69,10 +69,10 @@ pub(super) fn holder(directory: &Directory, name: &str) -> io::Result<Option<Hol
     if lock::try_shared(&file)? {
         return Ok(None);
     }
-    identify(&file, &directory.join(name)).map(Some)
+    identify_holder(&file, &directory.join(name)).map(Some)
 }
 
-fn sign(file: &File) -> io::Result<()> {
+fn write_record(file: &File) -> io::Result<()> {
     let mut record = serde_json::to_string(&ProcessId::own())?;
     while record.len() < RECORD_BYTES - 1 {
         record.push(' ');
@@ -81,23 +81,23 @@ fn sign(file: &File) -> io::Result<()> {
     file.write_all_at(record.as_bytes(), 0)
 }
 
-fn identify(file: &File, path: &Path) -> io::Result<Holder> {
+fn identify_holder(file: &File, path: &Path) -> io::Result<Holder> {
     // Between taking the lock and writing the record, the record is that of an earlier holder.
     for _ in 0..ATTEMPTS {
         let record = read_bounded(&file.try_clone()?, RECORD_BYTES_MAX)?;
-        if let Ok(taker) = serde_json::from_slice::<ProcessId>(&record)
-            && taker.is_alive()
+        if let Ok(owner) = serde_json::from_slice::<ProcessId>(&record)
+            && owner.is_alive()
         {
-            return Ok(Holder::Taker(taker));
+            return Ok(Holder::Owner(owner));
         }
         std::io::Seek::rewind(&mut &*file)?;
         std::thread::sleep(PAUSE);
     }
-    Ok(Holder::Heir(find_heir(path).unwrap_or(0)))
+    Ok(Holder::Inheritor(find_inheritor(path).unwrap_or(0)))
 }
 
 /// Finds a process that has the file open, among those that may be inspected.
-fn find_heir(path: &Path) -> Option<u32> {
+fn find_inheritor(path: &Path) -> Option<u32> {
     let path = std::fs::canonicalize(path).ok()?;
     let own = std::process::id();
     std::fs::read_dir("/proc")

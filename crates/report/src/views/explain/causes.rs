@@ -71,14 +71,14 @@ pub(super) fn blocks(verdict: &Verdict, detail: ExplainDetail) -> Vec<Block> {
         let left = grouped_usize(rows.len() - shown.len());
         blocks.push(Block::aside(format!("and {left} more (-v lists them all)")));
     }
-    let told: Vec<&JobClass> = if detail.verbose {
+    let listed: Vec<&JobClass> = if detail.verbose {
         verdict.classes.iter().collect()
     } else if detail.brief {
         likely(verdict).take(CLASSES_DRAWN).collect()
     } else {
         likely(verdict).collect()
     };
-    for class in told {
+    for class in listed {
         let mut items = class.evidence[..detail.shown(class.evidence.len(), EVIDENCE_MAX)].to_vec();
         items.extend(detail.more(class.evidence.len(), EVIDENCE_MAX));
         if let Some(experiment) = &class.separate_by {
@@ -102,14 +102,14 @@ pub(super) fn likely(verdict: &Verdict) -> impl Iterator<Item = &JobClass> {
 /// Returns every explanation, the most likely first; "nothing" is always among them.
 fn rows(verdict: &Verdict) -> Vec<Row<'_>> {
     let mut rows: Vec<(f64, Row<'_>)> = Vec::new();
-    let mut is_told = vec![false; verdict.classes.len()];
+    let mut is_listed = vec![false; verdict.classes.len()];
     for candidate in &verdict.candidates {
         let class = verdict
             .classes
             .iter()
             .position(|class| is_of(class, candidate));
         if let Some(index) = class {
-            is_told[index] = true;
+            is_listed[index] = true;
         }
         rows.push((
             candidate.score,
@@ -120,8 +120,8 @@ fn rows(verdict: &Verdict) -> Vec<Row<'_>> {
             },
         ));
     }
-    for (class, is_told) in verdict.classes.iter().zip(is_told) {
-        if !is_told {
+    for (class, is_listed) in verdict.classes.iter().zip(is_listed) {
+        if !is_listed {
             let row = Row {
                 score: score(class.score),
                 name: class.jobs.join(", "),

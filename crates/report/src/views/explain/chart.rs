@@ -2,8 +2,8 @@
 
 use super::causes::{CLASSES_DRAWN, likely};
 use super::clock::Clock;
+use super::listing::ListedSeries;
 use super::names;
-use super::told::Told;
 use crate::explain::ExplainReport;
 use explain::verdict::{Folded, Interval, JobClass, SeriesVerdict};
 use facts::series::{Dating, Series};
@@ -17,21 +17,24 @@ const POINTS: usize = 720;
 /// Maximum points of one period.
 const FOLD_POINTS: usize = 336;
 /// A gap longer than this many typical ones breaks the line.
-const GAPS: f64 = 3.5;
+const GAP_FACTOR: f64 = 3.5;
 
 const HOUR_S: f64 = 3_600.0;
 const DAY_S: f64 = 24.0 * HOUR_S;
 const WEEK_S: f64 = 7.0 * DAY_S;
 /// Relative distance within which a period counts as a calendar period.
-const NEAR: f64 = 0.005;
+const PERIOD_TOLERANCE: f64 = 0.005;
 
 /// Builds the chart of all samples, with events, changes and the runs of the most likely jobs;
 /// `None` if there is nothing to draw, such as a single sample, which is described in words.
-pub(super) fn whole(report: &ExplainReport<'_>, told: &Told<'_>) -> Option<LineChart> {
-    let series = told.series.filter(|series| series.values.len() > 1)?;
-    let verdict = &told.verdict.verdict;
-    let clock = Clock::of(report, told.verdict);
-    let x = |at: Timestamp| place(&clock, told.verdict.dating, at);
+pub(super) fn series_chart(
+    report: &ExplainReport<'_>,
+    listed: &ListedSeries<'_>,
+) -> Option<LineChart> {
+    let series = listed.series.filter(|series| series.values.len() > 1)?;
+    let verdict = &listed.verdict.verdict;
+    let clock = Clock::of(report, listed.verdict);
+    let x = |at: Timestamp| place(&clock, listed.verdict.dating, at);
     let spans = |found: &[Interval]| -> Vec<(f64, f64)> {
         found
             .iter()
@@ -55,16 +58,16 @@ pub(super) fn whole(report: &ExplainReport<'_>, told: &Told<'_>) -> Option<LineC
         spans: spans(&runs_of(report, class)),
     });
     Some(LineChart {
-        title: title(told.verdict),
-        y_label: title(told.verdict),
+        title: title(listed.verdict),
+        y_label: title(listed.verdict),
         x: Axis {
-            scale: match told.verdict.dating {
+            scale: match listed.verdict.dating {
                 Dating::Absolute => Scale::Time(report.zone.clone()),
                 Dating::Day(_) | Dating::Undated => Scale::Elapsed,
             },
             ..Axis::default()
         },
-        curves: vec![curve(told.verdict, series, x)],
+        curves: vec![curve(listed.verdict, series, x)],
         marks: marks
             .into_iter()
             .filter(|(_, found)| !found.is_empty())
@@ -98,7 +101,9 @@ fn place(clock: &Clock<'_>, dating: Dating, at: Timestamp) -> f64 {
 
 fn curve(verdict: &SeriesVerdict, series: &Series, x: impl Fn(Timestamp) -> f64) -> Curve {
     let at = |us: &i64| Timestamp::from_microsecond(*us).map_or(f64::NAN, &x);
-    let gap_s = verdict.gap_s.map_or(f64::INFINITY, |gap_s| gap_s * GAPS);
+    let gap_s = verdict
+        .gap_s
+        .map_or(f64::INFINITY, |gap_s| gap_s * GAP_FACTOR);
     let samples = series.times_us.iter().map(at);
     let samples = samples.zip(series.values.iter().copied());
     let mut curve = Curve::reduced("", samples, POINTS, gap_s);
@@ -132,7 +137,10 @@ fn runs_of(report: &ExplainReport<'_>, class: &JobClass) -> Vec<Interval> {
 }
 
 /// Builds the chart of all periods overlaid; `None` if there is no data.
-pub(super) fn folded(report: &ExplainReport<'_>, series: &SeriesVerdict) -> Option<LineChart> {
+pub(super) fn folded_chart(
+    report: &ExplainReport<'_>,
+    series: &SeriesVerdict,
+) -> Option<LineChart> {
     let folded = series.verdict.folded.as_ref()?;
     let (name, axis) = axis(report.zone, folded, series.dating);
     let start = axis.range.map_or(0.0, |range| range.0);
@@ -158,7 +166,7 @@ pub(super) fn folded(report: &ExplainReport<'_>, series: &SeriesVerdict) -> Opti
 /// beginning for any other.
 fn axis(zone: &TimeZone, folded: &Folded, dating: Dating) -> (String, Axis) {
     let is = |calendar_s: f64| {
-        dating == Dating::Absolute && (folded.period_s / calendar_s - 1.0).abs() < NEAR
+        dating == Dating::Absolute && (folded.period_s / calendar_s - 1.0).abs() < PERIOD_TOLERANCE
     };
     let anchor = folded.anchor.to_zoned(zone.clone());
     let time = anchor.time();

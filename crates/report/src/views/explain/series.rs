@@ -4,8 +4,8 @@ use super::causes;
 use super::chart;
 use super::clock::{self, Clock};
 use super::detail::ExplainDetail;
+use super::listing::ListedSeries;
 use super::names;
-use super::told::Told;
 use crate::explain::ExplainReport;
 use explain::verdict::{Change, ChangeKind, OtherPattern, SeriesVerdict, Verdict};
 use facts::series::Better;
@@ -46,19 +46,19 @@ pub(super) fn about(report: &ExplainReport<'_>, series: &SeriesVerdict) -> Strin
 /// Builds everything below the sentence, beginning with the description and the explanations.
 pub(super) fn blocks(
     report: &ExplainReport<'_>,
-    told: &Told<'_>,
+    listed: &ListedSeries<'_>,
     detail: ExplainDetail,
     has_others: bool,
 ) -> Vec<Block> {
-    let series = told.verdict;
+    let series = listed.verdict;
     let verdict = &series.verdict;
     let clock = Clock::of(report, series);
     let mut blocks = Vec::new();
-    blocks.extend(chart::whole(report, told).map(Block::from));
+    blocks.extend(chart::series_chart(report, listed).map(Block::from));
     blocks.extend(changes(verdict, series.unit.as_deref(), &clock, detail));
     blocks.extend(causes::blocks(verdict, detail));
-    blocks.extend(chart::folded(report, series).map(Block::from));
-    blocks.push(Block::Facts(facts(told, has_others, &clock)));
+    blocks.extend(chart::folded_chart(report, series).map(Block::from));
+    blocks.push(Block::Facts(facts(listed, has_others, &clock)));
     let also: Vec<String> = verdict.also.iter().map(other).collect();
     let lists = [
         ("Weaker patterns", &also, NOTES_MAX),
@@ -90,8 +90,8 @@ pub(super) fn effect(series: &SeriesVerdict) -> String {
 }
 
 /// Returns the facts of a verdict with their labels.
-fn facts(told: &Told<'_>, has_others: bool, clock: &Clock<'_>) -> Vec<(String, String)> {
-    let series = told.verdict;
+fn facts(listed: &ListedSeries<'_>, has_others: bool, clock: &Clock<'_>) -> Vec<(String, String)> {
+    let series = listed.verdict;
     let verdict = &series.verdict;
     let unit = series.unit.as_deref();
     let mut rows = Vec::new();
@@ -150,7 +150,7 @@ fn facts(told: &Told<'_>, has_others: bool, clock: &Clock<'_>) -> Vec<(String, S
         }
         row("chance", words);
     }
-    if let Some([value]) = told.series.map(|series| series.values.as_slice()) {
+    if let Some([value]) = listed.series.map(|series| series.values.as_slice()) {
         row("value", with_unit(&units::number(*value), unit));
     }
     row("values", values(series));

@@ -22,7 +22,7 @@ use units::{bytes, count, grouped, percent, seconds};
 /// Label of a scenario that is backed by a measurement.
 const LABEL_MEASURED: &str = "scenario, beside measured media writes";
 /// Relative difference from which a disagreement of model and measurement is reported.
-const DISAGREES: f64 = 0.25;
+const DISAGREEMENT_MIN: f64 = 0.25;
 /// Name of the requested setup, next to its variants.
 const AS_ASKED: &str = "as asked";
 /// A smaller fall of the throughput is not mentioned.
@@ -134,7 +134,7 @@ impl ScenarioResult {
                     "the drive's own account gives a write amplification of {measured:.2}: below 1 \
                      it compresses, or the two numbers are not of the same time"
                 ));
-            } else if (found / measured - 1.0).abs() > DISAGREES {
+            } else if (found / measured - 1.0).abs() > DISAGREEMENT_MIN {
                 warnings.push(format!(
                     "the model's {found:.2} and the drive's own {measured:.2} are far apart: \
                      the spare area, the workload or the years before are others than assumed"

@@ -22,9 +22,9 @@ const DESCRIPTOR_BYTES_MIN: u64 = 32;
 
 /// An invalid value in a superblock or descriptor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Nonsense(pub(super) String);
+pub struct InvalidFormat(pub(super) String);
 
-impl fmt::Display for Nonsense {
+impl fmt::Display for InvalidFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -75,17 +75,17 @@ impl Superblock {
     ///
     /// # Errors
     /// If they are not a superblock of ext2, ext3 or ext4, or if its fields contradict each other.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Nonsense> {
-        let nonsense = |text: String| Err(Nonsense(text));
+    pub fn parse(bytes: &[u8]) -> Result<Self, InvalidFormat> {
+        let invalid = |text: String| Err(InvalidFormat(text));
         if bytes.len() < SUPERBLOCK_BYTES {
-            return nonsense(format!(
+            return invalid(format!(
                 "a superblock has {SUPERBLOCK_BYTES} bytes, here are {}",
                 bytes.len()
             ));
         }
         let magic = le16(bytes, 56);
         if magic != MAGIC {
-            return nonsense(format!(
+            return invalid(format!(
                 "the magic number of ext4 is {MAGIC:#x}, here is {magic:#x}"
             ));
         }
@@ -93,12 +93,12 @@ impl Superblock {
         let ro_compat = le32(bytes, 100);
         let (log_block, log_cluster) = (le32(bytes, 24), le32(bytes, 28));
         if log_block > LOG_BLOCK_SIZE_MAX {
-            return nonsense(format!("a block size of 1 KiB << {log_block}"));
+            return invalid(format!("a block size of 1 KiB << {log_block}"));
         }
         let bigalloc = ro_compat & RO_COMPAT_BIGALLOC != 0;
         let log_cluster = if bigalloc { log_cluster } else { log_block };
         if log_cluster < log_block || log_cluster > LOG_CLUSTER_SIZE_MAX {
-            return nonsense(format!("a cluster size of 1 KiB << {log_cluster}"));
+            return invalid(format!("a cluster size of 1 KiB << {log_cluster}"));
         }
         let block_bytes = 1024u64 << log_block;
         let cluster_bytes = 1024u64 << log_cluster;
@@ -113,10 +113,10 @@ impl Superblock {
         let first_data_block = u64::from(le32(bytes, 20));
         let blocks_per_group = u64::from(le32(bytes, 32));
         if blocks.checked_mul(block_bytes).is_none() {
-            return nonsense(format!("{blocks} blocks of {block_bytes} bytes"));
+            return invalid(format!("{blocks} blocks of {block_bytes} bytes"));
         }
         if first_data_block > 1 || first_data_block >= blocks {
-            return nonsense(format!(
+            return invalid(format!(
                 "data begins at block {first_data_block} of {blocks}"
             ));
         }
@@ -126,17 +126,17 @@ impl Superblock {
             || blocks_per_group % ratio != 0
             || blocks_per_group / ratio > block_bytes * 8
         {
-            return nonsense(format!(
+            return invalid(format!(
                 "groups of {blocks_per_group} blocks of {block_bytes} bytes"
             ));
         }
         let groups = (blocks - first_data_block).div_ceil(blocks_per_group);
         // ext4's own limit: group numbers have 32 bits.
         if groups > u64::from(u32::MAX) {
-            return nonsense(format!("{groups} groups"));
+            return invalid(format!("{groups} groups"));
         }
         if free_blocks > blocks {
-            return nonsense(format!("{free_blocks} free blocks of {blocks}"));
+            return invalid(format!("{free_blocks} free blocks of {blocks}"));
         }
         let descriptor_bytes = if wide {
             u64::from(le16(bytes, 254))
@@ -144,7 +144,7 @@ impl Superblock {
             DESCRIPTOR_BYTES_MIN
         };
         if wide && !(64..=1024).contains(&descriptor_bytes) || !descriptor_bytes.is_power_of_two() {
-            return nonsense(format!("group descriptors of {descriptor_bytes} bytes"));
+            return invalid(format!("group descriptors of {descriptor_bytes} bytes"));
         }
         let backups = if compat & COMPAT_SPARSE_SUPER2 != 0 {
             Backups::Two([le32(bytes, 588).into(), le32(bytes, 592).into()])
@@ -245,14 +245,14 @@ impl Superblock {
     /// # Errors
     /// If the block is too short for the descriptor, or the descriptor counts more than a group
     /// holds.
-    pub fn free_bytes(&self, group: u64, descriptor_block: &[u8]) -> Result<u64, Nonsense> {
+    pub fn free_bytes(&self, group: u64, descriptor_block: &[u8]) -> Result<u64, InvalidFormat> {
         let index = group % self.descriptors_per_block();
         let at = usize::try_from(index * self.descriptor_bytes).unwrap_or(usize::MAX);
         let size = usize::try_from(self.descriptor_bytes).unwrap_or(usize::MAX);
         let descriptor = at
             .checked_add(size)
             .and_then(|end| descriptor_block.get(at..end))
-            .ok_or_else(|| Nonsense(format!("no descriptor of group {group} in its block")))?;
+            .ok_or_else(|| InvalidFormat(format!("no descriptor of group {group} in its block")))?;
         let high = if self.descriptor_bytes >= 64 {
             le16(descriptor, 44)
         } else {
@@ -261,7 +261,7 @@ impl Superblock {
         let clusters = u64::from(high) << 16 | u64::from(le16(descriptor, 12));
         let clusters_max = self.blocks_per_group / (self.cluster_bytes / self.block_bytes);
         if clusters > clusters_max {
-            return Err(Nonsense(format!(
+            return Err(InvalidFormat(format!(
                 "group {group} has {clusters} free clusters, a group holds {clusters_max}"
             )));
         }

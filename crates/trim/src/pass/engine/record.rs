@@ -107,7 +107,7 @@ impl Engine<'_> {
     }
 
     /// Leaves the checkpoint that suits the way the pass ended.
-    pub(super) fn leave(&mut self, ended: Ended) -> Ended {
+    pub(super) fn finish_checkpoint(&mut self, ended: Ended) -> Ended {
         let key = self.parts.target.identity.key();
         let stopped = match &ended {
             // What was swallowed has to be trimmed again once the stack is fixed.

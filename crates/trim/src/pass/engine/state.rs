@@ -1,13 +1,13 @@
 //! State of a running pass, and what its parts share: feeding the controller, pauses, stop
 //! requests.
 
-use super::believed::Believed;
+use super::trusted_counters::TrustedCounters;
 use crate::account::Discarded;
 use crate::counters::{CounterError, Sample};
 use crate::geometry::{GeometryError, Survey};
 use crate::pace::{Controller, QuietLevel};
 use crate::pass::model::{
-    DEADLINE_PASSED, Ended, Options, Parts, Progress, Progressed, asked_to_end,
+    DEADLINE_PASSED, Ended, Options, Parts, Progress, Progressed, requested_end,
 };
 use crate::range::Cursor;
 use crate::settle::Settler;
@@ -46,7 +46,7 @@ pub(super) struct Engine<'a> {
     pub(super) settler: Settler,
     pub(super) measurable: bool,
     /// Drives whose counters stand still.
-    pub(super) silent: BTreeSet<String>,
+    pub(super) uncounted: BTreeSet<String>,
     /// The longest stall announced so far: each is announced once, not for every step.
     pub(super) announced: Duration,
 }
@@ -101,21 +101,25 @@ impl<'a> Engine<'a> {
             recent: VecDeque::new(),
             settler: Settler::new(),
             measurable: false,
-            silent: BTreeSet::new(),
+            uncounted: BTreeSet::new(),
             announced: Duration::ZERO,
         }
     }
 
     pub(super) fn sample(&mut self) -> Result<Sample, Ended> {
-        let mut sample = self.parts.watch.sample().map_err(|error| gone(&error))?;
-        Believed::strip(&self.silent, &mut sample);
+        let mut sample = self
+            .parts
+            .watch
+            .sample()
+            .map_err(|error| counter_failure(&error))?;
+        TrustedCounters::strip(&self.uncounted, &mut sample);
         self.sampled_at = self.parts.clock.elapsed();
         Ok(sample)
     }
 
     pub(super) fn stop_requested(&self) -> Option<Ended> {
         let key = self.parts.target.identity.key();
-        asked_to_end(&self.parts.stop, self.parts.state, &key)
+        requested_end(&self.parts.stop, self.parts.state, &key)
     }
 
     /// Fails if a stop was requested or the deadline has passed.
@@ -133,9 +137,9 @@ impl<'a> Engine<'a> {
     }
 
     /// Feeds probes and counters to the controller.
-    pub(super) fn look(&mut self, judged: &mut Judged) -> Result<(), Ended> {
+    pub(super) fn feed_controller(&mut self, judged: &mut Judged) -> Result<(), Ended> {
         self.check()?;
-        self.hear(judged);
+        self.feed_readings(judged);
         let now = self.parts.clock.elapsed();
         if now.saturating_sub(self.sampled_at) >= SAMPLE_EVERY {
             let sample = self.sample()?;
@@ -144,7 +148,7 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    pub(super) fn hear(&mut self, judged: &mut Judged) {
+    pub(super) fn feed_readings(&mut self, judged: &mut Judged) {
         for (probe, index) in self.parts.probes.iter_mut().zip(&judged.indices) {
             let readings = probe.drain();
             if let Some(index) = index {
@@ -168,11 +172,11 @@ impl<'a> Engine<'a> {
                 return Ok(());
             }
             self.parts.clock.sleep(left.min(SLICE));
-            self.look(judged)?;
+            self.feed_controller(judged)?;
         }
     }
 
-    pub(super) fn unwalked(&self, error: &GeometryError) -> Ended {
+    pub(super) fn geometry_failure(&self, error: &GeometryError) -> Ended {
         match error {
             GeometryError::Stopped => self.stop_requested().unwrap_or(Ended::Signal(0)),
             _ => Ended::Failed {
@@ -183,7 +187,7 @@ impl<'a> Engine<'a> {
     }
 }
 
-pub(super) fn gone(error: &CounterError) -> Ended {
+pub(super) fn counter_failure(error: &CounterError) -> Ended {
     Ended::Failed {
         reason: error.to_string(),
         resumable: true,

@@ -1,8 +1,8 @@
 //! Preparations before the first step: the survey, the quiet level, and which counters can be
 //! trusted.
 
-use super::believed::{self, Believed};
 use super::state::{Engine, Judged, SLICE};
+use super::trusted_counters::{self, TrustedCounters};
 use crate::counters::Sample;
 use crate::pace::Controller;
 use crate::pass::model::{Ended, Event};
@@ -24,7 +24,7 @@ impl Engine<'_> {
         self.progress.event(&Event::Measuring {
             takes: self.options.quiet,
         });
-        let (samples, readings) = self.listen(self.options.quiet, first)?;
+        let (samples, readings) = self.collect_samples(self.options.quiet, first)?;
         self.find_devices_without_counters(&samples, readings.first().map_or(&[], Vec::as_slice));
         self.quiet_in_flight = samples
             .iter()
@@ -56,7 +56,7 @@ impl Engine<'_> {
         let controller =
             Controller::new(self.options.settings.clone(), self.quiet.clone(), &samples);
         let surveyed = self.parts.walk.survey(USUAL_BUDGET);
-        let survey = surveyed.map_err(|error| self.unwalked(&error))?;
+        let survey = surveyed.map_err(|error| self.geometry_failure(&error))?;
         self.progress.event(&Event::Begins {
             survey: survey.clone(),
             quiet: self.quiet.clone(),
@@ -77,16 +77,17 @@ impl Engine<'_> {
         let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
             return;
         };
-        self.silent = believed::silent(first, last, &self.parts.layers.leaves(), probe);
+        self.uncounted =
+            trusted_counters::find_uncounted(first, last, &self.parts.layers.leaves(), probe);
         let mut last = last.clone();
-        Believed::strip(&self.silent, &mut last);
+        TrustedCounters::strip(&self.uncounted, &mut last);
         let top = self.parts.layers.top();
         self.measurable = top
             .iter()
             .filter_map(|name| last.devices.get(name))
             .any(|device| device.discarded_bytes.is_some());
-        if !self.silent.is_empty() {
-            let names: Vec<&str> = self.silent.iter().map(String::as_str).collect();
+        if !self.uncounted.is_empty() {
+            let names: Vec<&str> = self.uncounted.iter().map(String::as_str).collect();
             self.progress.event(&Event::Warning(format!(
                 "{} answers reads and counts none (queue/iostats is 0, or NVMe multipath before \
                  Linux 6.2): what is discarded there cannot be measured",
@@ -96,7 +97,7 @@ impl Engine<'_> {
     }
 
     /// Collects samples, and the readings of each probe, for a while.
-    fn listen(
+    fn collect_samples(
         &mut self,
         long: Duration,
         first: Sample,

@@ -3,7 +3,7 @@
 use crate::account::{LayerName, Layers};
 use crate::child::{TrimError, Trimmed, Trimmer};
 use crate::clock::Clock;
-use crate::counters::{CounterError, DeviceCounters, Sample, Watch};
+use crate::counters::{CounterError, CounterSource, DeviceCounters, Sample};
 use crate::geometry::{GeometryError, Survey, Walk};
 use crate::pace::Settings;
 use crate::pass::*;
@@ -33,12 +33,12 @@ pub(super) struct World {
     pub(super) passes: bool,
     pub(super) counts_discards: bool,
     /// Eighths of each range that are not discarded.
-    pub(super) passed_over_eighths: u64,
+    pub(super) skipped_eighths: u64,
     /// Whether the drive counts anything at all (`queue/iostats`).
     pub(super) counts_reads: bool,
     /// Whether the drive answers its probe.
     pub(super) answers: bool,
-    pub(super) tended: Cell<u32>,
+    pub(super) housekeeping_runs: Cell<u32>,
     /// Ranges trimmed, in the order of the calls.
     pub(super) calls: RefCell<Vec<ByteRange>>,
     pub(super) stop: Stop,
@@ -56,10 +56,10 @@ impl World {
             devices: RefCell::new(devices),
             passes: true,
             counts_discards: true,
-            passed_over_eighths: 0,
+            skipped_eighths: 0,
             counts_reads: true,
             answers: true,
-            tended: Cell::new(0),
+            housekeeping_runs: Cell::new(0),
             calls: RefCell::default(),
             stop: Stop::default(),
             gone: Cell::new(false),
@@ -101,9 +101,9 @@ fn diskstats_of_3_10(nvme_discarded_bytes: u64, dm_discarded_bytes: u64) -> Stri
     )
 }
 
-struct WorldWatch(Rc<World>);
+struct WorldCounters(Rc<World>);
 
-impl Watch for WorldWatch {
+impl CounterSource for WorldCounters {
     fn sample(&mut self) -> Result<Sample, CounterError> {
         if self.0.gone.get() {
             return Err(CounterError::Gone {
@@ -247,7 +247,7 @@ impl Trimmer for WorldTrimmer {
         for (name, device) in self.world.devices.borrow_mut().iter_mut() {
             if name == "dm-0" || self.world.passes {
                 let taken_bytes =
-                    range.len_bytes - range.len_bytes / 8 * self.world.passed_over_eighths;
+                    range.len_bytes - range.len_bytes / 8 * self.world.skipped_eighths;
                 let bytes = device.discarded_bytes.unwrap_or(0) + taken_bytes;
                 device.discarded_bytes = Some(bytes);
                 device.discards = Some(device.discards.unwrap_or(0) + 1);
@@ -269,9 +269,9 @@ impl Gate for AlwaysOpen {
 }
 
 #[derive(Default)]
-struct Heard(Vec<Event>);
+struct RecordedEvents(Vec<Event>);
 
-impl Progress for Heard {
+impl Progress for RecordedEvents {
     fn event(&mut self, event: &Event) {
         self.0.push(event.clone());
     }
@@ -356,7 +356,7 @@ impl Trial {
                 .into(),
         };
         let clock = WorldClock(Rc::clone(&self.world));
-        let mut heard = Heard::default();
+        let mut heard = RecordedEvents::default();
         let outcome = run(
             Parts {
                 target: &self.target,
@@ -377,7 +377,7 @@ impl Trial {
                     world: Rc::clone(&self.world),
                     trouble: std::mem::replace(&mut self.trouble, Box::new(|_, _| None)),
                 }),
-                watch: Box::new(WorldWatch(Rc::clone(&self.world))),
+                watch: Box::new(WorldCounters(Rc::clone(&self.world))),
                 probes: vec![Box::new(WorldProbe {
                     world: Rc::clone(&self.world),
                     asked: self.world.now.get(),
@@ -387,7 +387,9 @@ impl Trial {
                 stop: self.world.stop.clone(),
                 gate: std::mem::replace(&mut self.gate, Box::new(AlwaysOpen)),
                 run_housekeeping: Box::new(|| {
-                    self.world.tended.set(self.world.tended.get() + 1);
+                    self.world
+                        .housekeeping_runs
+                        .set(self.world.housekeeping_runs.get() + 1);
                     Ok(())
                 }),
             },
