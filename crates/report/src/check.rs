@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_health_only_if_a_rule_was_decided() {
+    fn empty_report_means_healthy_only_if_a_rule_was_decided() {
         let host = Host::default();
         let skipped = [
             Skipped::new("TRIM001", "no sysfs", None),
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn distributions_have_their_names() {
+    fn distributions_have_common_names() {
         let named = |id: &str, version: Option<&str>, pretty: Option<&str>| {
             distribution(&Platform {
                 distribution: Some(id.to_owned()),
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_and_commands_are_told_apart() {
+    fn prose_and_commands_are_distinguished() {
         assert!(is_command("cryptsetup refresh --persistent c0"));
         assert!(is_command("/sbin/fstrim -v /"));
         assert!(is_command("mv a b &&\nmv c d"));

@@ -288,7 +288,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn files_are_told_from_commands() {
+    fn files_are_distinguished_from_commands() {
         for (source, file) in [
             (
                 "sys/block/dm-0/queue/discard_max_bytes",
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_hold_no_placeholders_and_links() {
+    fn messages_contain_no_placeholders_or_links() {
         assert_eq!(
             literal("{0} [x](http://y) a[1]"),
             "{{0}} [x] (http://y) a[1]"
@@ -341,7 +341,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn encoding_loses_nothing(path in "\\PC*|.*") {
+        fn percent_encoding_is_lossless(path in "\\PC*|.*") {
             let uri = percent_encoded(&path);
             prop_assert!(uri.is_ascii());
             let mut bytes = Vec::new();

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_layer_that_took_discards_last_is_named() {
+    fn lowest_layer_that_received_discards_is_named() {
         let seen = discarded(&[("dm-4", 400), ("dm-2", 400), ("dm-1", 0), ("nvme0n1", 0)]);
         let found = swallowed(&thin(), &seen).unwrap();
         assert_eq!(found.device.as_deref(), Some("dm-2"));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_that_passes_whole_chunks_only_is_believed() {
+    fn pool_that_passes_whole_chunks_only_does_not_swallow() {
         let seen = discarded(&[("dm-4", 400), ("dm-2", 400), ("dm-1", 90), ("nvme0n1", 90)]);
         assert_eq!(swallowed(&thin(), &seen), None);
     }
@@ -187,7 +187,7 @@ mod tests {
     /// A thin volume trimmed for the first or second time: none of its free space is mapped, so the
     /// pool has nothing to pass on (`dm_thin_find_mapped_range`, drivers/md/dm-thin.c).
     #[test]
-    fn space_that_a_pool_never_mapped_is_not_swallowed() {
+    fn never_mapped_pool_space_is_not_swallowed() {
         let seen = discarded(&[("dm-4", 4000), ("dm-2", 4000), ("dm-1", 0), ("nvme0n1", 0)]);
         let mut layers = thin();
         layers.layers[1].is_mapped = true;
@@ -211,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn drives_that_do_not_count_prove_nothing() {
+    fn uncounted_drives_prove_nothing() {
         let stripes = layers(&[("dm-0", 0, false), ("sda", 1, true), ("sdb", 1, true)]);
         let seen = discarded(&[("dm-0", 400), ("sda", 0)]);
         assert_eq!(swallowed(&stripes, &seen), None);
     }
 
     #[test]
-    fn little_proves_nothing() {
+    fn small_amounts_prove_nothing() {
         let seen = discarded(&[("dm-4", 63), ("nvme0n1", 0)]);
         assert_eq!(swallowed(&thin(), &seen), None);
     }
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_drive_never_swallows_as_far_as_counters_tell() {
+    fn plain_drive_never_counts_as_swallowing() {
         let plain = layers(&[("sda", 0, true)]);
         assert_eq!(swallowed(&plain, &discarded(&[("sda", 4000)])), None);
     }
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_counts_discards_is_compared() {
+    fn only_devices_with_discard_counters_are_compared() {
         let counters = |bytes: Option<u64>| DeviceCounters {
             discarded_bytes: bytes,
             ..DeviceCounters::default()

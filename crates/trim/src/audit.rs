@@ -128,7 +128,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_is_no_log_tells_of_nothing_and_holds_nobody_up() {
+    fn missing_or_special_file_yields_no_pass_and_does_not_block() {
         let directory = tempfile::tempdir().unwrap();
         let log = directory.path().join("audit.jsonl");
         assert!(last_complete(directory.path(), "k").is_none());
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_complete_pass_of_this_filesystem_counts() {
+    fn last_complete_pass_of_this_filesystem_is_used() {
         let line = |key: &str, outcome: &str, day: u8, bytes: u64| {
             format!(
                 "{{\"key\":\"{key}\",\"outcome\":\"{outcome}\",\"ended_at\":\"2026-01-0{day}T00:00:00Z\",\
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_that_does_not_count_is_null() {
+    fn uncounted_layer_is_null() {
         let told = summary(&[("md0", None), ("nvme0n1", Some(5))], None);
         let entry = entry(&told, &plain(None), "1.0");
         assert_eq!(entry["discarded_bytes"], json!({"md0": null, "nvme0n1": 5}));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_told_apart() {
+    fn sessions_are_reported_separately() {
         let earlier = EarlierSessions {
             steps: 600,
             visited_bytes: 2 << 30,

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn bind_mounts_are_one_filesystem_and_the_whole_of_it_is_taken() {
+    fn bind_mounts_are_one_filesystem_and_its_root_mount_is_used() {
         let mut gone = mount(4, 9, "/etc", "/", "rw");
         gone.source = "/dev/vdz".to_owned();
         let host = host(
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_are_no_mount_points_are_refused_with_what_they_are() {
+    fn error_for_a_non_mount_point_says_what_it_is() {
         let host = host(vec![mount(1, 1, "/", "/", "rw")], vec![device("vda", 1)]);
         let refused = |path: &str| named(&host, &[path.into()]).unwrap_err();
         let error = refused("/usr");

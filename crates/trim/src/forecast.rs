@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_visited_takes_no_time() {
+    fn visited_bytes_are_not_in_the_estimate() {
         let mut forecast = Forecast {
             free_bytes: Some(10 * ASSUMED_VISITED_BYTES_PER_S),
             ..empty()
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_judges_stalls_as_the_pass_does() {
+    fn forecast_judges_stalls_like_the_pass() {
         let survey = |bytes: u64, is_unallocated: bool| Survey {
             description: String::new(),
             free_bytes: bytes,
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn filesystems_that_share_a_drive_are_named_once_each_drive() {
+    fn shared_drives_list_each_filesystem_once() {
         let layer = |device: &str| crate::account::LayerName {
             device: device.to_owned(),
             depth: 0,

@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     #[cfg(target_arch = "x86_64")]
-    fn request_numbers_are_those_of_the_headers() {
+    fn ioctl_numbers_match_the_headers() {
         // asm-generic/ioctl.h: direction << 30 | size << 16 | type << 8 | number, with read = 2 and
         // write = 1.
         assert_eq!(FITRIM, 0xc018_5879);
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn layouts_are_those_of_the_headers() {
+    fn struct_layouts_match_the_headers() {
         assert_eq!(size_of::<FsMap>(), 64);
         assert_eq!(std::mem::offset_of!(FsMapQuery, keys), 64);
         assert_eq!(std::mem::offset_of!(FsMapQuery, records), 192);
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_refuse() {
+    fn ioctls_fail_on_other_files() {
         // procfs supports none of these ioctls and has no UUID.
         let file = std::fs::File::open("/proc/self/maps").unwrap();
         let file = file.as_fd();

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_before_is_not_looked_at() {
+    fn earlier_messages_are_ignored() {
         let mut log = tempfile::NamedTempFile::new().unwrap();
         let line = |sector: u32| {
             format!("3,1,2,-;I/O error, dev sda, sector {sector} op 0x3:(DISCARD) flags 0x800\n")
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_cannot_be_read_says_nothing() {
+    fn unreadable_log_reports_nothing() {
         let mut watch = KernelLog::open(Path::new("/nowhere"), devices());
         assert_eq!(watch.failed_discard(), None);
     }

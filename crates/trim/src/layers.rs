@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_known_is_not_said() {
+    fn unknown_expectations_are_left_out() {
         let host = host(vec![
             device("dm-0", DeviceKind::Other, &["a", "b"]),
             md("md0", "raid5", &["a", "b"]),
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stripe_that_counts_nothing_itself_is_not_at_zero() {
+    fn uncounted_stripe_is_not_at_zero() {
         let host = host(vec![
             partition("md0p1", "md0"),
             md("md0", "raid0", &["a", "b"]),
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_counts_nothing_makes_a_zero_above_it_worthless() {
+    fn zero_above_an_uncounted_drive_is_unknown() {
         let host = host(vec![
             partition("a1", "a"),
             device("a", DeviceKind::Other, &[]),
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_half_of_a_mirror_does_not_speak_for_a_layer_at_zero() {
+    fn other_half_of_a_mirror_does_not_validate_a_zero() {
         let host = host(vec![
             md("md0", "raid1", &["dm-0", "dm-1"]),
             device("dm-0", DeviceKind::Other, &["a"]),

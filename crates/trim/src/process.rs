@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_lives_until_it_is_dead_even_unreaped() {
+    fn zombie_is_not_alive() {
         assert!(ProcessId::own().is_alive());
         let mut sleeper = Command::new("sleep")
             .arg("600")

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_not_repeated_and_what_is_missing_is_named() {
+    fn secrets_are_left_out_and_their_options_named() {
         let mut command = ResumeCommand::default();
         command.push_unless_secret("--probe", "ask hunter2");
         command.push_unless_secret("--probe", "http://es1/?key=hunter2");
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn places_come_first_with_their_whole_path() {
+    fn location_options_come_first_with_absolute_paths() {
         let mut command = ResumeCommand::default();
         command.push_flag("--now");
         command.push_place("--state", Some(Path::new("here")));

@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_known_by_all_its_names() {
+    fn path_is_matched_by_all_its_names() {
         let directory = tempfile::tempdir().unwrap();
         let real = directory.path().canonicalize().unwrap();
         std::fs::create_dir_all(real.join("a/mount")).unwrap();
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_of_a_pass_is_told_by_its_lock_and_its_checkpoint() {
+    fn pass_state_follows_from_lock_and_checkpoint() {
         let state = |phase: Phase, holder| PassStatus::of(&checkpoint(phase), holder).state;
         let running = |waits_for_window| PassState::Running {
             pid: 4711,
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_a_pass() {
+    fn pass_figures() {
         let status = PassStatus::of(&checkpoint(Phase::Running), None);
         assert_eq!(status.visited_bytes_per_s(), Some(1024.0 * 1024.0));
         assert_eq!(status.left(), Some(Duration::from_secs(3072)));

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_request_is_kept_until_it_is_forgotten() {
+    fn first_request_is_kept_until_cleared() {
         let stop = Stop::default();
         assert_eq!(stop.requested(), None);
         stop.request(StopRequest::Signal(15));

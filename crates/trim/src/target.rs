@@ -247,13 +247,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uuid_is_written_as_everybody_writes_it() {
+    fn uuid_has_the_usual_form() {
         let uuid: [u8; 16] = std::array::from_fn(|at| u8::try_from(at * 17).unwrap());
         assert_eq!(uuid_text(uuid), "00112233-4455-6677-8899-aabbccddeeff");
     }
 
     #[test]
-    fn a_directory_that_is_no_mount_point_is_refused() {
+    fn directory_that_is_not_a_mount_point_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let error = Target::identify(directory.path().into(), "ext4", "/dev/null".into())
             .unwrap_err()

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_wait_wrote_is_taken_back() {
+    fn checkpoint_of_a_wait_is_undone() {
         let Fixture { state, .. } = &fixture();
         let (target, now) = (target(), at("2026-03-02T12:00:00Z"));
         let key = target.identity.key();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_closes_in_mid_pass_is_told() {
+    fn window_closing_during_a_pass_is_recorded() {
         let Fixture { state, .. } = &fixture();
         let key = target().identity.key();
         let mut running = stopped();

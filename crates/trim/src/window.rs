@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_read_and_shown() {
+    fn windows_are_parsed_and_displayed() {
         for (text, shown) in [
             ("01:00-05:00", "01:00-05:00"),
             (" 1:00 - 5:30 ", "01:00-05:30"),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn open_from_the_first_minute_to_before_the_last() {
+    fn window_includes_its_first_minute_and_excludes_its_end() {
         let windows = windows(&["01:00-05:00"], "UTC");
         assert!(!windows.is_open(at("2026-03-02T00:59:59Z")));
         assert!(windows.is_open(at("2026-03-02T01:00:00Z")));
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_are_put_forward_lead_into_a_window_or_over_it() {
+    fn clocks_going_forward_open_or_skip_a_window() {
         // Berlin, 2026-03-29: 02:00 becomes 03:00, at 01:00 UTC.
         let into = windows(&["02:30-04:00"], "Europe/Berlin");
         assert_eq!(
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_are_put_back_open_a_window_twice() {
+    fn clocks_going_back_open_a_window_twice() {
         // Berlin, 2026-10-25: 03:00 becomes 02:00, at 01:00 UTC.
         let windows = windows(&["02:10-02:20"], "Europe/Berlin");
         assert_eq!(
@@ -297,7 +297,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_shown_is_read_again(from in 0_u16..1440, until in 0_u16..=1440) {
+        fn displayed_windows_parse_back(from in 0_u16..1440, until in 0_u16..=1440) {
             prop_assume!(from != until);
             let window = Window { from_min: from, until_min: until };
             prop_assert_eq!(Window::parse(&window.to_string()), Ok(window));

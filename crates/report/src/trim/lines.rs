@@ -383,7 +383,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_has_its_frame_first_and_no_control_characters() {
+    fn lines_start_with_common_fields_and_have_no_control_characters() {
         let at = "2026-03-02T01:00:00Z".parse().unwrap();
         let line = Line::json(7, at, Kind::Note, json!({"text": "a\u{1b}[31m\u{202e}"}));
         assert!(!line.contains('\u{202e}') && !line.contains('\n'), "{line}");
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_fit_their_schema() {
+    fn lines_match_their_schema() {
         let schema: Value = serde_json::from_str(&schema()).unwrap();
         let validator = jsonschema::validator_for(&schema).unwrap();
         let line = Line::json(0, Timestamp::UNIX_EPOCH, Kind::Plan, json!({"notes": []}));

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_can_be_pasted_and_say_what_they_lack() {
+    fn commands_can_be_pasted_and_name_missing_options() {
         let mut command = CommandLine {
             words: ["trimtab", "trim", "--now", "/my data\n"]
                 .map(str::to_owned)

@@ -302,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_summed_up() {
+    fn device_names_are_abbreviated() {
         for (names, pattern) in [
             (&["nvme0n1"][..], "nvme0n1"),
             (
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_in_words() {
+    fn discard_limits_are_described() {
         let words = |max_bytes, max_hw_bytes| {
             discard_words(DiscardLimits {
                 granularity_bytes: Some(4096),

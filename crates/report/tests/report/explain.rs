@@ -96,7 +96,7 @@ fn assert_fits(name: &str, shown: &str, width: usize) {
 }
 
 #[test]
-fn lines_fit_and_hold_no_controls() {
+fn lines_fit_and_contain_no_control_characters() {
     for (name, case) in explained::all() {
         for width in [40, 60, 80, 120] {
             for unicode in [false, true] {
@@ -107,7 +107,7 @@ fn lines_fit_and_hold_no_controls() {
 }
 
 #[test]
-fn the_sentence_comes_first_and_nothing_is_a_candidate() {
+fn sentence_comes_first_and_nothing_is_listed_as_a_candidate() {
     let case = explained::weekly();
     let shown = plain(&case);
     assert!(
@@ -149,7 +149,7 @@ fn a_class_and_its_candidate_are_one_row() {
 }
 
 #[test]
-fn series_of_one_name_are_told_apart_by_their_source() {
+fn series_with_the_same_name_are_distinguished_by_source() {
     let part = |name: &str, source: &str| {
         let values = vec![1.0; 20];
         let mut one = explained::series(name, "2026-01-01T00:00:00Z", explained::DAY_S, values);
@@ -191,7 +191,7 @@ fn series_of_one_name_are_told_apart_by_their_source() {
 }
 
 #[test]
-fn details_are_of_the_first_only() {
+fn only_the_first_series_are_shown_in_detail() {
     let series = |number: usize| {
         let name = format!("s{number}");
         let values = vec![1.0; 20];
@@ -226,7 +226,7 @@ fn validator() -> Validator {
 }
 
 #[test]
-fn documents_follow_the_published_schema() {
+fn documents_match_the_published_schema() {
     let validator = validator();
     for (_, case) in explained::all() {
         assert_valid(&validator, &json(&case.report()));
@@ -235,7 +235,7 @@ fn documents_follow_the_published_schema() {
 }
 
 #[test]
-fn the_schema_demands_what_the_contract_names() {
+fn schema_requires_the_documented_fields() {
     let validator = validator();
     let document: Value = serde_json::from_str(&json(&explained::weekly().report())).unwrap();
     assert_eq!(document["schema"], "trimtab.explain/1");
@@ -293,7 +293,7 @@ fn assert_well_formed(name: &str, page: &str) {
 }
 
 #[test]
-fn pages_are_well_formed_and_load_nothing() {
+fn pages_are_well_formed_and_self_contained() {
     for (name, case) in explained::all() {
         let page = html(&case);
         assert_well_formed(name, &page);
@@ -308,7 +308,7 @@ fn pages_are_well_formed_and_load_nothing() {
 }
 
 #[test]
-fn words_stay_words_on_a_page() {
+fn text_is_escaped_on_a_page() {
     let page = html(&explained::hostile());
     assert!(!page.contains("<img") && !page.contains("onerror=\"") && !page.contains('\u{202e}'));
     assert!(!page.contains("</script>"));
@@ -354,7 +354,7 @@ fn a_page_is_complete_without_a_script() {
 }
 
 #[test]
-fn a_log_of_disks_is_told_as_a_whole() {
+fn disk_log_is_shown_as_a_whole() {
     let case = explained::disks();
     insta::assert_snapshot!("explain_text_disks", plain(&case));
     for width in [40, 80] {

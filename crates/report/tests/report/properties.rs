@@ -147,7 +147,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn no_output_steers_a_terminal(case in case(), verbose: bool, unicode: bool) {
+    fn no_output_contains_control_sequences(case in case(), verbose: bool, unicode: bool) {
         let report = case.report();
         let options = TextOptions { verbose, unicode, ..TextOptions::default() };
         for output in [
@@ -168,7 +168,7 @@ proptest! {
     }
 
     #[test]
-    fn text_keeps_to_its_width(case in case(), width in 40_usize..120, verbose: bool) {
+    fn text_stays_within_its_width(case in case(), width in 40_usize..120, verbose: bool) {
         let mut case = case;
         // Remove everything that is never wrapped: commands, undo commands, evidence, code spans.
         for finding in &mut case.findings {
@@ -226,7 +226,7 @@ proptest! {
     }
 
     #[test]
-    fn nagios_has_one_bar(case in case()) {
+    fn nagios_output_has_one_bar(case in case()) {
         prop_assert_eq!(nagios(&case.report()).matches('|').count(), 1);
     }
 }

@@ -57,7 +57,7 @@ fn cost(version: &str, copies: u64) -> CostEstimate {
 }
 
 #[test]
-fn cost_begins_with_the_answer_and_leaves_nothing_out() {
+fn cost_starts_with_the_answer_and_is_complete() {
     let text = text(ShardsAnswer::Cost(Box::new(cost("7.4.0", 25_000))));
     assert!(
         text.starts_with("A reroute takes the master about "),
@@ -195,7 +195,7 @@ fn what_if_begins_with_what_is_lost() {
 }
 
 #[test]
-fn what_if_tells_full_disks_and_shards_that_cannot_stay() {
+fn what_if_reports_full_disks_and_shards_that_cannot_stay() {
     let mut after = standing([0, 0], 92.0);
     after.cannot_stay = 1;
     let text = what_if(Forecast {
@@ -230,7 +230,7 @@ fn what_if_lists_nodes_on_a_page_only() {
 }
 
 #[test]
-fn reroute_tells_each_decision_and_what_the_deciders_said() {
+fn reroute_lists_each_decision_with_the_deciders_results() {
     let decision = DecisionRow {
         index: "logs\u{202e}".to_owned(),
         shard: 2,

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_travel_with_their_line() {
+    fn descriptors_arrive_with_their_line() {
         let (here, there) = UnixStream::pair().unwrap();
         let files: Vec<OwnedFd> = (0..3)
             .map(|_| std::fs::File::open("/dev/null").unwrap().into())
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn endless_lines_and_foreign_words_are_errors() {
+    fn endless_lines_and_unknown_messages_are_errors() {
         let mut lines = Lines::default();
         lines.push(&vec![b'x'; LINE_BYTES_MAX + 1]);
         assert!(lines.next_line().is_err());
@@ -344,7 +344,7 @@ mod tests {
         /// A line of either direction with a piece replaced: either an error, or it parses to what
         /// it says.
         #[test]
-        fn hostile_lines_are_errors_or_mean_what_they_say(
+        fn hostile_lines_fail_or_round_trip(
             which in 0usize..9,
             at in any::<prop::sample::Index>(),
             cut in 0usize..12,
@@ -388,7 +388,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_cut_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn any_bytes_are_split_or_rejected(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let mut cutter = Lines::default();
             cutter.push(&bytes);
             let mut found = 0;
@@ -400,7 +400,7 @@ mod tests {
         }
 
         #[test]
-        fn lines_are_the_same_however_they_arrive(
+        fn lines_do_not_depend_on_chunking(
             lines in prop::collection::vec("[^\n]{0,40}", 0..8),
             cut in 1usize..9,
         ) {
@@ -417,7 +417,7 @@ mod tests {
         }
 
         #[test]
-        fn whole_requests_survive_the_way(
+        fn requests_round_trip(
             id in any::<u64>(),
             start_bytes in any::<u64>(),
             len_bytes in any::<u64>(),

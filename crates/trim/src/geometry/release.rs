@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn releases_of_distributions() {
+    fn distribution_releases_are_parsed() {
         for (text, expected) in [
             ("6.18.44-fc-v657\n", Some(KernelRelease::new(6, 18))),
             ("6.1.0-56-amd64", Some(KernelRelease::new(6, 1))),

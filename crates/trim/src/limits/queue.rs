@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_drives() {
+    fn typical_drives() {
         let change = |new_bytes, restorable_bytes, old_bytes| {
             Some(Change {
                 old_bytes,
@@ -286,7 +286,7 @@ mod tests {
         /// Every planned value is accepted by the kernel and reads back as written, and the value
         /// written at the end gives what was promised.
         #[test]
-        fn what_is_planned_can_be_written(
+        fn planned_values_can_be_written(
             hw_sectors in 0u64..=u64::from(u32::MAX),
             user in prop::option::of(any::<u32>()),
             granularity_bytes in prop_oneof![

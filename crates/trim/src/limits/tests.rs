@@ -21,7 +21,7 @@ fn journal(limit: &serde_json::Value) -> Vec<u8> {
 }
 
 #[test]
-fn a_journal_is_believed_only_where_it_makes_sense() {
+fn only_consistent_journals_are_accepted() {
     let read = check_journal(&journal(&limit())).unwrap();
     assert_eq!(read[0].device, "nvme0n1");
     assert_eq!(read[0].diskseq, Some(9));
@@ -106,7 +106,7 @@ fn now(mut limit: serde_json::Value) -> serde_json::Value {
 }
 
 #[test]
-fn nothing_was_ever_lowered() {
+fn restoring_without_journals_does_nothing() {
     assert_eq!(Bench::new().restore().unwrap(), []);
 }
 
@@ -153,7 +153,7 @@ fn another_drive_in_the_same_queue_does_not_keep_the_limit() {
 }
 
 #[test]
-fn what_cannot_be_written_stays_in_the_journal() {
+fn failed_writes_stay_in_the_journal() {
     let bench = Bench::new();
     let first = drive(&bench.sysfs(), "nvme0n1", 16_777_216);
     let second = drive(&bench.sysfs(), "nvme1n1", 16_777_216);
@@ -176,7 +176,7 @@ fn what_cannot_be_written_stays_in_the_journal() {
 }
 
 #[test]
-fn a_partition_stands_for_its_drive() {
+fn partition_name_refers_to_its_drive() {
     let bench = Bench::new();
     let sysfs = bench.sysfs();
     drive(&sysfs, "sda", 1 << 30);
@@ -195,7 +195,7 @@ fn a_partition_stands_for_its_drive() {
 }
 
 #[test]
-fn a_journal_that_names_a_partition_does_not_reach_its_drive() {
+fn journal_that_names_a_partition_does_not_affect_its_drive() {
     let bench = Bench::new();
     let sysfs = bench.sysfs();
     let path = drive(&sysfs, "sda", 16_777_216);
@@ -212,7 +212,7 @@ fn a_journal_that_names_a_partition_does_not_reach_its_drive() {
 }
 
 #[test]
-fn an_old_kernel_is_told() {
+fn old_kernel_is_reported() {
     let bench = Bench::new();
     let path = drive(&bench.sysfs(), "sda", 1 << 30);
     std::fs::remove_file(path.with_file_name("discard_max_hw_bytes")).unwrap();

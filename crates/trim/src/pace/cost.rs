@@ -189,7 +189,7 @@ mod tests {
     ];
 
     #[test]
-    fn finds_what_made_the_times() {
+    fn fit_recovers_the_true_costs() {
         for (a_s, mib_s) in [(1e-3, 1e-3), (50e-3, 0.0), (0.0, 2e-3), (1e-3, 1e-5)] {
             let fitted = fit(MIXED, a_s, mib_s);
             for (extents, mib) in [(1.0, 1.0), (20.0, 5.0), (2.0, 200.0)] {
@@ -202,14 +202,14 @@ mod tests {
     }
 
     #[test]
-    fn steps_that_are_alike_are_predicted_even_so() {
+    fn identical_steps_are_still_predicted() {
         let fitted = fit(&[(1.0, 4.0); 8], 1e-3, 1e-3);
         let told = fitted.seconds(2.0, 8.0 * MIB);
         assert!((told - 10e-3).abs() < 0.2e-3, "{told}");
     }
 
     #[test]
-    fn one_outlier_does_little_and_many_become_the_rule() {
+    fn one_outlier_has_little_effect_and_many_become_normal() {
         let mut cost = Cost::default();
         for &(extents, mib) in MIXED.iter().cycle().take(40) {
             cost.add(

@@ -83,7 +83,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn small_values_are_exact_and_the_mean_is() {
+    fn small_values_and_the_mean_are_exact() {
         let mut histogram = Histogram::new();
         for ns in 1..=10 {
             histogram.add(Duration::from_nanos(ns));

@@ -37,7 +37,7 @@ fn over_the_stall(run: &Run) -> usize {
 }
 
 #[test]
-fn a_drive_that_serves_one_after_the_other() {
+fn drive_that_serves_one_request_at_a_time() {
     let plan = Plan {
         longest_s: 300.0,
         ..PLAN
@@ -64,7 +64,7 @@ fn a_drive_that_serves_one_after_the_other() {
 }
 
 #[test]
-fn a_drive_that_takes_50_ms_for_each_command() {
+fn drive_that_takes_50_ms_per_command() {
     for utilisation in [0.05, 0.3] {
         for seed in SEEDS {
             let run = pass(PER_COMMAND, utilisation, seed, PLAN);
@@ -93,7 +93,7 @@ fn a_drive_with_parallel_queues() {
 }
 
 #[test]
-fn an_ideal_drive_is_kept_at_work() {
+fn ideal_drive_is_kept_busy() {
     for utilisation in [0.05, 0.6] {
         for seed in SEEDS {
             let run = pass(IDEAL, utilisation, seed, PLAN);
@@ -121,7 +121,7 @@ fn an_impossible_drive_is_given_up() {
 }
 
 #[test]
-fn large_extents_that_cannot_be_split_do_not_unsettle_it() {
+fn unsplittable_large_extents_are_handled() {
     let plan = Plan {
         split: false,
         ..PLAN
@@ -134,7 +134,7 @@ fn large_extents_that_cannot_be_split_do_not_unsettle_it() {
 }
 
 #[test]
-fn a_store_that_is_busy_by_itself_is_waited_for() {
+fn busy_store_is_waited_for() {
     // Three minutes at twice the load, which the drive can barely serve, then back to normal.
     let plan = Plan {
         longest_s: 600.0,
@@ -154,7 +154,7 @@ fn a_store_that_is_busy_by_itself_is_waited_for() {
 }
 
 #[test]
-fn a_store_that_stays_busy_is_left_alone() {
+fn pass_gives_up_on_a_store_that_stays_busy() {
     let mut world = World::new(PARALLEL, 0.45, 3);
     world.surge = Some((40.0, 1e9, 2.1));
     let settings = Settings {
@@ -167,7 +167,7 @@ fn a_store_that_stays_busy_is_left_alone() {
 }
 
 #[test]
-fn without_a_probe_awaits_and_locked_time_must_do() {
+fn without_a_probe_await_and_locked_time_limit_the_pass() {
     let plan = Plan {
         probe: false,
         longest_s: 300.0,
@@ -186,7 +186,7 @@ fn without_a_probe_awaits_and_locked_time_must_do() {
 }
 
 #[test]
-fn the_rate_is_kept() {
+fn rate_limit_is_kept() {
     let rate = 64 << 20;
     let settings = Settings {
         rate_bytes_per_s: Some(rate),
@@ -221,7 +221,7 @@ fn quiet(mean_us: u64) -> QuietLevel {
 }
 
 #[test]
-fn budgets_are_told() {
+fn budgets_are_described() {
     let settings = Settings {
         rate_bytes_per_s: Some(500 << 20),
         ..Settings::default()
@@ -244,7 +244,7 @@ fn budgets_are_told() {
 }
 
 #[test]
-fn max_latency_is_the_drives_own() {
+fn max_latency_applies_to_the_drive_probe_only() {
     let settings = Settings {
         max_latency: Some(Duration::from_millis(7)),
         ..Settings::default()
@@ -275,7 +275,7 @@ fn a_quiet_level_needs_answers() {
 }
 
 #[test]
-fn a_read_that_hangs_stops_everything_while_it_hangs() {
+fn hanging_read_holds_up_the_pass() {
     let probes = vec![("sda".to_owned(), quiet(500))];
     let mut controller = Controller::new(Settings::default(), probes, &[]);
     assert_eq!(controller.next(Duration::ZERO), Action::Go);
@@ -297,7 +297,7 @@ fn a_read_that_hangs_stops_everything_while_it_hangs() {
 }
 
 #[test]
-fn the_time_of_a_closed_window_is_not_held_against_the_store() {
+fn closed_window_time_does_not_count_as_busy() {
     let probes = vec![("sda".to_owned(), quiet(500))];
     let mut controller = Controller::new(Settings::default(), probes, &[]);
     let hung = Reading {
@@ -316,7 +316,7 @@ fn the_time_of_a_closed_window_is_not_held_against_the_store() {
 }
 
 #[test]
-fn failed_requests_hold_it_up_and_are_no_latency() {
+fn failed_requests_brake_but_do_not_count_as_latency() {
     let probes = vec![("sda".to_owned(), quiet(500))];
     let mut controller = Controller::new(Settings::default(), probes, &[]);
     let failed: Vec<Reading> = (0..10)
@@ -337,7 +337,7 @@ fn failed_requests_hold_it_up_and_are_no_latency() {
 }
 
 #[test]
-fn the_tail_between_steps_is_learnt_and_bounded() {
+fn tail_between_steps_is_learnt_within_bounds() {
     let budget_after = |slow_us: u64| {
         let probes = vec![("sda".to_owned(), quiet(500))];
         let mut controller = Controller::new(Settings::default(), probes, &[]);
@@ -360,7 +360,7 @@ fn the_tail_between_steps_is_learnt_and_bounded() {
 }
 
 #[test]
-fn a_store_that_was_away_is_believed_again_soon_after() {
+fn store_recovers_soon_after_an_outage() {
     // A store's probe: two requests per second.
     let probes = vec![("store".to_owned(), quiet(2000))];
     let mut controller = Controller::new(Settings::default(), probes, &[]);
@@ -382,7 +382,7 @@ fn a_store_that_was_away_is_believed_again_soon_after() {
 }
 
 #[test]
-fn pressure_of_others_is_a_veto_and_the_passs_own_is_not() {
+fn pressure_from_others_vetoes_but_own_pressure_does_not() {
     let sample = |at_ms: u64, us: u64| Sample {
         at: Duration::from_millis(at_ms),
         io_pressure_us: Some(us),
@@ -446,7 +446,7 @@ fn stalls_are_predicted_from_what_was_measured() {
 }
 
 #[test]
-fn a_few_small_discards_foretell_nothing() {
+fn few_small_discards_give_no_prediction() {
     let mut controller = Controller::new(Settings::default(), Vec::new(), &[]);
     for step in 0..10 {
         assert_eq!(controller.predicted_stall(512 << 30, 1), None);
@@ -536,7 +536,7 @@ fn any_input() -> impl Strategy<Value = Input> {
 
 proptest! {
     #[test]
-    fn no_input_unsettles_it(
+    fn no_input_breaks_the_controller(
         inputs in prop::collection::vec(any_input(), 0..120),
         levels in prop::collection::vec((any_duration(), any_duration()), 0..3),
         stall in any_duration(),

@@ -109,7 +109,7 @@ fn a_stop_in_the_survey_ends_the_pass_and_changes_nothing() {
 }
 
 #[test]
-fn how_a_pass_ends_that_is_asked_to() {
+fn requested_end_of_a_pass() {
     let trial = Trial::new(World::new());
     let stop = Stop::default();
     let ended = || requested_end(&stop, &trial.state, &trial.key());
@@ -142,7 +142,7 @@ fn a_stack_that_swallows_discards_ends_the_pass() {
 }
 
 #[test]
-fn the_deadline_counts_the_clock_that_never_jumps() {
+fn deadline_uses_the_monotonic_clock() {
     let mut trial = Trial::new(World::new());
     trial.options.deadline = Some(Duration::from_secs(4));
     trial.options.settings.rate_bytes_per_s = Some(UNIT);
@@ -213,7 +213,7 @@ fn a_window_that_closes_stops_the_pass_resumably() {
 }
 
 #[test]
-fn what_cannot_be_split_wants_a_word() {
+fn unsplittable_step_needs_consent() {
     let mut trial = Trial::new(World::new());
     trial.units = 1024;
     trial.unsplittable = true;
@@ -238,7 +238,7 @@ fn what_cannot_be_split_wants_a_word() {
 }
 
 #[test]
-fn what_the_kernel_passed_over_is_told_of_xfs() {
+fn space_skipped_by_xfs_is_reported() {
     for (eighths, fs_type, told) in [(1, "xfs", true), (0, "xfs", false), (1, "ext4", false)] {
         let mut world = World::new();
         world.skipped_eighths = eighths;
@@ -267,7 +267,7 @@ fn a_walk_that_does_not_advance_ends() {
 }
 
 #[test]
-fn a_drive_that_goes_away_is_named() {
+fn removed_drive_is_named() {
     let mut trial = Trial::new(World::new());
     trial.trouble = Box::new(|world, call| {
         world.gone.set(call == 3);
@@ -320,7 +320,7 @@ fn a_state_directory_that_fails_ends_it() {
 }
 
 #[test]
-fn a_child_that_shows_a_signal_first_has_not_failed() {
+fn child_killed_by_a_signal_first_is_not_a_failure() {
     // systemd sends SIGTERM to the whole control group.
     let mut trial = Trial::new(World::new());
     trial.trouble = Box::new(|world, call| {
@@ -339,7 +339,7 @@ fn a_child_that_shows_a_signal_first_has_not_failed() {
 }
 
 #[test]
-fn a_drive_that_counts_nothing_swallows_nothing() {
+fn uncounted_drive_does_not_swallow() {
     let mut world = World::new();
     world.counts_reads = false;
     world.passes = false;
@@ -354,7 +354,7 @@ fn a_drive_that_counts_nothing_swallows_nothing() {
 }
 
 #[test]
-fn drives_that_do_not_answer_are_not_trimmed_blindly() {
+fn unresponsive_drives_are_not_trimmed() {
     let mut world = World::new();
     world.answers = false;
     let mut trial = Trial::new(world);
@@ -366,7 +366,7 @@ fn drives_that_do_not_answer_are_not_trimmed_blindly() {
 }
 
 #[test]
-fn steps_that_are_alike_are_announced_once() {
+fn identical_steps_are_announced_once() {
     let mut trial = Trial::new(World::new());
     trial.unsplittable = true;
     // 128 MiB, like a block group of ext4: above the target stall, and allowed.
@@ -381,7 +381,7 @@ fn steps_that_are_alike_are_announced_once() {
 }
 
 #[test]
-fn an_unsupported_call_is_not_worth_another_try() {
+fn unsupported_call_is_not_resumable() {
     let mut trial = Trial::new(World::new());
     trial.trouble = Box::new(|_, _| {
         Some(TrimError::Kernel(std::io::Error::from_raw_os_error(
@@ -399,7 +399,7 @@ fn an_unsupported_call_is_not_worth_another_try() {
 }
 
 #[test]
-fn kernels_that_do_not_count_discards_are_trimmed_all_the_same() {
+fn kernels_without_discard_counters_are_still_trimmed() {
     let mut world = World::new();
     world.counts_discards = false;
     let mut trial = Trial::new(world);

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_come_once_and_what_waits_comes_last_and_again() {
+    fn answers_are_returned_once_and_pending_ones_last_and_repeatedly() {
         let mut readings = Readings::default();
         for slot in 0..4 {
             assert_eq!(readings.add_slot(), slot);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_nothing_is_none_and_the_newest_are_kept() {
+    fn unexpected_answer_is_ignored_and_the_newest_are_kept() {
         let mut readings = Readings::default();
         readings.asked(7, at(1));
         readings.answered(7, at(1), false);

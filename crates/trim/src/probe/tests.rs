@@ -30,7 +30,7 @@ fn wait_for(probe: &mut DriveProbe, wanted: usize) -> Vec<Reading> {
 }
 
 #[test]
-fn reads_two_files_and_lets_go_of_them() {
+fn reads_two_files_and_closes_them() {
     let directory = tempfile::tempdir().unwrap();
     let paths = [
         file(directory.path(), "a", 1 << 20),
@@ -52,7 +52,7 @@ fn reads_two_files_and_lets_go_of_them() {
 }
 
 #[test]
-fn a_read_that_fails_is_a_reading() {
+fn failed_read_is_a_reading() {
     // A read beyond the end of a shrunken file returns nothing; a directory cannot be read.
     let directory = tempfile::tempdir().unwrap();
     let error = DriveProbe::start(
@@ -77,7 +77,7 @@ fn a_read_that_fails_is_a_reading() {
 }
 
 #[test]
-fn a_file_that_shrank_answers_with_failures() {
+fn shrunken_file_gives_failures() {
     let directory = tempfile::tempdir().unwrap();
     let path = file(directory.path(), "a", 1 << 20);
     let clock = SystemClock::start();
@@ -97,7 +97,7 @@ fn a_file_that_shrank_answers_with_failures() {
 }
 
 #[test]
-fn the_schedule_is_that_of_its_seed_and_keeps_its_rate() {
+fn schedule_is_determined_by_its_seed_and_keeps_its_rate() {
     let schedule = |seed| Schedule {
         random: SplitMix64(seed),
         interval_s: 0.05,
@@ -128,7 +128,7 @@ fn the_schedule_is_that_of_its_seed_and_keeps_its_rate() {
 }
 
 #[test]
-fn a_waiting_read_is_reported_until_it_answers_and_nobody_waits_for_it() {
+fn pending_read_is_reported_until_answered_and_drop_does_not_wait_for_it() {
     // No drive here hangs on demand, so fill a worker's slot by hand.
     let directory = tempfile::tempdir().unwrap();
     let path = file(directory.path(), "a", 1 << 20);

@@ -152,7 +152,7 @@ impl Trial {
 }
 
 #[test]
-fn what_was_done_within_the_call_is_not_waited_for() {
+fn discards_done_within_the_call_are_not_waited_for() {
     let mut trial = Trial::new();
     let (settled, waited) = trial
         .step(ms(30), &[(ms(10), 5 * MIB), (ms(29), MIB)], Some(6 * MIB))
@@ -181,7 +181,7 @@ fn throttled_discards_are_waited_for_although_nothing_is_in_flight() {
 }
 
 #[test]
-fn the_drives_count_where_the_raid_above_does_not() {
+fn drive_counters_are_used_if_the_raid_does_not_count() {
     let mut trial = Trial::new();
     trial.world.below_md.set(true);
     for _ in 0..3 {
@@ -200,7 +200,7 @@ fn the_drives_count_where_the_raid_above_does_not() {
 }
 
 #[test]
-fn bytes_that_never_come_cost_a_few_gaps() {
+fn missing_bytes_cost_a_few_gaps() {
     let mut trial = Trial::new();
     for step in 0..10 {
         let completions: Vec<_> = (1..=10).map(|i| (ms(50 * i), MIB)).collect();
@@ -231,7 +231,7 @@ fn quick_drives_are_not_waited_for_long() {
 }
 
 #[test]
-fn nothing_to_discard_soon_costs_next_to_nothing() {
+fn nothing_to_discard_soon_costs_little_time() {
     // ext4, trimmed before.
     let mut trial = Trial::new();
     let waits: Vec<Duration> = (0..100)
@@ -277,7 +277,7 @@ fn a_request_in_flight_is_waited_for() {
 }
 
 #[test]
-fn others_requests_are_waited_for_at_most_the_longest_quiet() {
+fn requests_of_others_are_waited_for_at_most_the_longest_quiet_time() {
     let mut trial = Trial::new();
     trial.world.in_flight_until.set(Duration::from_hours(1));
     let (settled, waited) = trial.step(ms(1), &[(ms(5), MIB)], Some(2 * MIB)).unwrap();
@@ -286,7 +286,7 @@ fn others_requests_are_waited_for_at_most_the_longest_quiet() {
 }
 
 #[test]
-fn more_than_expected_is_not_taken_for_done() {
+fn more_bytes_than_expected_does_not_end_the_wait() {
     // A kernel that discards overlapping extents whole, and returns early.
     let mut trial = Trial::new();
     let completions: Vec<_> = (1..=40).map(|i| (ms(4 * i), 3 * MIB)).collect();
@@ -296,7 +296,7 @@ fn more_than_expected_is_not_taken_for_done() {
 }
 
 #[test]
-fn a_time_out_is_no_error() {
+fn timeout_is_not_an_error() {
     let mut trial = Trial::new();
     trial.timeout = ms(700);
     let completions: Vec<_> = (1..=100).map(|i| (ms(20 * i), MIB)).collect();
@@ -315,7 +315,7 @@ fn a_stop_ends_the_wait() {
 }
 
 #[test]
-fn before_discards_were_counted_writes_must_stand_still() {
+fn without_discard_counters_writes_must_stand_still() {
     let mut trial = Trial::new();
     trial.world.counts_discards.set(false);
     trial.world.in_flight_until.set(ms(200));
@@ -334,7 +334,7 @@ fn before_discards_were_counted_writes_must_stand_still() {
 }
 
 #[test]
-fn a_device_that_goes_is_an_error() {
+fn removed_device_is_an_error() {
     let mut trial = Trial::new();
     trial.world.gone_at.set(Some(ms(40)));
     let error = trial.step(ms(1), &[(ms(90), MIB)], Some(MIB)).unwrap_err();
@@ -342,7 +342,7 @@ fn a_device_that_goes_is_an_error() {
 }
 
 #[test]
-fn waiting_costs_few_looks() {
+fn waiting_takes_few_samples() {
     let mut trial = Trial::new();
     trial
         .step(ms(1), &[(Duration::from_millis(450), MIB)], Some(MIB))

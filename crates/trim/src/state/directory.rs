@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_is_private() {
+    fn created_files_are_private() {
         let (_outer, directory) = own_directory();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o7777;
         assert_eq!(mode(&directory.path), 0o700);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_and_nothing_else_stays() {
+    fn file_is_replaced_without_leftovers() {
         let (_outer, directory) = own_directory();
         assert_eq!(directory.read("x", 9).unwrap(), None);
         directory.replace("x", b"old").unwrap();
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_of_writing_touches_nobody_elses_file() {
+    fn verifying_writability_touches_no_other_file() {
         let (_outer, directory) = own_directory();
         for name in ["writable", "proof"] {
             std::fs::write(directory.join(name), "precious").unwrap();
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn leftovers_of_the_dead_are_removed_and_those_of_the_living_are_not() {
+    fn only_leftovers_of_dead_processes_are_removed() {
         let (_outer, directory) = own_directory();
         let mine = temporary_name("x.json");
         let dead = format!(".x.json.{}-1-0.tmp", std::process::id());

@@ -44,7 +44,7 @@ fn open() -> (tempfile::TempDir, State) {
 }
 
 #[test]
-fn a_checkpoint_is_found_again_until_it_is_forgotten() {
+fn checkpoint_is_found_until_it_is_forgotten() {
     let (_directory, state) = open();
     assert_eq!(state.checkpoint(UUID).unwrap(), None);
     state.save(&checkpoint()).unwrap();
@@ -62,7 +62,7 @@ fn a_checkpoint_is_found_again_until_it_is_forgotten() {
 }
 
 #[test]
-fn copies_and_old_passes_are_begun_anew() {
+fn copies_and_old_passes_start_over() {
     let mut old = checkpoint();
     old.cursor.next_bytes = 1000;
     let same = old.identity.clone();
@@ -89,7 +89,7 @@ fn copies_and_old_passes_are_begun_anew() {
 }
 
 #[test]
-fn what_cannot_be_read_names_the_way_out_and_can_be_forgotten() {
+fn unreadable_checkpoint_names_the_fix_and_can_be_forgotten() {
     let (_directory, state) = open();
     let path = state.state_dir.join(format!("pass-{UUID}.json"));
     let mut other_version = serde_json::to_value(checkpoint()).unwrap();
@@ -116,7 +116,7 @@ fn what_cannot_be_read_names_the_way_out_and_can_be_forgotten() {
 }
 
 #[test]
-fn a_number_that_json_cannot_hold_is_refused_and_the_old_checkpoint_stands() {
+fn non_finite_number_is_refused_and_the_old_checkpoint_kept() {
     let (_directory, state) = open();
     state.save(&checkpoint()).unwrap();
     for (active_s, left_s) in [(f64::NAN, None), (1.0, Some(f64::INFINITY))] {
@@ -148,7 +148,7 @@ fn keys_never_lead_out_of_the_directory() {
 }
 
 #[test]
-fn directories_that_are_missing_hold_nothing() {
+fn missing_directories_are_empty() {
     let directory = tempfile::tempdir().unwrap();
     let state = State {
         state_dir: directory.path().join("no"),
@@ -214,7 +214,7 @@ fn locks_are_all_or_nothing() {
 }
 
 #[test]
-fn somebody_who_only_looks_makes_nothing_busy() {
+fn checking_a_lock_does_not_make_it_busy() {
     let (_directory, state) = open();
     let looker = state.clone();
     let done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
@@ -233,7 +233,7 @@ fn somebody_who_only_looks_makes_nothing_busy() {
 
 /// The lock file's directory was emptied while the lock was held: two passes would each hold one.
 #[test]
-fn a_lock_on_a_file_without_a_name_is_none() {
+fn lock_on_an_unlinked_file_does_not_count() {
     let (_directory, state) = open();
     let held = state.lock(&identity("a"), &[]).unwrap();
     std::fs::remove_file(state.run_dir.join("fs-a.lock")).unwrap();
@@ -244,7 +244,7 @@ fn a_lock_on_a_file_without_a_name_is_none() {
 }
 
 #[test]
-fn the_audit_log_goes_on_after_a_torn_line() {
+fn audit_log_continues_after_a_torn_line() {
     let (_directory, state) = open();
     state
         .audit(&serde_json::json!({"n": 1, "text": "a\nb"}))
@@ -293,7 +293,7 @@ fn many_writers_share_the_audit_log() {
 
 proptest! {
     #[test]
-    fn checkpoints_survive_the_file(
+    fn checkpoints_round_trip(
         next_bytes in any::<u64>(),
         steps in any::<u64>(),
         remark in prop::option::of(".{0,40}"),

@@ -95,7 +95,7 @@ mod tests {
 
     /// The three methods must agree wherever all of them work.
     #[test]
-    fn the_ways_to_ask_agree() {
+    fn all_methods_agree() {
         let inside = tempfile::tempdir().unwrap();
         for path in [Path::new("/"), Path::new("/proc"), inside.path()] {
             let directory = std::fs::File::open(path).unwrap();

@@ -114,7 +114,7 @@ fn start(target: &Target, stop: &Stop) -> Child {
 }
 
 #[test]
-fn free_space_is_given_back_and_the_mount_is_not_held() {
+fn free_space_is_discarded_and_the_mount_not_held() {
     for fs_type in ["ext4", "xfs", "btrfs"] {
         let Some(rig) = Rig::new(fs_type) else { return };
         assert!(rig.target.identity.uuid.is_some(), "{fs_type}");
@@ -153,7 +153,7 @@ fn free_space_is_given_back_and_the_mount_is_not_held() {
 }
 
 #[test]
-fn what_is_there_instead_is_told() {
+fn error_names_what_is_mounted_instead() {
     let Some(rig) = Rig::new("ext4") else { return };
     let (target, device) = (&rig.target, &rig.device.device);
     let mount_point = &target.mount_point;
@@ -208,7 +208,7 @@ fn a_lazily_unmounted_filesystem_is_gone() {
 }
 
 #[test]
-fn the_kernels_refusal_is_passed_on() {
+fn kernel_errors_are_passed_on() {
     if !is_root() {
         return;
     }
@@ -226,7 +226,7 @@ fn the_kernels_refusal_is_passed_on() {
 }
 
 #[test]
-fn a_killed_child_is_told_and_replaced() {
+fn killed_child_is_reported_and_replaced() {
     let Some(rig) = Rig::new("ext4") else { return };
     let mut child = start(&rig.target, &Stop::default());
     child.trim(ByteRange::WHOLE, 0).unwrap();
@@ -246,7 +246,7 @@ fn a_killed_child_is_told_and_replaced() {
 }
 
 #[test]
-fn a_stop_ends_even_a_child_that_does_not_hear() {
+fn stop_ends_even_an_unresponsive_child() {
     let Some(rig) = Rig::new("ext4") else { return };
     let stop = Stop::default();
     let mut child = start(&rig.target, &stop);
@@ -378,7 +378,7 @@ fn lock(state: &State, target: &Target) -> Result<trim::state::Locks, StateError
 }
 
 #[test]
-fn a_child_that_waits_for_the_drive_is_left_with_its_locks() {
+fn child_waiting_for_the_drive_keeps_its_locks() {
     let Some(rig) = Rig::nested() else { return };
     let (target, state) = (&rig.target, rig.state());
     let locks = lock(&state, target).unwrap();
@@ -492,14 +492,14 @@ fn assert_deadly([ignored, caught, blocked]: [u64; 3], script: &str) {
 
 /// A background job of a shell ignores SIGINT, `nohup` SIGHUP, and exec preserves that.
 #[test]
-fn ignored_signals_are_set_right() {
+fn ignored_signals_are_reset() {
     let script = "trap '' HUP INT QUIT TERM; exec \"$0\" fitrim";
     assert_deadly(masks_under(script), script);
 }
 
 /// The mask survives exec as well.
 #[test]
-fn blocked_signals_are_set_right() {
+fn blocked_signals_are_unblocked() {
     let block = "env --block-signal=HUP,INT,QUIT,TERM,USR1";
     let is_known = std::process::Command::new("sh")
         .args([
@@ -520,7 +520,7 @@ fn blocked_signals_are_set_right() {
 }
 
 #[test]
-fn helpers_that_are_none_are_told() {
+fn invalid_helpers_are_reported() {
     let target = Target::identify("/proc".into(), "proc", "proc".into()).unwrap();
     let outcome = |helper: &[&str]| {
         let helper = helper.iter().map(OsString::from).collect();
@@ -545,7 +545,7 @@ fn helpers_that_are_none_are_told() {
 
 /// Started by hand it is useless but harmless.
 #[test]
-fn stdin_must_be_the_parents_socket() {
+fn stdin_must_be_the_parent_socket() {
     let output = std::process::Command::new(helper())
         .arg("fitrim")
         .stdin(std::process::Stdio::null())

@@ -173,7 +173,7 @@ struct Passed {
 }
 
 #[test]
-fn xfs_is_freed_completely_where_fstrim_leaves_extents() {
+fn xfs_is_discarded_completely_unlike_with_fstrim() {
     if !is_root() {
         return;
     }
@@ -206,7 +206,7 @@ fn xfs_is_freed_completely_where_fstrim_leaves_extents() {
 }
 
 #[test]
-fn a_walk_that_is_resumed_after_every_step_frees_as_much() {
+fn walk_resumed_after_every_step_discards_as_much() {
     if !is_root() {
         return;
     }
@@ -225,7 +225,7 @@ fn a_walk_that_is_resumed_after_every_step_frees_as_much() {
 }
 
 #[test]
-fn ext4_is_freed_as_by_fstrim_and_remembers_it() {
+fn ext4_is_discarded_as_by_fstrim_and_remembers_it() {
     if !is_root() {
         return;
     }
@@ -249,7 +249,7 @@ fn ext4_is_freed_as_by_fstrim_and_remembers_it() {
 
 /// Groups of 1 KiB blocks begin at block 1.
 #[test]
-fn ext4_of_small_blocks_and_of_large_clusters() {
+fn ext4_with_small_blocks_and_with_large_clusters() {
     if !is_root() {
         return;
     }
@@ -290,7 +290,7 @@ fn ext4_of_small_blocks_and_of_large_clusters() {
 }
 
 #[test]
-fn btrfs_discards_unallocated_space_in_the_step_that_says_so_and_only_there() {
+fn btrfs_discards_unallocated_space_only_in_its_own_step() {
     if !is_root() {
         return;
     }

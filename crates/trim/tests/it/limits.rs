@@ -102,7 +102,7 @@ fn kill(pid: u32) {
 }
 
 #[test]
-fn lowered_and_put_back() {
+fn limits_are_lowered_and_restored() {
     let Some(bench) = Bench::new() else { return };
     let before = bench.device.discard_max_bytes();
     let highest = bench.device.highest_limit();
@@ -164,7 +164,7 @@ fn the_guardian_restores_when_the_pass_is_killed() {
 }
 
 #[test]
-fn the_next_start_restores_when_both_are_killed() {
+fn next_start_restores_when_both_are_killed() {
     let Some(bench) = Bench::new() else { return };
     let highest = bench.device.highest_limit();
     bench.leave_lowered();
@@ -177,7 +177,7 @@ fn the_next_start_restores_when_both_are_killed() {
 }
 
 #[test]
-fn lowering_again_restores_what_was_left_first() {
+fn lowering_again_restores_leftovers_first() {
     let Some(bench) = Bench::new() else { return };
     let highest = bench.device.highest_limit();
     bench.leave_lowered();
@@ -189,7 +189,7 @@ fn lowering_again_restores_what_was_left_first() {
 }
 
 #[test]
-fn what_a_living_pass_lowered_is_no_old_value() {
+fn limit_lowered_by_a_running_pass_is_not_an_old_value() {
     let Some(bench) = Bench::new() else { return };
     let (owner, _) = bench.owner();
     let error = bench
@@ -246,7 +246,7 @@ fn tasks() -> Vec<u32> {
 }
 
 #[test]
-fn what_others_have_changed_is_left_alone() {
+fn values_changed_by_others_are_left_alone() {
     let Some(bench) = Bench::new() else { return };
     let path = bench.device.sysfs("queue/discard_max_bytes");
     let guard = bench.lower(MIB);
@@ -264,7 +264,7 @@ fn what_others_have_changed_is_left_alone() {
 
 /// Another drive in the same queue does not keep a limit that was meant for its predecessor.
 #[test]
-fn a_loop_device_that_is_attached_anew_gets_its_limit_back() {
+fn reattached_loop_device_gets_its_limit_back() {
     let Some(bench) = Bench::new() else { return };
     if !bench.device.sysfs("diskseq").exists() {
         eprintln!("skipped: no diskseq before kernel 5.15");

@@ -51,7 +51,7 @@ fn hold(directory: &Path) -> Process {
 }
 
 #[test]
-fn another_process_is_named_and_its_death_frees_the_lock() {
+fn lock_holder_is_named_and_its_death_frees_the_lock() {
     let directory = tempfile::tempdir().unwrap();
     let mut holder = hold(directory.path());
     let (state, run) = directories(directory.path());
@@ -76,7 +76,7 @@ fn another_process_is_named_and_its_death_frees_the_lock() {
 }
 
 #[test]
-fn a_running_pass_is_cancelled_and_a_sleeping_one_is_forgotten() {
+fn running_pass_is_cancelled_and_stopped_pass_is_forgotten() {
     let directory = tempfile::tempdir().unwrap();
     let mut holder = hold(directory.path());
     let (state, run) = directories(directory.path());
@@ -96,7 +96,7 @@ fn a_running_pass_is_cancelled_and_a_sleeping_one_is_forgotten() {
 }
 
 #[test]
-fn a_signal_that_is_no_cancel_is_not_taken_for_one() {
+fn signal_alone_is_not_a_cancel() {
     let directory = tempfile::tempdir().unwrap();
     let mut holder = hold(directory.path());
     crate::support::signal(holder.pid(), rustix::process::Signal::TERM);
@@ -112,7 +112,7 @@ impl Drop for Unmount<'_> {
 }
 
 #[test]
-fn on_a_full_disk_the_old_checkpoint_stands() {
+fn full_disk_keeps_the_old_checkpoint() {
     if !is_root() {
         return;
     }

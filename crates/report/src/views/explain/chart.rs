@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_week_begins_where_it_is_anchored() {
+    fn week_starts_at_its_anchor() {
         // Sunday 06:47 in Berlin.
         let fold = folded(WEEK_S, "2016-01-03T05:47:00Z", vec![None; 7]);
         let sunday = 6.0 * DAY_S + 6.0 * HOUR_S + 47.0 * 60.0;
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn other_periods() {
+    fn axes_of_other_periods() {
         let absolute = Dating::Absolute;
         let day = folded(DAY_S, "2024-07-01T22:00:00Z", vec![None; 24]);
         assert_eq!(
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn bins_become_points() {
+    fn bins_are_merged_into_points() {
         let few = vec![Some(1.0), None, Some(3.0)];
         let few = points(&folded(DAY_S, "2024-07-01T22:00:00Z", few), 0.0);
         assert_eq!(few.len(), 2, "broken where nothing is known");

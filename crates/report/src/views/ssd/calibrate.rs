@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn every_estimate_has_its_range_in_words() {
+    fn every_estimate_is_shown_with_its_range() {
         let text = shown(Verdict::Partly);
         for words in [
             "7.1 % (95 %: 6.4 % to 8 %)",
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_makes_no_drive() {
+    fn undetermined_fit_produces_no_drive_file() {
         let text = shown(Verdict::Determined);
         assert!(
             text.contains("over_provisioning = \"7.10%\"") && text.contains("pages_per_block = 64"),
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_far_off_is_drawn_open_and_told_as_it_is() {
+    fn distant_range_end_is_drawn_open_but_shown_exactly() {
         let far = CalibrationEstimate::from(&estimate(1.0, Some(0.5), Some(7.0)));
         let bar = bar("x", &far, number, "");
         assert_eq!(bar.range, Some((0.5, f64::INFINITY)));

@@ -231,7 +231,7 @@ mod tests {
 
     /// The steps add up to the drive's own counters.
     #[test]
-    fn steps_add_up_to_the_drives_counters() {
+    fn steps_add_up_to_drive_counters() {
         for trims in [false, true] {
             let entries = five_pages(trims).unwrap();
             let drive = FivePagesDrive::of(trims, &entries);

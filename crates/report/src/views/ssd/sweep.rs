@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_and_the_worst_are_named() {
+    fn best_and_worst_settings_are_named() {
         let rows = vec![
             row(0.07, 0.5, "weekly", Some(8.14)),
             row(0.28, 0.5, "weekly", Some(2.79)),
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_makes_the_grid() {
+    fn grid_axes_are_the_varying_settings() {
         let answer = many();
         let (axes, _) = axes(&answer.rows);
         let grid = grid(&answer, &axes);
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn text_fits_and_keeps_everything_however_long_the_settings() {
+    fn text_fits_and_is_complete_with_long_settings() {
         let rows = [
             ("every 30 days", 0.0725, 0.125, "d-choices:10"),
             ("swallowed", 0.28, 0.995, "d-choices:100"),
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn one_setting_is_one_square_and_several_spare_areas_are_a_curve() {
+    fn one_setting_is_a_cell_and_several_spare_areas_are_a_curve() {
         let one = SweepAnswer::new(
             "A host",
             vec![row(0.07, 0.5, "weekly", Some(2.0))],
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_stays_small() {
+    fn sweep_page_stays_small() {
         let rows = (0..60_000)
             .map(|index| {
                 let value = (index % 2 == 0).then_some(2.0);

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_whole_blocks_make_of_the_spare_is_said() {
+    fn spare_area_rounded_to_whole_blocks_is_mentioned() {
         assert_eq!(spare(0.07, 0.0705), "7 % spare");
         assert_eq!(spare(0.07, 0.075), "7.5 % spare (7 % asked: whole blocks)");
         assert_eq!(

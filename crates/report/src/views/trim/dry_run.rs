@@ -407,7 +407,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stall_says_what_it_may_cost_and_how_to_allow_it() {
+    fn stall_is_shown_with_its_cost_and_how_to_allow_it() {
         let unallocated = Stall {
             what: "unallocated space".to_owned(),
             bytes: 8 << 30,
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_trim_is_an_answer() {
+    fn nothing_to_trim_is_reported() {
         let page = dry_run(&[], Timestamp::UNIX_EPOCH);
         assert!(page.lead.ends_with("nothing to trim."), "{}", page.lead);
         assert!(page.blocks.is_empty());

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_that_waits_says_so_and_one_that_was_stopped_is_never_at_its_end() {
+    fn waiting_pass_says_so_and_stopped_pass_never_shows_100_percent() {
         let mut waiting = one(running(true));
         waiting.remark = Some("waiting, outside of --window 01:00-05:00, UTC".to_owned());
         let shown = text(&waiting);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_that_can_be_resumed_say_why_they_ended() {
+    fn resumable_passes_show_why_they_ended() {
         let killed = text(&one(PassState::Interrupted));
         assert!(killed.contains("interrupted 1 h ago"), "{killed}");
         assert!(killed.contains("`trimtab trim /data`"), "{killed}");
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn several_passes_are_counted_first() {
+    fn several_passes_start_with_a_count() {
         let all = [one(running(false)), one(PassState::Interrupted)];
         let shown = text_of(&all);
         assert!(
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_of_a_cancel() {
+    fn results_of_cancel_requests() {
         let request = |path: &str, outcome| Cancelled {
             path: path.into(),
             outcome,

@@ -132,7 +132,7 @@ pub(in super::super) mod tests {
     }
 
     #[test]
-    fn items_follow_each_other() {
+    fn consecutive_items_are_split() {
         let mut bytes = item((256, 228, 1 << 20), &chunk_data(8 << 20, 1, 1));
         bytes.extend(item((256, 228, 9 << 20), &chunk_data(1 << 30, 4 | DUP, 2)));
         bytes.extend([0; 100]);

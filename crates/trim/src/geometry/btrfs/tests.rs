@@ -143,7 +143,7 @@ fn profiles_and_trees() {
 }
 
 #[test]
-fn nonsense_is_an_error() {
+fn invalid_structures_are_errors() {
     let overlapping = made(&[(MIB, 8 * MIB, 0, 1, 1), (2 * MIB, 8 * MIB, 0, 1, 1)]);
     let endless = made(&[(MIB, u64::MAX, 0, 1, 1)]);
     for fake in [overlapping, endless] {

@@ -392,7 +392,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn others_are_refused() {
+    fn other_superblocks_are_refused() {
         let good = Made {
             log_block: 2,
             log_cluster: 2,

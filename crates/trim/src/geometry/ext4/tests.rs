@@ -163,7 +163,7 @@ fn groups_are_joined_within_the_budget() {
 }
 
 #[test]
-fn a_group_larger_than_the_budget_is_said_to_be_one() {
+fn group_larger_than_the_budget_is_marked_unsplittable() {
     let mut walk = walk(&[500, 3], true, 0);
     let survey = walk.survey(budget(100, 100)).unwrap();
     assert_eq!((survey.steps, survey.unsplittable.len()), (2, 1));
@@ -179,7 +179,7 @@ fn a_group_larger_than_the_budget_is_said_to_be_one() {
 }
 
 #[test]
-fn kernels_without_getfsmap_tell_bytes_only() {
+fn kernels_without_getfsmap_report_bytes_only() {
     let mut walk = walk(&[5, 6], false, 0);
     let survey = walk.survey(budget(100, 1)).unwrap();
     assert_eq!(survey.free_extents, None);
@@ -210,7 +210,7 @@ proptest! {
     /// From any cursor and with any budgets: no gap, no overlap, and every free byte above the
     /// cursor is covered.
     #[test]
-    fn steps_tile_what_is_above_the_cursor(
+    fn steps_tile_the_space_above_the_cursor(
         free in proptest::collection::vec(prop_oneof![Just(0u64), 1u64..2000], 1..150),
         budgets in proptest::collection::vec((1u64..3000, 1u64..20), 1..10),
         from_group in 0u64..150,

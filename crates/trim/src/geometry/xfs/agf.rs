@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_lie_where_the_header_has_them() {
+    fn fields_are_at_their_header_offsets() {
         let agf = Agf::parse(&made(1000, 600, 40)).unwrap();
         assert_eq!(
             (agf.number, agf.blocks, agf.free_blocks, agf.longest_blocks),

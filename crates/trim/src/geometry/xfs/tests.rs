@@ -165,7 +165,7 @@ fn sum(extents: &[Extent]) -> u64 {
 }
 
 #[test]
-fn neighbours_are_taken_together_and_large_ones_split() {
+fn neighbours_are_merged_and_large_extents_split() {
     let disk = disk(&[
         blocks(10, 12),
         blocks(20, 24),
@@ -197,7 +197,7 @@ fn neighbours_are_taken_together_and_large_ones_split() {
 }
 
 #[test]
-fn the_count_of_extents_bounds_a_step() {
+fn extent_count_limits_a_step() {
     let extents: Vec<Extent> = (0..10).map(|n| blocks(n * 2 + 1, n * 2 + 2)).collect();
     let disk = disk(&extents);
     let mut walk = walk(&disk, shape(1, 100), OLD, 0);
@@ -211,7 +211,7 @@ fn the_count_of_extents_bounds_a_step() {
 }
 
 #[test]
-fn an_old_kernel_is_asked_for_a_part_first_and_believed() {
+fn old_kernel_is_probed_with_one_part() {
     let free = [blocks(10, 60), blocks(70, 75)];
     // The kernel discards the extent whole, so nothing of it is trimmed again.
     let whole = disk(&free);
@@ -250,7 +250,7 @@ fn an_old_kernel_is_asked_for_a_part_first_and_believed() {
 }
 
 #[test]
-fn a_new_kernel_that_does_not_clip_shows_itself_twice_before_it_is_believed() {
+fn non_clipping_new_kernel_needs_two_observations() {
     let disk = disk(&[blocks(10, 60), blocks(62, 98)]);
     let mut new = walk(&disk, shape(1, 100), NEW, 0);
     let step = new.next_step(budget(10, 10)).unwrap().unwrap();
@@ -272,7 +272,7 @@ fn a_new_kernel_that_does_not_clip_shows_itself_twice_before_it_is_believed() {
 }
 
 #[test]
-fn discards_of_others_do_not_make_a_new_kernel_an_old_one() {
+fn other_discards_do_not_mark_a_new_kernel_as_non_clipping() {
     let disk = disk(&[blocks(10, 98)]);
     let mut new = walk(&disk, shape(1, 100), NEW, 0);
     let mut next = 10;
@@ -292,7 +292,7 @@ fn discards_of_others_do_not_make_a_new_kernel_an_old_one() {
 }
 
 #[test]
-fn where_nothing_is_measured_only_the_first_extent_is_discarded_twice() {
+fn without_measurements_only_the_first_extent_is_discarded_twice() {
     let disk = disk(&[blocks(10, 60), blocks(62, 98)]);
     let mut old = walk(&disk, shape(1, 100), OLD, 0);
     let mut ranges = Vec::new();
@@ -320,7 +320,7 @@ fn free_space_is_listed_again_after_a_pause() {
 }
 
 #[test]
-fn short_extents_are_counted_apart() {
+fn short_extents_are_counted_separately() {
     let disk = disk(&[
         blocks(10, 11),
         blocks(20, 24),
@@ -343,7 +343,7 @@ fn short_extents_are_counted_apart() {
 }
 
 #[test]
-fn without_getfsmap_whole_groups_with_their_free_bytes() {
+fn without_getfsmap_steps_are_whole_groups_with_free_bytes() {
     let disk = disk(&[]);
     disk.no_fsmap.set(true);
     let mut walk = walk(&disk, shape(3, 1000), KernelRelease::new(3, 10), 0);
@@ -386,7 +386,7 @@ fn a_stop_ends_the_survey_and_the_search_for_a_step() {
 }
 
 #[test]
-fn real_time_space_lies_behind_the_data_device() {
+fn real_time_space_follows_the_data_device() {
     let disk = disk(&[]);
     let mut shape = shape(1, 100);
     shape.real_time = 25 * BLOCK;
@@ -404,7 +404,7 @@ fn real_time_space_lies_behind_the_data_device() {
 }
 
 #[test]
-fn nonsense_is_refused() {
+fn invalid_structures_are_refused() {
     for wrong in [
         Shape {
             block: 0,
@@ -469,7 +469,7 @@ proptest! {
     /// discarded whole), no range leaves its group, ranges ascend, and resuming anywhere loses
     /// nothing.
     #[test]
-    fn everything_is_discarded(
+    fn every_free_byte_is_discarded(
         free in any_free(),
         clips in any::<bool>(),
         hides in any::<bool>(),

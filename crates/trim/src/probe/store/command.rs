@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_gets_no_secrets_of_the_environment() {
+    fn secrets_are_removed_from_the_environment() {
         let secrets = &["TRIMTAB_PASSWORD", "TRIMTAB_API_KEY"];
         let probe = CommandProbe::open("true", Duration::from_secs(30), secrets).unwrap();
         let command = probe.command();
