@@ -120,8 +120,8 @@ impl<'a> CheckReport<'a> {
         }
     }
 
-    /// Summarises the report in one line: `2 errors, 1 note on db1 (Debian 12, 4 drives); 3 checks
-    /// skipped`.
+    /// Summarises the report in one line:
+    /// `2 errors, 1 note on db1 (Debian 12, 4 drives); 3 checks skipped`.
     pub(crate) fn verdict(&self) -> String {
         let found = self.found();
         let on: Vec<String> = self
@@ -229,8 +229,8 @@ impl<'a> CheckReport<'a> {
         drives.count()
     }
 
-    /// Describes when and from what the report was made: `live; checked 2026-11-03 07:12:00 UTC by
-    /// trimtab 0.1.0`.
+    /// Describes when and from what the report was made:
+    /// `live; checked 2026-11-03 07:12:00 UTC by trimtab 0.1.0`.
     pub(crate) fn origin(&self) -> String {
         format!(
             "{}; checked {} by trimtab {}",
@@ -279,7 +279,7 @@ pub(crate) fn by_severity(a: &Finding, b: &Finding) -> Ordering {
     (b.severity, &a.rule, &a.subject).cmp(&(a.severity, &b.rule, &b.subject))
 }
 
-/// Returns the word for a severity in the formats for people: an `info` is a note.
+/// Returns the word for a severity in human-readable formats: an `info` is a note.
 pub(crate) fn severity_word(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "error",

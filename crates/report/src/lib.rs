@@ -8,9 +8,9 @@
 //! characters are passed in.
 //!
 //! Names, models and paths come from the checked host, or from a bundle that anybody may have
-//! written. The formats for people show control characters and bidirectional overrides as `\u{1b}`,
-//! so that no output can steer a terminal or disguise a command; the JSON formats write them as
-//! `\u001b`, which means the same string.
+//! written. The human-readable formats show control characters and bidirectional overrides as
+//! `\u{1b}`, so that no output can steer a terminal or disguise a command; the JSON formats write
+//! them as `\u001b`, which means the same string.
 
 mod check;
 mod document;

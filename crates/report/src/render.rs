@@ -1,4 +1,4 @@
-//! Renderings of a check for people.
+//! Human-readable renderings of a check.
 
 use crate::check::CheckReport;
 use crate::views::check::{Detail, page};

@@ -198,9 +198,9 @@ fn physical_location(source: &str) -> Option<Value> {
     Some(physical)
 }
 
-/// Returns path and line of an evidence that names a file: `etc/crontab:18`, `proc/mounts:
-/// options`. Commands (`systemctl show x: Field`) have a blank before their first slash, or no
-/// slash.
+/// Returns path and line of an evidence that names a file: `etc/crontab:18`,
+/// `proc/mounts: options`. Commands (`systemctl show x: Field`) have a blank before their first
+/// slash, or no slash.
 fn file_of(source: &str) -> Option<(&str, Option<u64>)> {
     let path = source.split(": ").next().unwrap_or(source);
     let path = path.strip_prefix('/').unwrap_or(path);

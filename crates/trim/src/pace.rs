@@ -151,7 +151,7 @@ pub enum Action {
     Wait {
         /// How long to wait.
         pause: Duration,
-        /// Reason for people: `reads take 9.1 ms, budget 4.0 ms`.
+        /// Human-readable reason: `reads take 9.1 ms, budget 4.0 ms`.
         reason: String,
     },
     /// The budget cannot be kept even with the smallest steps and longest pauses.
@@ -250,7 +250,7 @@ impl Controller {
         level_of(&histogram)
     }
 
-    /// Returns the budgets in force, one sentence each, for people.
+    /// Returns the budgets in force, one human-readable sentence each.
     pub fn budgets(&self) -> Vec<String> {
         let mut sentences: Vec<String> = self.probes.iter().map(Latency::sentence).collect();
         sentences.push(format!(

@@ -35,7 +35,7 @@ impl Identity {
         }
     }
 
-    /// Formats the identity for people: `xfs 3c5a.. on 259:1`.
+    /// Formats the identity for display: `xfs 3c5a.. on 259:1`.
     fn describe(&self) -> String {
         match &self.uuid {
             Some(uuid) => format!("{} {uuid} on {}", self.fs_type, self.device),

@@ -68,8 +68,8 @@ pub(crate) fn store_names(filesystem: &Filesystem<'_>) -> String {
     filesystem.store_labels().join(", ")
 }
 
-/// Formats a command that can be pasted into a shell, followed by the options it lacks: `` `trimtab
-/// trim --now /data`, with its --probe ``.
+/// Formats a command that can be pasted into a shell, followed by the options it lacks:
+/// `` `trimtab trim --now /data`, with its --probe ``.
 pub fn command_text(command: &CommandLine) -> String {
     let words: Vec<String> = command.words.iter().map(|word| quote(word)).collect();
     let lacks = if command.lacks_options {

@@ -26,8 +26,8 @@ pub(crate) fn about(cluster: &Cluster) -> String {
     words.join(", ")
 }
 
-/// Describes what was examined, in parts: `12 nodes`, `50,000 shards`, `4,200 indices (200
-/// closed)`; unknown parts are named as such.
+/// Describes what was examined, in parts: `12 nodes`, `50,000 shards`,
+/// `4,200 indices (200 closed)`; unknown parts are named as such.
 pub(crate) fn scope(cluster: &Cluster) -> Vec<String> {
     let nodes = match &cluster.nodes {
         Some(nodes) => count(nodes.len(), "node"),

@@ -6,8 +6,8 @@ use crate::target::TargetError;
 /// The structure of a filesystem, as far as it matters for a trim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Survey {
-    /// Description for people: `ext4: 80 block groups of 128 MiB`, `XFS: 4 allocation groups of 1
-    /// GiB, free extents listed by the kernel`.
+    /// Human-readable description: `ext4: 80 block groups of 128 MiB`,
+    /// `XFS: 4 allocation groups of 1 GiB, free extents listed by the kernel`.
     pub description: String,
     /// Free bytes, from the filesystem's own structures (or statfs).
     pub free_bytes: u64,

@@ -18,7 +18,7 @@ pub(super) trait Statfs {
 /// A walk with a single step for the whole filesystem.
 pub(super) struct Whole<S> {
     source: S,
-    /// Why it is not split, for people.
+    /// Why it is not split, as human-readable text.
     reason: String,
     fs_type: String,
     cursor: Cursor,

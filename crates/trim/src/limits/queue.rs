@@ -166,8 +166,9 @@ impl Queue {
     }
 }
 
-/// Returns the unit of writable values. The kernel refuses a value unless `value & (granularity -
-/// 1)` is 0, which for a granularity that is not a power of two demands more than a multiple of it.
+/// Returns the unit of writable values. The kernel refuses a value unless
+/// `value & (granularity - 1)` is 0, which for a granularity that is not a power of two demands
+/// more than a multiple of it.
 fn granule(granularity_bytes: u64) -> u64 {
     granularity_bytes
         .max(SECTOR_BYTES)

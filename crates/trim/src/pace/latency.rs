@@ -273,7 +273,7 @@ impl Latency {
         self.ledger_over += over;
     }
 
-    /// Returns why a step now would hit a probe that is already suffering, for people.
+    /// Returns why a step now would hit a probe that is already suffering, as human-readable text.
     pub(super) fn distress_reason(&self) -> Option<String> {
         if let Some(longest) = self.pending.iter().map(|reading| reading.latency).max()
             && longest > self.p99_budget
@@ -319,7 +319,8 @@ impl Latency {
         }
     }
 
-    /// Returns why the store itself is busy, for people: the level without a step is over budget.
+    /// Returns a human-readable reason why the store itself is busy: the level without a step is
+    /// over budget.
     pub(super) fn busy_reason(&self) -> Option<String> {
         if self.failures > 1 {
             return Some(self.failure_reason());
@@ -342,7 +343,7 @@ impl Latency {
         })
     }
 
-    /// Returns by how much the last two minutes are over budget, for people.
+    /// Returns by how much the last two minutes are over budget, as human-readable text.
     pub(super) fn overdrawn_reason(&self) -> Option<String> {
         let readings = self.ledger_readings;
         let mean_budget_s = self.mean_budget.as_secs_f64();

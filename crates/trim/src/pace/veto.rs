@@ -124,7 +124,7 @@ impl Veto {
         if long_s < 2.0 * INTERVAL_MIN.as_secs_f64() {
             return;
         }
-        // The trimming child waits for I/O as well, which disturbs nobody.
+        // The trimming child waits for I/O as well, which does no harm.
         let share = pressure_share(since, sample.at, total_us) - self.own_s / long_s;
         self.pressure = (share > limit).then(|| {
             format!(
@@ -137,7 +137,7 @@ impl Veto {
         self.own_s = 0.0;
     }
 
-    /// Returns the reason to hold back, for people.
+    /// Returns the human-readable reason to hold back.
     pub(super) fn reason(&self) -> Option<&str> {
         self.awaits
             .values()
@@ -146,7 +146,7 @@ impl Veto {
             .map(String::as_str)
     }
 
-    /// Returns the limits, for people.
+    /// Returns the limits as human-readable sentences.
     pub(super) fn limits(&self) -> Vec<String> {
         let mut sentences: Vec<String> = self
             .limits_ms

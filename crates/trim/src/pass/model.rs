@@ -36,7 +36,7 @@ pub trait Gate {
 /// A closed gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closed {
-    /// Reason for people: `outside of --window 01:00-05:00`.
+    /// Human-readable reason: `outside of --window 01:00-05:00`.
     pub reason: String,
     /// When it opens; `None` if the pass should stop and be resumed by another call.
     pub opens_at: Option<Timestamp>,

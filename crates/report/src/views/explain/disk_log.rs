@@ -13,8 +13,8 @@ pub(super) fn lead(log: &DiskLog) -> String {
     log.sentences.join(" ")
 }
 
-/// Describes the log: `host mongo-03, Linux 4.4.0-1105-aws: 4 samples; the first sample is of
-/// 2020-04-13, ...`
+/// Describes the log:
+/// `host mongo-03, Linux 4.4.0-1105-aws: 4 samples; the first sample is of 2020-04-13, ...`
 pub(super) fn about(log: &DiskLog) -> String {
     let host = log.host.as_ref().map(|host| format!("host {host}"));
     let kernel = log.kernel.as_ref().map(|kernel| format!("Linux {kernel}"));

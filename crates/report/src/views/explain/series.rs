@@ -19,8 +19,8 @@ use units::share::percent_change;
 const NOTES_MAX: usize = 5;
 const CHANGES_MAX: usize = 8;
 
-/// Describes the series: `320 samples from 2016-01-04 05:40 to 2016-11-18 05:40, usually 1 day
-/// apart`.
+/// Describes the series:
+/// `320 samples from 2016-01-04 05:40 to 2016-11-18 05:40, usually 1 day apart`.
 pub(super) fn about(report: &ExplainReport<'_>, series: &SeriesVerdict) -> String {
     let clock = Clock::of(report, series);
     let mut words = units::count(series.samples, "sample");

@@ -38,8 +38,8 @@ pub struct SweepRow {
     pub(super) cells: Vec<String>,
 }
 
-/// Describes what bare drives of one geometry have in common: `Bare drives of 65,536 logical pages
-/// with 32 a block, uniform writes`.
+/// Describes what bare drives of one geometry have in common:
+/// `Bare drives of 65,536 logical pages with 32 a block, uniform writes`.
 pub fn bare_words(drive: &BareDrive) -> String {
     format!(
         "Bare drives of {} logical pages with {} a block, {} writes",

@@ -45,7 +45,7 @@ pub(super) struct Engine<'a> {
     pub(super) recent: VecDeque<Recent>,
     pub(super) settler: Settler,
     pub(super) measurable: bool,
-    /// Drives whose counters stand still.
+    /// Drives whose counters do not change.
     pub(super) uncounted: BTreeSet<String>,
     /// The longest stall announced so far: each is announced once, not for every step.
     pub(super) announced: Duration,

@@ -1,4 +1,4 @@
-//! Filters out counters that stand still although requests are answered.
+//! Filters out counters that do not change although requests are answered.
 //!
 //! Two kinds of drives do not count: those whose `queue/iostats` is switched off, and the device
 //! that NVMe multipath shows before Linux 6.2 ("nvme-multipath: support io stats on the mpath
