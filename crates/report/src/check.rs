@@ -100,7 +100,7 @@ impl<'a> CheckReport<'a> {
     }
 
     /// Summarises the counts: `1 error, 2 notes`.
-    pub(crate) fn found(&self) -> String {
+    pub(crate) fn describe_counts(&self) -> String {
         let counts = self.counts();
         let found: Vec<String> = [
             (counts.error, "error"),
@@ -123,10 +123,10 @@ impl<'a> CheckReport<'a> {
     /// Summarises the report in one line:
     /// `2 errors, 1 note on db1 (Debian 12, 4 drives); 3 checks skipped`.
     pub(crate) fn verdict(&self) -> String {
-        let found = self.found();
+        let found = self.describe_counts();
         let on: Vec<String> = self
             .host
-            .map(|host| self.host_words(host))
+            .map(|host| self.describe_host(host))
             .into_iter()
             .chain(self.cluster.map(cluster::words))
             .collect();
@@ -159,7 +159,7 @@ impl<'a> CheckReport<'a> {
     }
 
     /// Describes the host: `db1 (Debian 12, kernel 6.1.0-13-amd64, 4 drives)`.
-    fn host_words(&self, host: &Host) -> String {
+    fn describe_host(&self, host: &Host) -> String {
         let platform = &host.platform;
         let mut words = Vec::new();
         words.extend(distribution(platform));
@@ -186,7 +186,7 @@ impl<'a> CheckReport<'a> {
         if let Some(cluster) = self.cluster {
             seen.extend(cluster::scope(cluster));
         }
-        let mut scope = self.rules_words();
+        let mut scope = self.describe_rules();
         if !seen.is_empty() {
             scope.push_str(" on ");
             scope.push_str(&list(&seen));
@@ -198,7 +198,7 @@ impl<'a> CheckReport<'a> {
     }
 
     /// Returns `20 rules`, or `3 of 20 rules` if the others were skipped entirely.
-    fn rules_words(&self) -> String {
+    fn describe_rules(&self) -> String {
         let skipped: HashSet<&str> = self.skipped.iter().map(|skip| skip.what.as_str()).collect();
         let all = self.rules_run.len();
         let decided = self

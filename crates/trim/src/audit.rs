@@ -217,8 +217,8 @@ mod tests {
 
     #[test]
     fn uncounted_layer_is_null() {
-        let told = summary(&[("md0", None), ("nvme0n1", Some(5))], None);
-        let entry = entry(&told, &plain(None), "1.0");
+        let pass = summary(&[("md0", None), ("nvme0n1", Some(5))], None);
+        let entry = entry(&pass, &plain(None), "1.0");
         assert_eq!(entry["discarded_bytes"], json!({"md0": null, "nvme0n1": 5}));
         assert_eq!(entry["schema"], SCHEMA);
         assert_eq!(entry["outcome"], "complete");

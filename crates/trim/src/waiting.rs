@@ -236,14 +236,14 @@ mod tests {
         let (target, now) = (target(), at("2026-03-02T12:00:00Z"));
         let key = target.identity.key();
         let earlier = stopped();
-        let told = initial_checkpoint(&target, Some(&earlier), "waiting, outside", now);
-        assert!(is_waiting(&told) && told.steps == 7);
-        state.save(&told).unwrap();
+        let written = initial_checkpoint(&target, Some(&earlier), "waiting, outside", now);
+        assert!(is_waiting(&written) && written.steps == 7);
+        state.save(&written).unwrap();
         undo(state, &key, Some(&earlier)).unwrap();
         assert_eq!(state.checkpoint(&key).unwrap(), Some(earlier));
-        let told = initial_checkpoint(&target, None, "getting ready", now);
-        assert!(!is_waiting(&told));
-        state.save(&told).unwrap();
+        let written = initial_checkpoint(&target, None, "getting ready", now);
+        assert!(!is_waiting(&written));
+        state.save(&written).unwrap();
         undo(state, &key, None).unwrap();
         assert_eq!(state.checkpoint(&key).unwrap(), None);
     }
@@ -259,15 +259,15 @@ mod tests {
         let window = Window::parse("01:00-05:00").unwrap();
         let mut windows = Windows::new(vec![window], TimeZone::UTC);
         remark(state, &key, &mut windows, at("2026-03-02T04:59:59Z")).unwrap();
-        let told = || state.checkpoint(&key).unwrap().unwrap();
-        assert_eq!(told(), running);
+        let written = || state.checkpoint(&key).unwrap().unwrap();
+        assert_eq!(written(), running);
         remark(state, &key, &mut windows, at("2026-03-02T05:00:00Z")).unwrap();
-        assert!(is_waiting(&told()));
+        assert!(is_waiting(&written()));
         assert_eq!(
-            told().remark.unwrap(),
+            written().remark.unwrap(),
             "waiting, outside of --window 01:00-05:00, UTC; it opens at 2026-03-03 01:00 UTC"
         );
-        assert_eq!(told().steps, 7);
+        assert_eq!(written().steps, 7);
         // A pass without a checkpoint does not get one.
         state.forget(&key).unwrap();
         remark(state, &key, &mut windows, at("2026-03-02T05:00:01Z")).unwrap();

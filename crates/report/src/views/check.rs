@@ -2,7 +2,7 @@
 //! checks, and the verdict once more at the end of a long output.
 
 use super::finding::{evidence, fix, level, prose};
-use super::groups::{Group, Groups, store_words};
+use super::groups::{Group, Groups, describe_store};
 use super::{cluster, stack};
 use crate::check::{CheckReport, Suppressed, severity_word};
 use facts::{Finding, Remedy, Severity, Skipped};
@@ -136,7 +136,7 @@ impl<'a> View<'_, 'a> {
         section.aside = group.filesystem();
         let stores = group.stores.iter();
         let stores: Vec<_> = stores
-            .map(|store| ("store".to_owned(), store_words(store)))
+            .map(|store| ("store".to_owned(), describe_store(store)))
             .collect();
         if !stores.is_empty() {
             section.push(Block::Facts(stores));
@@ -245,7 +245,7 @@ impl<'a> View<'_, 'a> {
     fn rest(&mut self, groups: &Groups<'_>) {
         let mut rows = Vec::new();
         for store in &groups.unplaced {
-            let words = format!("{}; on no mount that is known", store_words(store));
+            let words = format!("{}; on no mount that is known", describe_store(store));
             rows.push(("store".to_owned(), words));
         }
         if groups.others > 0 {
@@ -349,7 +349,7 @@ impl<'a> View<'_, 'a> {
             .iter()
             .max_by_key(|finding| finding.severity);
         if let Some(worst) = worst {
-            rows.push(("found".to_owned(), report.found()));
+            rows.push(("found".to_owned(), report.describe_counts()));
             let mut hint = format!("`trimtab rule {}` explains that rule", worst.rule);
             if self.shortened {
                 hint.push_str("; -v shows evidence and commands of notes");

@@ -194,7 +194,7 @@ impl<'a> Group<'a> {
 }
 
 /// Describes a store: `Elasticsearch 7.4.2, running, data in /mnt/data/es`.
-pub(crate) fn store_words(store: &Store) -> String {
+pub(crate) fn describe_store(store: &Store) -> String {
     let mut words = store.engine.label().to_owned();
     if let Some(version) = &store.version {
         words.push(' ');

@@ -56,8 +56,10 @@ impl<'a> Node<'a> {
         let (kind, discards, (blamed_by, level)) = if layer.repeated {
             ("see above".to_owned(), String::new(), (Vec::new(), None))
         } else {
-            let discards = device.discard.map_or_else(String::new, discard_words);
-            (kind_words(device), discards, blamed_by(&device.name))
+            let discards = device
+                .discard
+                .map_or_else(String::new, describe_discard_limits);
+            (describe_kind(device), discards, blamed_by(&device.name))
         };
         let mut signature = format!("{kind}\0{discards}\0{}\0(", blamed_by.join(","));
         for child in &children {
@@ -118,7 +120,7 @@ fn merge(siblings: Vec<Node<'_>>) -> Vec<Node<'_>> {
 }
 
 /// Describes the type of a device, without its user-assigned name.
-fn kind_words(device: &BlockDevice) -> String {
+fn describe_kind(device: &BlockDevice) -> String {
     match &device.kind {
         DeviceKind::Partition { .. } => "partition".to_owned(),
         DeviceKind::Nvme {
@@ -162,7 +164,7 @@ fn kind_words(device: &BlockDevice) -> String {
         DeviceKind::Md { level, .. } => level
             .as_deref()
             .map_or_else(|| "md".to_owned(), |level| format!("md {level}")),
-        DeviceKind::DeviceMapper { .. } => dm_words(device),
+        DeviceKind::DeviceMapper { .. } => describe_dm(device),
         DeviceKind::Zram => "zram".to_owned(),
         DeviceKind::Bcache => "bcache".to_owned(),
         DeviceKind::Other => "block device".to_owned(),
@@ -182,7 +184,7 @@ pub(crate) fn dm_types(device: &BlockDevice) -> Option<String> {
 }
 
 /// Describes a dm device by its table, or, if that needs root, by its UUID.
-fn dm_words(device: &BlockDevice) -> String {
+fn describe_dm(device: &BlockDevice) -> String {
     if let Some(types) = dm_types(device) {
         return types;
     }
@@ -206,7 +208,7 @@ fn own_name(device: &BlockDevice) -> Option<&str> {
 }
 
 /// Describes the discard limits of a queue, claiming no more than they show.
-pub(crate) fn discard_words(limits: DiscardLimits) -> String {
+pub(crate) fn describe_discard_limits(limits: DiscardLimits) -> String {
     match (limits.max_bytes, limits.max_hw_bytes) {
         (None, _) => "discard limit not known".to_owned(),
         (Some(0), Some(hardware)) if hardware > 0 => {
@@ -321,7 +323,7 @@ mod tests {
     #[test]
     fn discard_limits_are_described() {
         let words = |max_bytes, max_hw_bytes| {
-            discard_words(DiscardLimits {
+            describe_discard_limits(DiscardLimits {
                 granularity_bytes: Some(4096),
                 max_bytes,
                 max_hw_bytes,

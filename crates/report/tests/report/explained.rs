@@ -31,10 +31,10 @@ pub struct Case {
 impl Case {
     pub fn new(parts: Vec<(Series, Verdict)>) -> Self {
         let (series, verdicts): (Vec<Series>, Vec<Verdict>) = parts.into_iter().unzip();
-        let told = series.iter().zip(verdicts);
+        let pairs = series.iter().zip(verdicts);
         Self {
             analysis: Analysis {
-                series: told
+                series: pairs
                     .map(|(series, verdict)| about(series, verdict))
                     .collect(),
                 zone: "Europe/Berlin".to_owned(),
@@ -375,12 +375,12 @@ pub fn hostile() -> Case {
     case.series[0].unit = Some(words());
     case.jobs[0].name = words();
     case.jobs[0].unknown = vec![words()];
-    let told = &mut case.analysis.series[0];
-    told.name = words();
-    told.source = words();
-    told.unit = Some(words());
-    told.notes = vec![words()];
-    let verdict = &mut told.verdict;
+    let hostile = &mut case.analysis.series[0];
+    hostile.name = words();
+    hostile.source = words();
+    hostile.unit = Some(words());
+    hostile.notes = vec![words()];
+    let verdict = &mut hostile.verdict;
     verdict.sentence = words();
     verdict.classes[0].jobs[0] = words();
     verdict.classes[0].evidence[0] = words();

@@ -194,9 +194,12 @@ mod tests {
             let fitted = fit(MIXED, a_s, mib_s);
             for (extents, mib) in [(1.0, 1.0), (20.0, 5.0), (2.0, 200.0)] {
                 let truth = a_s * extents + mib_s * mib;
-                let told = fitted.seconds(extents, mib * MIB);
+                let predicted = fitted.seconds(extents, mib * MIB);
                 // Only the ridge of 0.01 % makes a difference.
-                assert!((told - truth).abs() < 0.03 * truth, "{told} {truth}");
+                assert!(
+                    (predicted - truth).abs() < 0.03 * truth,
+                    "{predicted} {truth}"
+                );
             }
         }
     }
@@ -204,8 +207,8 @@ mod tests {
     #[test]
     fn identical_steps_are_still_predicted() {
         let fitted = fit(&[(1.0, 4.0); 8], 1e-3, 1e-3);
-        let told = fitted.seconds(2.0, 8.0 * MIB);
-        assert!((told - 10e-3).abs() < 0.2e-3, "{told}");
+        let predicted = fitted.seconds(2.0, 8.0 * MIB);
+        assert!((predicted - 10e-3).abs() < 0.2e-3, "{predicted}");
     }
 
     #[test]

@@ -115,8 +115,8 @@ mod tests {
             values.sort_unstable();
             let rank = (values.len() as u64 * permille).div_ceil(1000).max(1);
             let exact = values[usize::try_from(rank).unwrap() - 1];
-            let told = u64::try_from(histogram.quantile(permille).as_nanos()).unwrap();
-            prop_assert!(told >= exact && told <= exact + exact / 16 + 1, "{told} {exact}");
+            let quantile = u64::try_from(histogram.quantile(permille).as_nanos()).unwrap();
+            prop_assert!(quantile >= exact && quantile <= exact + exact / 16 + 1, "{quantile} {exact}");
         }
     }
 }

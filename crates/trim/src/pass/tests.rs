@@ -239,7 +239,7 @@ fn unsplittable_step_needs_consent() {
 
 #[test]
 fn space_skipped_by_xfs_is_reported() {
-    for (eighths, fs_type, told) in [(1, "xfs", true), (0, "xfs", false), (1, "ext4", false)] {
+    for (eighths, fs_type, expected) in [(1, "xfs", true), (0, "xfs", false), (1, "ext4", false)] {
         let mut world = World::new();
         world.skipped_eighths = eighths;
         let mut trial = Trial::new(world);
@@ -249,7 +249,7 @@ fn space_skipped_by_xfs_is_reported() {
         let said = events.iter().any(
             |event| matches!(event, Event::Warning(text) if text.contains("32 MiB were not discarded")),
         );
-        assert_eq!(said, told, "{fs_type} {eighths}: {events:?}");
+        assert_eq!(said, expected, "{fs_type} {eighths}: {events:?}");
     }
 }
 

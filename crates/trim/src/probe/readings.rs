@@ -96,7 +96,7 @@ mod tests {
         }
         readings.answered(0, at(1), true);
         readings.answered(1, at(35), false);
-        let heard = |now: Duration, readings: &mut Readings| -> Vec<(Duration, Duration, bool)> {
+        let drained = |now: Duration, readings: &mut Readings| -> Vec<(Duration, Duration, bool)> {
             let drained = readings.drain(now);
             assert!(
                 drained
@@ -109,7 +109,7 @@ mod tests {
                 .collect()
         };
         assert_eq!(
-            heard(at(50), &mut readings),
+            drained(at(50), &mut readings),
             [
                 (at(10), at(35), false),
                 (at(40), at(1), false),
@@ -119,7 +119,7 @@ mod tests {
         );
         readings.answered(3, at(60), false);
         assert_eq!(
-            heard(at(90), &mut readings),
+            drained(at(90), &mut readings),
             [(at(20), at(60), false), (at(30), at(60), true)]
         );
     }

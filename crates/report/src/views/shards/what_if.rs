@@ -109,11 +109,11 @@ fn verdict(answer: &Forecast) -> String {
             units::list::list_up_to(&full, 3)
         ));
     }
-    let told = parts.join("; ");
+    let changes = parts.join("; ");
     if answer.worse {
-        format!("Worse off: {told}.")
+        format!("Worse off: {changes}.")
     } else {
-        format!("{}.", units::list::capitalised(&told))
+        format!("{}.", units::list::capitalised(&changes))
     }
 }
 

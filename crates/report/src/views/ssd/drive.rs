@@ -215,9 +215,9 @@ impl DriveAnswer {
         };
         page.push(self.chart());
         page.push(Block::Facts(vec![
-            fact("theory", self.theory_words()),
-            fact("drive", self.drive_words()),
-            fact("counted", self.counted_words()),
+            fact("theory", self.describe_theory()),
+            fact("drive", self.describe_drive()),
+            fact("counted", self.describe_counters()),
             fact(
                 "wear",
                 format!(
@@ -251,7 +251,7 @@ impl DriveAnswer {
         )
     }
 
-    fn theory_words(&self) -> String {
+    fn describe_theory(&self) -> String {
         let Some(theory) = &self.theory else {
             return self.no_theory.unwrap_or_default().to_owned();
         };
@@ -262,7 +262,7 @@ impl DriveAnswer {
         format!("{expected:.3}, {}{difference}", theory.formula)
     }
 
-    fn drive_words(&self) -> String {
+    fn describe_drive(&self) -> String {
         format!(
             "{} logical pages in {} data blocks of {}; frontiers and free blocks come on top; {} at \
              power-on, seed {}",
@@ -274,7 +274,7 @@ impl DriveAnswer {
         )
     }
 
-    fn counted_words(&self) -> String {
+    fn describe_counters(&self) -> String {
         let counters = &self.counters;
         #[allow(clippy::cast_precision_loss)] // a ratio
         let passes = number(self.asked.warm_up_pages as f64 / self.drive.logical_pages as f64);

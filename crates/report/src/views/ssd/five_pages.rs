@@ -60,12 +60,12 @@ fn kilobytes(bytes: u64) -> String {
 
 impl FivePages {
     /// Builds the result from the steps of both drives: without and with TRIM.
-    pub fn of(untold: &[Entry], told: &[Entry]) -> Self {
+    pub fn of(without_trim: &[Entry], with_trim: &[Entry]) -> Self {
         Self {
             kind: "five-pages",
             drives: vec![
-                FivePagesDrive::of(false, untold),
-                FivePagesDrive::of(true, told),
+                FivePagesDrive::of(false, without_trim),
+                FivePagesDrive::of(true, with_trim),
             ],
         }
     }
@@ -133,18 +133,18 @@ impl FivePagesDrive {
                 });
                 continue;
             }
-            for told in &entry.steps {
-                match told.action {
-                    Action::Read => read_bytes += u64::from(told.pages) * size,
-                    Action::Program => written_bytes += u64::from(told.pages) * size,
+            for step in &entry.steps {
+                match step.action {
+                    Action::Read => read_bytes += u64::from(step.pages) * size,
+                    Action::Program => written_bytes += u64::from(step.pages) * size,
                     Action::Erase => erased_blocks += 1,
                     Action::Merge | Action::Discard => {}
                 }
                 steps.push(FivePagesStep {
                     operation: operation.clone(),
-                    step: told.text.clone(),
-                    flash: told.flash.to_string(),
-                    buffer: told.buffer.as_ref().map(ToString::to_string),
+                    step: step.text.clone(),
+                    flash: step.flash.to_string(),
+                    buffer: step.buffer.as_ref().map(ToString::to_string),
                     read_bytes,
                     written_bytes,
                     erased_blocks,

@@ -336,12 +336,12 @@ pub fn replay_warnings(run: &ReplayRun<'_>) -> Vec<String> {
         ));
     }
     for stats in run.stats {
-        lines_left_out(stats, &mut warnings);
+        warn_of_skipped_lines(stats, &mut warnings);
     }
     warnings
 }
 
-fn lines_left_out(stats: &Stats, warnings: &mut Vec<String>) {
+fn warn_of_skipped_lines(stats: &Stats, warnings: &mut Vec<String>) {
     for error in &stats.errors {
         warnings.push(format!("left out: {error}"));
     }
@@ -376,9 +376,9 @@ pub fn replay(answer: &ReplayAnswer, traces: &str, warnings: &[String], brief: b
     if !latencies.rows.is_empty() {
         page.push(latencies);
     }
-    page.push(throughput(answer));
+    page.push(throughput_chart(answer));
     if !brief {
-        page.push(waits(answer));
+        page.push(latency_chart(answer));
     }
     page
 }
@@ -509,7 +509,7 @@ fn chart(title: &str, y_format: Format, curves: Vec<Curve>) -> LineChart {
 }
 
 /// Builds the chart of throughput over time.
-fn throughput(answer: &ReplayAnswer) -> LineChart {
+fn throughput_chart(answer: &ReplayAnswer) -> LineChart {
     let mut curves = vec![curve(answer, "writes", |point| {
         Some(point.write_mb_s * 1e6)
     })];
@@ -525,7 +525,7 @@ fn throughput(answer: &ReplayAnswer) -> LineChart {
 }
 
 /// Builds the chart of latency over time.
-fn waits(answer: &ReplayAnswer) -> LineChart {
+fn latency_chart(answer: &ReplayAnswer) -> LineChart {
     let mut curves = vec![curve(answer, "writes", |point| {
         Some(point.write_p99_us? / 1e6)
     })];

@@ -126,12 +126,12 @@ fn extremes(rows: &[SweepRow], axes: &[Axis]) -> String {
     if axes.is_empty() {
         return format!("Write amplification is {}.", value(best));
     }
-    let told = |row: &SweepRow| format!("{} with {}", value(row), words(row, axes));
+    let describe = |row: &SweepRow| format!("{} with {}", value(row), words(row, axes));
     format!(
         "Of {} settings, the best has a write amplification of {}; the worst of {}.",
         rows.len(),
-        told(best),
-        told(worst)
+        describe(best),
+        describe(worst)
     )
 }
 
@@ -201,11 +201,11 @@ fn failures(answer: &SweepAnswer, axes: &[Axis]) -> Vec<String> {
             None => reasons.push((error, words(row, axes), 0)),
         }
     }
-    let told = |(reason, first, more): (&str, String, usize)| match more {
+    let describe = |(reason, first, more): (&str, String, usize)| match more {
         0 => format!("not simulated: {first}: {reason}"),
         more => format!("not simulated: {first}, and {more} more: {reason}"),
     };
-    reasons.into_iter().map(told).collect()
+    reasons.into_iter().map(describe).collect()
 }
 
 /// Describes spare areas that were rounded to whole blocks, each once.

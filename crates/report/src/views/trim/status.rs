@@ -52,17 +52,17 @@ fn counted(passes: &[PassStatus]) -> String {
     match (running, stopped) {
         (0, stopped) => format!(
             "no pass is running, {} can be resumed",
-            passes_words(stopped)
+            count_passes(stopped)
         ),
-        (running, 0) => format!("{} {verb} running", passes_words(running)),
+        (running, 0) => format!("{} {verb} running", count_passes(running)),
         (running, stopped) => format!(
             "{} {verb} running, {stopped} can be resumed",
-            passes_words(running)
+            count_passes(running)
         ),
     }
 }
 
-fn passes_words(number: usize) -> String {
+fn count_passes(number: usize) -> String {
     units::count::counted(number, "pass", "passes")
 }
 
@@ -138,7 +138,7 @@ fn visited(status: &PassStatus) -> String {
 
 /// Builds the page of results of cancel requests.
 pub fn cancelled(requests: &[Cancelled]) -> Page {
-    let told = requests.iter().map(|request| {
+    let results = requests.iter().map(|request| {
         let outcome = match request.outcome {
             CancelOutcome::Asked { pid: Some(pid) } => format!("process {pid} was asked to end"),
             CancelOutcome::Asked { pid: None } => "its process was asked to end".to_owned(),
@@ -151,7 +151,7 @@ pub fn cancelled(requests: &[Cancelled]) -> Page {
         };
         format!("{}: {outcome}", request.path.display())
     });
-    let mut items: Vec<String> = told.collect();
+    let mut items: Vec<String> = results.collect();
     let mut page = Page {
         title: "trimtab trim: cancel".to_owned(),
         ..Page::default()

@@ -113,10 +113,10 @@ impl Engine<'_> {
             self.parts.clock.sleep(left.min(SLICE));
             self.check()?;
             samples.push(self.sample()?);
-            for (probe, heard) in self.parts.probes.iter_mut().zip(&mut readings) {
+            for (probe, readings_of_probe) in self.parts.probes.iter_mut().zip(&mut readings) {
                 // Pending readings will be returned again.
-                heard.retain(|reading| !reading.pending);
-                heard.extend(probe.drain());
+                readings_of_probe.retain(|reading| !reading.pending);
+                readings_of_probe.extend(probe.drain());
             }
         }
         Ok((samples, readings))

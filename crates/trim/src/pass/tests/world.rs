@@ -356,7 +356,7 @@ impl Trial {
                 .into(),
         };
         let clock = WorldClock(Rc::clone(&self.world));
-        let mut heard = RecordedEvents::default();
+        let mut recorded = RecordedEvents::default();
         let outcome = run(
             Parts {
                 target: &self.target,
@@ -394,9 +394,9 @@ impl Trial {
                 }),
             },
             &self.options,
-            &mut heard,
+            &mut recorded,
         );
-        (outcome, heard.0)
+        (outcome, recorded.0)
     }
 
     /// Asserts that every piece of free space was trimmed once and in order.

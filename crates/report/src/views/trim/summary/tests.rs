@@ -132,8 +132,8 @@ fn summary(outcome: &Outcome, earlier: Option<EarlierSessions>) -> PassSummary {
     }
 }
 
-fn page(told: &PassSummary) -> String {
-    text_of(&[ended(told)])
+fn page(pass: &PassSummary) -> String {
+    text_of(&[ended(pass)])
 }
 
 fn ended(summary: &PassSummary) -> PassEnd {
@@ -234,11 +234,11 @@ fn resume_command_is_shown_only_if_resumable() {
 #[test]
 fn uncounted_drive_is_not_mistaken_for_an_old_kernel() {
     let outcome = outcome(Ended::Complete, false);
-    let told = PassSummary {
+    let pass = PassSummary {
         kernel_counts: true,
         ..summary(&outcome, None)
     };
-    let text = words(&page(&told));
+    let text = words(&page(&pass));
     assert!(
         text.contains("freed not measurable: md0 counts nothing (queue/iostats is 0"),
         "{text}"
@@ -328,10 +328,10 @@ fn ext4_pass_that_discards_little_explains_why() {
     outcome.progress.discarded.0.insert("nvme0n1".to_owned(), 0);
     outcome.progress.discarded.0.insert("nvme1n1".to_owned(), 0);
     let why = "ext4 skips block groups in which nothing was freed";
-    let mut told = summary(&outcome, None);
-    assert!(!words(&page(&told)).contains(why));
-    told.target.identity.fs_type = "ext4".to_owned();
-    assert!(words(&page(&told)).contains(why));
+    let mut pass = summary(&outcome, None);
+    assert!(!words(&page(&pass)).contains(why));
+    pass.target.identity.fs_type = "ext4".to_owned();
+    assert!(words(&page(&pass)).contains(why));
 }
 
 #[test]
