@@ -221,10 +221,10 @@ fn ext4_uuid(directory: &OwnedFd, device_path: &Path) -> io::Result<Option<[u8; 
     device
         .read_exact_at(&mut superblock, SUPERBLOCK_OFFSET_BYTES)
         .map_err(named)?;
-    let superblock = Superblock::parse(&superblock).map_err(|nonsense| {
+    let superblock = Superblock::parse(&superblock).map_err(|invalid| {
         named(io::Error::new(
             io::ErrorKind::InvalidData,
-            nonsense.to_string(),
+            invalid.to_string(),
         ))
     })?;
     Ok(Some(superblock.uuid).filter(|uuid| *uuid != [0; 16]))

@@ -116,9 +116,9 @@ pub(super) fn superblock(
             source,
         }
     })?;
-    Superblock::parse(&bytes).map_err(|nonsense| GeometryError::Invalid {
+    Superblock::parse(&bytes).map_err(|invalid| GeometryError::Invalid {
         what: "the superblock of ext4".to_owned(),
-        message: nonsense.to_string(),
+        message: invalid.to_string(),
     })
 }
 
@@ -171,9 +171,9 @@ impl<S: Ext4Source> Ext4<S> {
             self.descriptors.insert((at, block))
         };
         let free = self.superblock.free_bytes(group, block);
-        free.map_err(|nonsense| GeometryError::Invalid {
+        free.map_err(|invalid| GeometryError::Invalid {
             what: "a group descriptor of ext4".to_owned(),
-            message: nonsense.to_string(),
+            message: invalid.to_string(),
         })
     }
 

@@ -120,12 +120,12 @@ fn non_finite_number_is_refused_and_the_old_checkpoint_kept() {
     let (_directory, state) = open();
     state.save(&checkpoint()).unwrap();
     for (active_s, left_s) in [(f64::NAN, None), (1.0, Some(f64::INFINITY))] {
-        let nonsense = Checkpoint {
+        let non_finite = Checkpoint {
             active_s,
             left_s,
             ..checkpoint()
         };
-        state.save(&nonsense).unwrap_err();
+        state.save(&non_finite).unwrap_err();
     }
     assert_eq!(state.checkpoint(UUID).unwrap(), Some(checkpoint()));
 }
