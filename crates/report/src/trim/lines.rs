@@ -16,7 +16,7 @@ use trim::geometry::Survey;
 use trim::layers::LayerCounters;
 use trim::pace::QuietLevel;
 use trim::pass::{Event, Progressed};
-use trim::status::{PassState, PassStatus};
+use trim::status::{CancelOutcome, Cancelled, PassState, PassStatus};
 use trim::summary::PassSummary;
 
 /// Name and version of the stream's schema.
@@ -62,6 +62,8 @@ pub enum Kind {
     Ended,
     /// Progress of a pass (`--status`).
     Pass,
+    /// A request to cancel a pass (`--cancel`).
+    Cancelled,
 }
 
 impl Line {
@@ -179,6 +181,21 @@ pub fn refused(mount_point: &str, refusal: &TrimRefusal) -> Value {
         "reason": refusal.reason,
         "hints": refusal.hints,
         "findings": refusal.finding.as_slice(),
+    })
+}
+
+/// Fields of a request to cancel a pass: `outcome` is `asked`, `forgotten` or `nothing_there`, `pid`
+/// is the process that was told to end.
+pub fn cancelled(request: &Cancelled) -> Value {
+    let (outcome, pid) = match request.outcome {
+        CancelOutcome::Asked { pid } => ("asked", pid),
+        CancelOutcome::Forgotten => ("forgotten", None),
+        CancelOutcome::NothingThere => ("nothing_there", None),
+    };
+    json!({
+        "path": request.path.to_string_lossy(),
+        "outcome": outcome,
+        "pid": pid,
     })
 }
 

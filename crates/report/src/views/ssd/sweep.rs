@@ -144,7 +144,7 @@ const CURVE_MIN: usize = 3;
 /// one is enough.
 pub fn sweep(answer: &SweepAnswer, brief: bool) -> Page {
     let (axes, _) = axes(&answer.rows);
-    let mut about = vec![format!("{}.", answer.common)];
+    let mut about = vec![answer.common.clone()];
     if !answer.is_bare {
         about.push(answer.label.to_owned());
     }
