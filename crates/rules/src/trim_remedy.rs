@@ -1,5 +1,5 @@
-//! Remedies that move a trim to a quiet time, start one, or stop one. All rules that recommend them
-//! share these commands.
+//! The fixes that rules print about trims, with their wording and commands: replace a job by a paced
+//! trim, move it to a quiet time, start one, stop one.
 
 use crate::context::Volume;
 use crate::trim_jobs::{Miss, NOTRIM, TrimJob, supports_notrim};

@@ -37,6 +37,7 @@ pub mod settle;
 pub mod signals;
 pub mod state;
 pub mod status;
+mod step;
 pub mod stop;
 pub mod summary;
 pub mod target;
@@ -45,6 +46,5 @@ pub mod window;
 
 mod ioctl;
 mod process;
-mod range;
 
-pub use range::{ByteRange, Cursor, Step, StepBudget};
+pub use step::{ByteRange, Cursor, Step, StepBudget};

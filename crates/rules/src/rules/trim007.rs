@@ -22,9 +22,10 @@
 //! The mount; the job with its command and its schedule; the next runs in the host's time zone.
 //!
 //! ## Remedy
-//! In a quiet period or not at all. Choose the time by an override (`systemctl edit fstrim.timer`,
-//! with `OnCalendar=` reset first), another night on each node. If there is no quiet period:
-//! `systemctl disable --now fstrim.timer`, and online discard after a test.
+//! In a quiet period or not at all. Best is `trimtab trim` in a timer of its own: it discards in small
+//! steps, waits while the drives are busy, and stops at the end of its window. Or choose the time by an
+//! override (`systemctl edit fstrim.timer`, with `OnCalendar=` reset first), another night on each node.
+//! If there is no quiet period: `systemctl disable --now fstrim.timer`, and online discard after a test.
 //!
 //! ## Risk
 //! Without any trim the drives get slower: see TRIM002 and TRIM005 before it is switched off.
@@ -151,6 +152,7 @@ fn report(
              whose control plane can become unstable meanwhile.",
         ));
     } else {
+        // Their wording is shared with other rules, in `trim_remedy`.
         let systemd = cx.host.platform.systemd == Some(true);
         finding.remedy.push(trim_remedy::replace_by_paced(
             trim,

@@ -1,3 +1,9 @@
+//! The step: one FITRIM call of a pass, and the budget that it is cut by.
+//!
+//! `pace/size.rs` sets the [budget](StepBudget), `geometry/` cuts the next [step](Step) to fit it (XFS:
+//! `geometry/xfs.rs`), and `pass/engine/step.rs` decides whether a step that could not be cut that small
+//! may be made.
+
 use serde::{Deserialize, Serialize};
 
 /// A range of a filesystem's own address space, as passed to FITRIM.
