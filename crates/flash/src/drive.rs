@@ -1,7 +1,8 @@
-//! A translation layer with its time; RAID-0 of them.
+//! A translation layer with timing, and RAID-0 of several.
 //!
-//! A [`Device`] is given a [`Request`] with its arrival and says when it is done. Who submits decides when:
-//! an open loop at given times, a closed loop keeps a number of requests under way ([`Queue`]).
+//! A [`Device`] takes a [`Request`] with its arrival time and returns when it is done. The caller
+//! decides on arrivals: an open loop submits at fixed times, a closed loop keeps a fixed number of
+//! requests in flight ([`Queue`]).
 
 mod device;
 mod queue;
@@ -22,18 +23,18 @@ use crate::{
     time::{Clock, Kind, Recorder, Timing, TimingError},
 };
 
-/// Why there is no such drive.
+/// Why a drive cannot be built.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum DriveError {
-    /// Its shape.
+    /// Invalid geometry.
     #[error(transparent)]
     Geometry(#[from] GeometryError),
-    /// Its time.
+    /// Invalid timing.
     #[error(transparent)]
     Timing(#[from] TimingError),
 }
 
-/// A translation layer with its time.
+/// A drive: a translation layer with timing.
 #[derive(Debug, Clone)]
 pub struct Drive {
     ftl: Ftl<Clock>,
@@ -45,10 +46,11 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// A drive as it stands after `power_on`, at time 0; `recorder` says whether there are intervals.
+    /// Creates a drive in the state described by `power_on`, at time 0. `recorder` determines the
+    /// intervals.
     ///
     /// # Errors
-    /// Numbers of which there is no drive.
+    /// If the geometry or the timing is invalid.
     pub fn new(
         settings: Settings,
         power_on: PowerOn,
@@ -61,7 +63,7 @@ impl Drive {
         Ok(Self {
             ftl,
             page_bytes: geometry.page_bytes,
-            #[allow(clippy::cast_possible_truncation)] // the translation layer saw to it
+            #[allow(clippy::cast_possible_truncation)] // checked by the translation layer
             pages: geometry.logical_pages as u32,
             unheard_pages: 0,
             fetched_pages: 0,
@@ -74,7 +76,7 @@ impl Drive {
         &self.ftl
     }
 
-    /// When its parts are free.
+    /// The drive's clock.
     pub fn clock(&self) -> &Clock {
         self.ftl.medium()
     }
@@ -89,7 +91,7 @@ impl Drive {
         );
     }
 
-    /// The request is through.
+    /// Ends the request and records it.
     fn end(&mut self, request: &Request) -> u64 {
         let done = self.ftl.medium_mut().end();
         let bytes = u64::from(request.pages) * u64::from(self.page_bytes);
@@ -98,7 +100,8 @@ impl Drive {
         done
     }
 
-    /// Reads a page that is written in part, where there is one; when it is there.
+    /// Reads a page that is about to be overwritten in part, if it is mapped; returns when it is
+    /// available.
     fn fetch(&mut self, page: u32) -> Option<u64> {
         let place = self.ftl.place(page)?;
         self.fetched_pages += 1;

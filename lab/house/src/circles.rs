@@ -1,11 +1,11 @@
-//! Circles between the files of a crate: files of which each uses an item of another one, round to the
-//! first.
+//! Dependency cycles between the files of a crate: files that use each other's items, directly or
+//! indirectly.
 
 use crate::tree::{FileId, Tree};
 use crate::uses::{Edges, edges};
 use std::path::PathBuf;
 
-/// An edge within a circle.
+/// A dependency within a cycle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
     /// The file that uses the items.
@@ -16,16 +16,16 @@ pub struct Edge {
     pub items: Vec<String>,
 }
 
-/// Files that use each other: a strongly connected component of more than one file.
+/// Files that depend on each other: a strongly connected component of more than one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Circle {
-    /// The files, below the crate's directory, sorted.
+    /// The files, relative to the crate's directory, sorted.
     pub files: Vec<PathBuf>,
     /// The edges between them.
     pub edges: Vec<Edge>,
 }
 
-/// The circles of a crate, the largest first.
+/// The cycles of a crate, the largest first.
 pub(crate) fn circles(tree: &Tree) -> Vec<Circle> {
     let edges = edges(tree);
     let path = |file: FileId| tree.files[file].path.clone();
@@ -56,8 +56,8 @@ pub(crate) fn circles(tree: &Tree) -> Vec<Circle> {
     circles
 }
 
-/// Strongly connected components: R. Tarjan, "Depth-first search and linear graph algorithms",
-/// SIAM J. Comput. 1 (1972).
+/// Strongly connected components: R. Tarjan, "Depth-first search and linear graph algorithms", SIAM
+/// J. Comput. 1 (1972).
 fn components(edges: &Edges) -> Vec<Vec<FileId>> {
     let count = edges.keys().next_back().map_or(0, |last| last + 1);
     let mut search = Search {
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
     use crate::tree::Tree;
 
-    /// The circles of a made-up crate, each as its files and its edges.
+    /// The cycles of a synthetic crate, each as its files and its edges.
     fn found(files: &[(&str, &str)]) -> Vec<(Vec<String>, Vec<String>)> {
         let directory = tempfile::tempdir().unwrap();
         for (path, code) in files {
@@ -150,7 +150,7 @@ mod tests {
             .collect()
     }
 
-    /// That the crate has this one circle of two files, with these edges.
+    /// Asserts that the crate has a single cycle of two files with these edges.
     #[track_caller]
     fn assert_circle(files: &[(&str, &str)], expected: [&str; 2]) {
         let found = found(files);

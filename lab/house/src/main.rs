@@ -1,6 +1,7 @@
-//! `cargo run -p house`: the table of this checkout. `-- PATH`: of another one. `-- BEFORE AFTER`: of two,
-//! beside each other. `-- --circles CRATE [PATH]`: each circle of a crate with the items that cause it.
-//! `-- --rendering CRATE [PATH]`: each place of a crate that renders.
+//! `cargo run -p house`: the table of this checkout. `-- PATH`: that of another checkout. `--
+//! BEFORE AFTER`: both side by side. `-- --circles CRATE [PATH]`: each dependency cycle of a crate
+//! with the items that cause it. `-- --rendering CRATE [PATH]`: each place in a crate that renders
+//! output.
 
 use anyhow::{Context as _, Result, bail};
 use house::table::{comparison, table};
@@ -40,7 +41,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The checkout that this program was built from.
+/// The checkout this program was built from.
 fn here() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -8,7 +8,7 @@ const HEAD: &str = "\
 |---|---:|---:|---:|---:|---:|---:|
 ";
 
-/// The figures of a row.
+/// The numbers in a row.
 fn figures(report: &CrateReport) -> [usize; 6] {
     [
         report.code_lines,
@@ -41,7 +41,7 @@ fn grouped(figure: usize) -> String {
     text
 }
 
-/// A row for each crate and one for all.
+/// A row for each crate, and one with the totals.
 pub fn table(reports: &[CrateReport]) -> String {
     let mut text = HEAD.to_owned();
     for (name, figures) in reports
@@ -54,7 +54,7 @@ pub fn table(reports: &[CrateReport]) -> String {
     text
 }
 
-/// The same with `before → after` in each cell whose figure changed.
+/// The same table, with `before → after` in each cell that changed.
 pub fn comparison(before: &[CrateReport], after: &[CrateReport]) -> String {
     let mut names: Vec<&str> = before
         .iter()

@@ -1,21 +1,23 @@
-//! What a point of a series stands for, in bytes written; and fewer, wider looks where there are very many.
+//! Converts the points of a series to means over bytes written, and merges them if there are very
+//! many.
 
 use super::{HostWrites, Quantity, Series, Stamps};
 
-/// Looks that are fitted at most. The curves have 32 parts by drive write: finer looks say no more of the spare
-/// area, and show the beat of single blocks, which no curve has.
+/// Maximum number of means to fit. The curves have 32 parts per drive write: finer means contain no
+/// more information on the over-provisioning, and show the sawtooth of single blocks, which the
+/// curves lack.
 const LOOKS_MAX: usize = 128;
 
-/// Means over intervals that follow each other.
+/// Means over consecutive intervals.
 #[derive(Debug, Clone)]
 pub(super) struct Looks {
     pub(super) values: Vec<f64>,
-    /// Bytes written since the start, at the borders of the intervals: one more than values.
+    /// Bytes written since the start at the interval borders; one more than there are values.
     pub(super) borders: Vec<f64>,
 }
 
 impl Looks {
-    /// One by point.
+    /// One mean per point.
     pub(super) fn of(series: &Series) -> Self {
         let mut sum = 0.0;
         let mut borders = vec![0.0];
@@ -33,7 +35,8 @@ impl Looks {
         }
     }
 
-    /// Neighbours joined until each look has its part of all bytes; as they are, where there are not too many.
+    /// Merges neighbors until each mean covers an equal share of the bytes; unchanged if there are
+    /// not too many.
     #[allow(clippy::cast_precision_loss)] // some dozens
     pub(super) fn joined(&self, quantity: Quantity) -> Self {
         if self.values.len() <= LOOKS_MAX {
@@ -47,13 +50,13 @@ impl Looks {
         let (mut from, mut sum) = (0.0, 0.0);
         for (pair, &value) in self.borders.windows(2).zip(&self.values) {
             let bytes = pair[1] - pair[0];
-            // Bytes take their time: that of a mean throughput is the sum of the parts'.
+            // Averages over bytes: the time of a mean throughput is the sum of the parts' times.
             sum += match quantity {
                 Quantity::WriteAmplification => bytes * value,
                 Quantity::Throughput => bytes / value,
             };
             let to = pair[1];
-            // The last look takes what rounding leaves.
+            // The last mean takes the remainder.
             let next = (joined.values.len() + 1) as f64;
             if to >= part * next * (1.0 - 1e-9) || to >= self.bytes() {
                 joined.values.push(match quantity {
@@ -67,17 +70,17 @@ impl Looks {
         joined
     }
 
-    /// Written in all.
+    /// Total bytes written.
     pub(super) fn bytes(&self) -> f64 {
         self.borders.last().copied().unwrap_or(0.0)
     }
 }
 
-/// How long a point's interval is, in seconds.
+/// Length of a point's interval, in seconds.
 fn interval_s(time: &[f64], index: usize, stamps: Stamps) -> f64 {
     let before = (index > 0).then(|| time[index] - time[index - 1]);
     let after = time.get(index + 1).map(|next| next - time[index]);
-    // Beyond the ends the series goes on as it is within.
+    // Intervals at the ends are as long as their neighbors.
     match stamps {
         Stamps::End => before.or(after).unwrap_or(0.0),
         Stamps::Begin => after.or(before).unwrap_or(0.0),
@@ -101,10 +104,10 @@ mod tests {
 
     #[test]
     fn a_stamp_says_which_interval_a_value_is_of() {
-        // Of 10, 30 and 60 seconds at 1, 2 and 3 bytes a second, told at their ends.
+        // 10, 30 and 60 seconds at 1, 2 and 3 bytes per second, stamped at the end.
         let (time, value) = ([10.0, 40.0, 100.0], [1.0, 2.0, 3.0]);
         let end = Looks::of(&series(&time, &value, Stamps::End));
-        // The first is taken to be as long as the second.
+        // The first interval is assumed to be as long as the second.
         assert_eq!(end.borders, [0.0, 30.0, 90.0, 270.0]);
         let begin = Looks::of(&series(&time, &value, Stamps::Begin));
         assert_eq!(begin.borders, [0.0, 30.0, 150.0, 330.0]);

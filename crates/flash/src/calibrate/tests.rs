@@ -1,7 +1,7 @@
 use super::*;
 use crate::random::Random;
 
-/// A sum of uniform numbers: mean 0, standard deviation 1.
+/// Approximately normal noise, a sum of uniform numbers: mean 0, standard deviation 1.
 fn noise(random: &mut Random) -> f64 {
     (0..12).map(|_| random.unit()).sum::<f64>() - 6.0
 }
@@ -10,8 +10,8 @@ const HOUR_S: f64 = 3600.0;
 const GB: f64 = 1e9;
 const TB: f64 = 1e12;
 
-/// Throughput of a drive of 1 TB, written at full speed for so many drive writes, as means of a hundred
-/// intervals or more: a byte takes `1 + cost (A - 1)` of what it takes fresh.
+/// Throughput of a drive of 1 TB, written at full speed for `drive_writes`, as means of a hundred
+/// intervals or more: a byte takes `1 + cost (A - 1)` times as long as on the fresh drive.
 fn decay(op: f64, cost: f64, start: Start, drive_writes: f64, noisy: f64) -> (Vec<f64>, Vec<f64>) {
     let curve = theory::over_writes(theory::fifo(op), start, drive_writes + 1.0);
     let mut random = Random::new(5);
@@ -66,7 +66,7 @@ fn a_whole_decay_tells_all_four() -> Result<(), CalibrateError> {
         let estimate = estimate.expect("a throughput");
         assert!(covers(&estimate, truth), "{truth}: {estimate:?}");
     }
-    // What is given besides makes the rest sharper.
+    // Known values make the remaining ranges narrower.
     let told = Known {
         capacity_bytes: Some(TB),
         moved_page_cost: Some(1.1),
@@ -111,8 +111,8 @@ fn a_level_tells_its_scale_only() -> Result<(), CalibrateError> {
     Ok(())
 }
 
-/// Before the drive is full for the first time, nothing has been collected: the spare area is at least what
-/// was written beyond the free capacity, and may be any above.
+/// Before the drive is full for the first time nothing is collected: the over-provisioning is at
+/// least what was written beyond the free capacity, with no upper bound.
 #[test]
 fn the_beginning_says_at_most_a_least() -> Result<(), CalibrateError> {
     let start = Start::Filled { mapped_share: 0.2 };
@@ -146,7 +146,7 @@ fn the_beginning_says_at_most_a_least() -> Result<(), CalibrateError> {
     Ok(())
 }
 
-/// A throughput that swings is not a decay.
+/// An oscillating throughput is not a slowdown.
 #[test]
 fn another_cause_is_not_explained() -> Result<(), CalibrateError> {
     let time_s: Vec<f64> = (0..100).map(|hour| f64::from(hour) * HOUR_S).collect();
@@ -166,7 +166,7 @@ fn another_cause_is_not_explained() -> Result<(), CalibrateError> {
     Ok(())
 }
 
-/// Seconds and bytes are units: a series in others gives the same spare area.
+/// Seconds and bytes are just units: changing them does not change the over-provisioning.
 #[test]
 fn units_do_not_matter() -> Result<(), CalibrateError> {
     let start = Start::Trimmed { mapped_share: 0.4 };

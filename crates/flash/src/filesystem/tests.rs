@@ -4,14 +4,14 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What the device was told, page by page.
+/// Records what the device was told, page by page.
 #[derive(Default)]
 struct Told {
     mapped: Vec<bool>,
     writes: Vec<Extent>,
     reads: Vec<Extent>,
     discards: Vec<Extent>,
-    /// Does not act on discards.
+    /// The device does not execute discards.
     deaf: bool,
 }
 
@@ -64,13 +64,14 @@ fn what_is_deleted_is_untrimmed_until_a_trim() {
     assert_eq!((space.live_pages, space.free_pages), (0, 100));
     assert_eq!(space.free_untrimmed_pages, 30);
     assert!(disk.discards.is_empty());
-    // The never written part lies in the same free extent: fstrim discards it as well.
+    // The part never written belongs to the same free extent, so fstrim discards it as well.
     let done = filesystem.trim(0..100, 1, &mut disk);
     assert_eq!((done.ranges, done.pages, done.released_pages), (1, 100, 30));
     assert_eq!(filesystem.space().free_untrimmed_pages, 0);
 }
 
-/// A load creates large and small files in a fixed order: taken in turn, groups would get one kind each.
+/// Large and small files alternate in a fixed order: assigned in turn, each group would get only
+/// one kind.
 #[test]
 fn files_of_a_regular_load_are_spread_over_the_groups() {
     let pages = 40_000;
@@ -86,7 +87,7 @@ fn files_of_a_regular_load_are_spread_over_the_groups() {
     for group in 0..4 {
         let pages = group * group_pages..(group + 1) * group_pages;
         let live = pages.filter(|&page| filesystem.is_live(page)).count();
-        // 100 large files in four groups: 25 each, and a standard deviation of 4.3.
+        // 100 large files in four groups: 25 each, with a standard deviation of 4.3.
         assert!((700..2_800).contains(&live), "{group}: {live}");
     }
 }
@@ -264,9 +265,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Against a model that knows each page's owner: no page is handed out twice, reads and overwrites
-    /// go where the data is, the drive holds exactly what the filesystem says that it holds, and all
-    /// counts add up, after every step.
+    /// Compared after every step with a model that knows each page's owner: no page is allocated
+    /// twice, reads and overwrites go to the right pages, the drive holds exactly the pages the
+    /// filesystem assumes, and all counts add up.
     #[test]
     #[allow(clippy::too_many_lines)]
     fn no_page_is_handed_out_twice_and_accounts_add_up(
@@ -293,7 +294,7 @@ proptest! {
         let mut disk = Told::new(pages);
         disk.mapped.fill(dirty);
         disk.deaf = reach == Reach::Ignored;
-        // By file, the device's page of each of its pages.
+        // For each file, the device page of each of its pages.
         let mut model: HashMap<u32, Vec<u32>> = HashMap::new();
         let mut next = 0;
         let mut planned: Vec<Extent> = Vec::new();

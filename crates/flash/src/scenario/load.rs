@@ -1,4 +1,4 @@
-//! From the parts of a scenario to workloads, sizes in pages.
+//! Converts the parts of a scenario to workloads, with sizes in pages.
 
 use super::error::{ScenarioError, out_of_bounds};
 use super::part::Kind;
@@ -11,10 +11,10 @@ use crate::workload::mix::Mix;
 use crate::workload::segments::{Indexing, Segments};
 use crate::workload::{Namespace, Workload};
 
-/// Bytes that a part writes before others have their turn: what a kernel writes back in one go.
+/// Bytes a part writes before others get their turn: what a kernel writes back in one go.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// The mix of a scenario, for a filesystem of so many pages.
+/// The mix of a scenario, for a filesystem with `pages` pages.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -38,7 +38,7 @@ pub(super) fn mix(scenario: &Scenario, scale: &Scale, pages: u32) -> Result<Mix,
                     scenario.drive.page_bytes,
                 ),
             };
-            // Parts draw from seeds of their own: golden-section steps.
+            // Each part has its own seed, in golden-section steps.
             let seed = scenario
                 .seed
                 .wrapping_add(u64::from(index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -62,7 +62,7 @@ pub(super) fn mix(scenario: &Scenario, scale: &Scale, pages: u32) -> Result<Mix,
     Ok(mix)
 }
 
-/// Where and how large a part is.
+/// Space, seed and file numbers of a part.
 struct Site<'a> {
     space_pages: u32,
     page_bytes: u32,
@@ -71,7 +71,7 @@ struct Site<'a> {
     seed: u64,
 }
 
-/// One part.
+/// Builds the workload of one part.
 fn build(kind: Kind, site: &Site<'_>) -> Result<Box<dyn Workload + Send>, ScenarioError> {
     let Site {
         space_pages,
@@ -171,7 +171,7 @@ impl Site<'_> {
             }
             _ => {}
         }
-        // A write is a request's size: it does not change with the drive's.
+        // A write has the size of a request, which does not scale with the drive.
         #[allow(clippy::cast_possible_truncation)] // clamped
         let write_pages = write_bytes
             .div_ceil(u64::from(self.page_bytes))
@@ -193,7 +193,7 @@ impl Site<'_> {
         }
         let space_pages = self.space_pages;
         let level0_tables = level0_tables.min(space_pages / 8);
-        // Level 0, and what its compaction needs, must leave room for the rest.
+        // Leaves room for the other levels besides level 0 and the space its compaction needs.
         let most = (space_pages / (8 * level0_tables)).max(1);
         Ok(Lsm {
             space_pages,
@@ -213,7 +213,7 @@ impl Site<'_> {
         }
         let space_pages = self.space_pages;
         let index_pages = (space_pages / indices).max(1);
-        // Tiers keep their proportion as far as pages allow.
+        // Tiers keep their proportions as far as whole pages allow.
         let segment_pages_max = self.file(largest).max(2);
         #[allow(
             clippy::cast_precision_loss,

@@ -1,8 +1,8 @@
-//! A benchmark that is run again and again on the same drive.
+//! A benchmark run repeatedly on the same drive.
 //!
-//! Each run writes files and deletes them in the end, as fast as the drive takes them. Without a trim
-//! between, a later run finds a drive that still holds what the runs before have deleted; with a trim
-//! before each, every run finds the same drive.
+//! Each run writes files as fast as the drive takes them, and deletes them at the end. Without
+//! trims in between, later runs find a drive that still holds the deleted data of earlier ones;
+//! with a trim before each run, every run finds the drive in the same state.
 
 use std::collections::BTreeSet;
 
@@ -18,41 +18,43 @@ use crate::filesystem::{self, Filesystem, Reach};
 use crate::time;
 use crate::workload::{Operation, Workload};
 
-/// A benchmark, run by run.
+/// A benchmark and its repetitions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Runs {
     /// The drives.
     pub drive: DriveSpec,
-    /// Data of others, by capacity: it lies there from the begin, and nobody writes it. 0 to below 1.
+    /// Static data on the drive, as a share of the capacity; it is never overwritten. 0 to below 1.
     pub others: f64,
-    /// What a run's files hold, by capacity; above 0, with `others` below 1.
+    /// Size of a run's files, as a share of the capacity; above 0, and with `others` below 1.
     pub fill: f64,
-    /// What a run writes, by capacity, above 0; its files' data is written first, and counts.
+    /// Bytes written by a run, as a share of the capacity, above 0; includes writing the files'
+    /// initial data.
     pub written: f64,
-    /// Who writes in a run.
+    /// The workloads of a run.
     pub parts: Vec<Part>,
-    /// How many.
+    /// Number of runs.
     pub runs: u32,
-    /// A trim before each so-many-th run, from the first on: 1 is before each, 7 before every seventh.
-    /// `None`: before the first only.
+    /// Trims before every n-th run, starting with the first: 1 is before each, 7 before every
+    /// seventh. `None`: only before the first.
     pub trim_every: Option<u32>,
-    /// What becomes of discards.
+    /// What happens to discards on their way to the drive.
     pub reach: Reach,
-    /// What the drives were before.
+    /// State of the drives at the start.
     pub history: History,
-    /// Largest request, in bytes.
+    /// Maximum request size, in bytes.
     pub request_bytes: u64,
-    /// Requests under way all the time.
+    /// Number of requests in flight at any time.
     pub queue_depth: u32,
-    /// Pages that are simulated at most.
+    /// Maximum number of simulated pages.
     pub pages_max: u32,
-    /// Seed of all that is drawn; every run draws its own.
+    /// Seed for all random numbers; every run derives its own.
     pub seed: u64,
 }
 
 impl Default for Runs {
-    /// Ten runs of [`Part::MONGODB`] on a drive with 7 % spare of which half is used for other things:
-    /// each run's files hold up to 30 % of the drive, and it writes twice that. One trim before the first.
+    /// Ten runs of [`Part::MONGODB`] on a drive with 7 % over-provisioning, half of which holds
+    /// other data. Each run's files take up to 30 % of the drive, and it writes twice that. One
+    /// trim before the first run.
     fn default() -> Self {
         Self {
             drive: DriveSpec::default(),
@@ -72,34 +74,34 @@ impl Default for Runs {
     }
 }
 
-/// One run.
+/// One run of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {
-    /// A trim came before it.
+    /// Whether a trim preceded it.
     pub trimmed: bool,
-    /// Written, in bytes.
+    /// Bytes written.
     pub written_bytes: u64,
-    /// How long it took.
+    /// Duration.
     pub seconds: f64,
-    /// Written by the time that it took, in megabytes (10^6 bytes) a second.
+    /// Throughput, in megabytes (10^6 bytes) per second.
     pub mb_s: f64,
-    /// Write amplification, latencies.
+    /// Write amplification and latencies.
     pub point: Point,
-    /// Free pages that the drives held data for when it began, by pages of the drives.
+    /// Free pages for which the drives held data when the run began, as a share of the drives.
     pub free_untrimmed_share: f64,
 }
 
-/// What came of all runs.
+/// Results of all runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunsOutcome {
-    /// How it was scaled.
+    /// The scale of the simulation.
     pub scale: Scale,
-    /// In order.
+    /// The runs, in order.
     pub runs: Vec<Run>,
 }
 
 impl RunsOutcome {
-    /// Throughput of the last run by that of the first. 0.6 is a fall by 40 %.
+    /// Throughput of the last run relative to the first: 0.6 is a drop of 40 %.
     pub fn last_by_first(&self) -> f64 {
         match (self.runs.first(), self.runs.last()) {
             (Some(first), Some(last)) => last.mb_s / first.mb_s,
@@ -108,14 +110,14 @@ impl RunsOutcome {
     }
 }
 
-/// The file of the others' data; those of the runs come behind it.
+/// File number of the static data; the runs' files have higher numbers.
 const OTHERS: u32 = 0;
 
 impl Runs {
-    /// Runs them all.
+    /// Simulates all runs.
     ///
     /// # Errors
-    /// What cannot be simulated; cancelled by `watch`.
+    /// If the runs cannot be simulated, or `watch` cancels them.
     pub fn run(&self, watch: &mut Watch<'_>) -> Result<RunsOutcome, ScenarioError> {
         if !(self.others >= 0.0 && self.others + self.fill < 1.0) {
             return Err(out_of_bounds(
@@ -134,7 +136,7 @@ impl Runs {
         if self.trim_every == Some(0) {
             return Err(out_of_bounds("runs from trim to trim", 0, "1 or more"));
         }
-        // What a run has in common with a scenario, and its bounds.
+        // The settings shared with a scenario, for its checks and for building workloads.
         let mut scenario = Scenario {
             drive: self.drive,
             history: self.history,
@@ -195,7 +197,7 @@ impl Runs {
     }
 }
 
-/// When everything is done that was asked for.
+/// When all submitted work is done and the drives are idle.
 fn rest_ns(wire: &Wire) -> u64 {
     let members = wire.drives.members().iter();
     let idle = members.map(|drive| drive.clock().idle_ns()).max();
@@ -211,11 +213,11 @@ fn trim(filesystem: &mut Filesystem, wire: &mut Wire) {
     wire.queue.pause_until(done_ns);
 }
 
-/// One run.
+/// Simulates one run.
 struct Once<'a> {
     filesystem: &'a mut Filesystem,
     wire: &'a mut Wire,
-    /// Pages.
+    /// Pages to be written.
     written: u64,
 }
 
@@ -267,7 +269,7 @@ impl Once<'_> {
         let counters = difference(&wire.drives.counters(), &before);
         let writes = wire.drives.recorder().histogram(time::Kind::Write);
         let bytes = counters.host_pages * u64::from(drive.page_bytes);
-        // The true drive writes as many times more in as many times longer.
+        // The real drive writes more in a longer time, by the same factor.
         let seconds = (end_ns - begin_ns) as f64 / 1e9;
         Ok(Run {
             trimmed: false,
@@ -283,7 +285,7 @@ impl Once<'_> {
     }
 }
 
-/// The same on files with higher numbers.
+/// The same operation with a higher file number.
 fn behind(operation: Operation, by: u32) -> Operation {
     let mut operation = operation;
     match &mut operation {

@@ -1,4 +1,4 @@
-//! Hour by hour.
+//! Hour-by-hour simulation of a scenario.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -19,10 +19,10 @@ use crate::time::{DiscardHandling, Kind, Recorder, Timing};
 use crate::workload::Workload;
 use crate::workload::mix::Mix;
 
-/// Between two looks at whether to go on.
+/// Operations between calls of `watch`.
 const WATCH_OPERATIONS: u32 = 4096;
 
-/// The drives of a scenario.
+/// Builds the drives of a scenario.
 #[allow(clippy::cast_possible_truncation)] // at most u32::MAX
 pub(super) fn drives(
     spec: &DriveSpec,
@@ -66,7 +66,7 @@ pub(super) fn drives(
     Ok(Drives::Many(Box::new(array)))
 }
 
-/// What becomes of discards, the drive's own ways counted.
+/// What happens to discards, including the drive's own handling.
 pub(super) fn reach(reach: Reach, timing: &Timing) -> Reach {
     match (reach, timing.discard.handling) {
         (Reach::Swallowed, _) | (_, DiscardHandling::Swallowed) => Reach::Swallowed,
@@ -75,7 +75,7 @@ pub(super) fn reach(reach: Reach, timing: &Timing) -> Reach {
     }
 }
 
-/// Pages of so many bytes, at least one.
+/// Number of whole pages in `bytes`, at least one.
 pub(super) fn pages_of(bytes: u64, page_bytes: u32) -> u32 {
     u32::try_from(bytes / u64::from(page_bytes))
         .unwrap_or(u32::MAX)
@@ -86,7 +86,7 @@ pub(super) fn run(scenario: &Scenario, watch: &mut Watch<'_>) -> Result<Outcome,
     Ok(simulate(scenario, watch)?.outcome())
 }
 
-/// Until the last day is over.
+/// Runs the simulation until the last day is over.
 fn simulate<'a>(
     scenario: &'a Scenario,
     watch: &mut Watch<'_>,
@@ -146,30 +146,30 @@ struct Simulation<'a> {
     random: Random,
     /// Pages of random reads that are due.
     reads_owed: f64,
-    /// Of the next operation.
+    /// Arrival of the next operation.
     arrival_ns: u64,
     pass: Option<Pass>,
     series: Series,
 }
 
-/// A trim under way.
+/// A trim in progress.
 struct Pass {
     left: VecDeque<Extent>,
     next_ns: u64,
     begin_ns: u64,
-    /// In the hours of the whole run.
+    /// Hour of the whole run, including the warm-up.
     hour: u64,
-    /// Of the piece that is being discarded.
+    /// Pages left in the current piece.
     piece_left: u32,
     ranges: u64,
     pages: u64,
     released_pages: u64,
 }
 
-/// What is being put down.
+/// The series being recorded.
 #[derive(Default)]
 struct Series {
-    /// The series has begun.
+    /// Whether the series has begun.
     on: bool,
     intervals: Vec<Interval>,
     trims: Vec<TrimPass>,
@@ -183,7 +183,7 @@ struct Series {
 }
 
 impl Simulation<'_> {
-    /// Writes what the workload starts with, as fast as the drives take it.
+    /// Writes the workload's initial data, as fast as the drives take it.
     fn load(&mut self, watch: &mut Watch<'_>) -> Result<(), ScenarioError> {
         let total = self.peak_pages;
         let mut operations = 0;
@@ -196,7 +196,7 @@ impl Simulation<'_> {
                 tell(watch, true, done.min(total), total)?;
             }
         }
-        // The days begin when the drives have come to rest.
+        // The days begin when the drives are idle.
         let members = self.wire.drives.members().iter();
         let idle = members.map(|drive| drive.clock().idle_ns()).max();
         self.arrival_ns = idle.unwrap_or(0).max(self.wire.queue.drained_ns());
@@ -253,7 +253,7 @@ impl Simulation<'_> {
             self.wire.queue.pause_until(self.arrival_ns);
             let submitted_ns = self.wire.queue.next_ns();
             if submitted_ns >= end_ns {
-                // What lags by more than an hour is given up.
+                // Drop load that lags by more than an hour.
                 let earliest_ns = submitted_ns.saturating_sub(self.hour_ns);
                 self.series.throttled |= self.arrival_ns < earliest_ns;
                 self.arrival_ns = self.arrival_ns.max(earliest_ns);
@@ -271,13 +271,14 @@ impl Simulation<'_> {
         Ok(())
     }
 
-    /// Reads that go with so many pages written: single pages of live data.
+    /// Random reads in proportion to the pages written: single pages of live data.
     fn read_at_random(&mut self, written: f64) {
         self.reads_owed += written * self.scenario.reads;
         while self.reads_owed >= 1.0 {
             self.reads_owed -= 1.0;
             let pages = self.filesystem.settings().pages;
-            // At the usual fill a few draws find a page; a nearly empty drive is not searched.
+            // At usual fill levels a few draws find a live page; a nearly empty drive is not
+            // searched.
             let live = (0..16)
                 .map(|_| self.random.below_u32(pages))
                 .find(|&page| self.filesystem.is_live(page));
@@ -289,7 +290,8 @@ impl Simulation<'_> {
 
     fn begin_trim(&mut self, schedule: &Schedule, hour: u64, now_ns: u64) {
         let page_bytes = self.scenario.drive.page_bytes;
-        // What a trim before has not reached yet is in this one's plan.
+        // A previous trim still in progress is replaced; this plan includes what it has not
+        // reached.
         let minimum = pages_of(self.scale.bytes(schedule.minimum_bytes), page_bytes);
         let all = 0..self.filesystem.settings().pages;
         self.pass = Some(Pass {
@@ -339,7 +341,7 @@ impl Simulation<'_> {
                 self.pass = None;
                 return;
             };
-            // A command at a time: what the host submits meanwhile gets between them.
+            // One command at a time, so host requests can be served in between.
             let most = pass.piece_left.min(self.wire.discard_pages);
             let pages = extent.pages.min(most);
             if pages < extent.pages {
@@ -447,7 +449,7 @@ impl Simulation<'_> {
     }
 }
 
-/// Whether a trim begins at an hour.
+/// Whether a trim begins at this hour.
 fn is_due(schedule: &Schedule, hour: u64) -> bool {
     let (day, hour) = (hour / 24, hour % 24);
     hour == u64::from(schedule.hour)
@@ -478,8 +480,8 @@ mod tests {
     use super::*;
     use crate::time::DiscardTiming;
 
-    /// After days of all that there is, the filesystem agrees with itself, the drive with itself, and
-    /// each with the other on what the drive holds.
+    /// After days with every feature enabled, filesystem and drive are each consistent, and agree
+    /// on the pages for which the drive holds data.
     #[test]
     fn filesystem_and_drive_agree_in_the_end() {
         let weekly = Trims::Periodic(Schedule::WEEKLY);

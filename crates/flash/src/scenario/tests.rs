@@ -30,7 +30,8 @@ fn close(found: f64, expected: f64, tolerance: f64) -> bool {
     (found / expected - 1.0).abs() <= tolerance
 }
 
-/// Single pages anywhere in one file, twice the drive a day, so that a few days settle.
+/// Single pages anywhere in one file, twice the drive's size per day, so that it settles in a few
+/// days.
 fn uniform() -> Scenario {
     Scenario {
         drive: DriveSpec {
@@ -51,7 +52,7 @@ fn uniform() -> Scenario {
     }
 }
 
-/// A mix on a drive of 3.84 TB, half of it written a day.
+/// A mix on a drive of 3.84 TB, half of which is written per day.
 fn mixed() -> Scenario {
     Scenario {
         drive: DriveSpec {
@@ -67,12 +68,12 @@ fn mixed() -> Scenario {
     }
 }
 
-/// What is free counts as spare if, and only if, the drive knows that it is free.
+/// Free space acts as spare area only if the drive knows that it is free.
 #[test]
 fn free_space_is_spare_area_once_the_drive_knows() {
     let known = 1.15 / 0.8 - 1.0;
-    // What is never written again gathers in blocks that greedy leaves alone; the spare area is left to
-    // the others.
+    // Pages never written again accumulate in blocks that greedy leaves alone, so the other pages
+    // get all of the spare area.
     let unknown = (1.15 - 0.2) / 0.8 - 1.0;
     let used = History::Used { passes: 1 };
     let daily = Trims::Periodic(Schedule::every(1, 0));
@@ -93,7 +94,7 @@ fn free_space_is_spare_area_once_the_drive_knows() {
         let outcome = go(&scenario);
         let expected = theory::greedy(spare, 128);
         let found = write_amplification(&outcome);
-        // 1,024 blocks: one that is open for moved pages is missed in so small a spare area.
+        // 1,024 blocks: with so little spare area, the one open for moved pages matters.
         assert!(
             close(found, expected, 0.03),
             "{found} {expected} {scenario:?}"
@@ -104,8 +105,8 @@ fn free_space_is_spare_area_once_the_drive_knows() {
     }
 }
 
-/// Scaled from the full size to an eighth, a drive under uniform writes is the same drive; and one of
-/// terabytes with files and trims is the same at a thousandth and at a four-thousandth, more or less.
+/// Under uniform writes a drive scaled to an eighth behaves like the full-size one; a drive of
+/// terabytes with files and trims behaves similarly at a thousandth and at a four-thousandth.
 #[test]
 fn scaling_keeps_write_amplification() {
     let full = Scenario {
@@ -160,7 +161,7 @@ fn scaling_keeps_write_amplification() {
     assert!(close(coarse.2, fine.2, 0.15), "{} {}", coarse.2, fine.2);
 }
 
-/// The figure that is computed from counters against a drive that is kept busy.
+/// The value computed from counters, compared with a drive under full load.
 #[test]
 fn sustained_throughput_is_what_a_saturated_drive_does() {
     let spec = DriveSpec {
@@ -215,7 +216,8 @@ fn sustained_throughput_is_what_a_saturated_drive_does() {
     assert_eq!(idle, None);
 }
 
-/// The more often the drive hears what is free, the less it moves: and a swallowed trim is none.
+/// The more often the drive learns about free space, the less it moves; a swallowed trim has no
+/// effect.
 #[test]
 fn the_drive_moves_less_the_more_often_it_is_told() {
     let amplification = |trims, reach| {
@@ -277,7 +279,7 @@ fn a_trim_in_pieces_takes_longer_and_frees_the_same() {
         bytes: 10_000_000_000,
         pause_s: 60.0,
     }));
-    // About 1.4 TB in pieces of 10 GB, a minute after each.
+    // About 1.4 TB in pieces of 10 GB, with a pause of one minute after each.
     let pauses = in_pieces.bytes as f64 / 10e9 * 60.0;
     assert!(close(in_pieces.seconds, in_one_go.seconds + pauses, 0.1));
     assert!(close(
@@ -329,7 +331,7 @@ fn the_series_adds_up() {
     assert_eq!(all.write_amplification, outcome.total.write_amplification);
 }
 
-/// A drive that is asked for more than it can do does what it can.
+/// An overloaded drive does what it can.
 #[test]
 fn too_much_load_is_throttled_to_what_is_sustained() {
     let scenario = Scenario {
@@ -505,7 +507,7 @@ fn the_tenth_run_is_slower_unless_a_trim_comes_before_it() {
     assert!(each.last_by_first() > 0.97, "{}", each.last_by_first());
     let untrimmed = |outcome: &RunsOutcome| outcome.runs[9].free_untrimmed_share;
     assert!(untrimmed(&without) > 0.4 && untrimmed(&each) < 1e-12);
-    // A trim before every fourth run mends the fifth and the ninth.
+    // A trim before every fourth run restores the fifth and the ninth.
     let fourth = runs(Some(4), Reach::Heard);
     assert!(fourth.runs[4].trimmed && fourth.runs[4].mb_s > 1.03 * without.runs[4].mb_s);
     assert_eq!(fourth.runs[3], without.runs[3]);

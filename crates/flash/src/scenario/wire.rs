@@ -1,11 +1,12 @@
-//! From the filesystem to the device: requests of a host's size, as many under way as it allows.
+//! Connects the filesystem to the device: splits operations into host requests and limits how many
+//! are in flight.
 
 use crate::drive::{Device, Drive, Queue, Raid0, Request};
 use crate::filesystem::Disk;
 use crate::ftl::Counters;
 use crate::time::{Kind, Recorder};
 
-/// One drive or several.
+/// A single drive or an array.
 pub(super) enum Drives {
     One(Box<Drive>),
     Many(Box<Raid0<Drive>>),
@@ -46,13 +47,13 @@ impl Drives {
     }
 }
 
-/// The way down.
+/// The path from the filesystem to the device.
 pub(super) struct Wire {
     pub(super) drives: Drives,
     pub(super) queue: Queue,
     pub(super) request_pages: u32,
     pub(super) discard_pages: u32,
-    /// When what was submitted last is done.
+    /// When the last submitted request is done.
     pub(super) done_ns: u64,
 }
 
@@ -73,7 +74,8 @@ impl Wire {
         }
     }
 
-    /// Discards beside the queue, one after the other from a moment on: returns when the last is done.
+    /// Discards outside the queue, one after the other from `at_ns` on; returns when the last is
+    /// done.
     pub(super) fn discard_from(&mut self, mut at_ns: u64, first_page: u32, pages: u32) -> u64 {
         let end = first_page + pages;
         let mut next = first_page;
@@ -106,10 +108,10 @@ impl Disk for Wire {
     }
 }
 
-/// Discards of a trim: beside the queue.
+/// Sends a trim's discards outside the queue.
 pub(super) struct Aside<'a> {
     pub(super) wire: &'a mut Wire,
-    /// When the next one starts.
+    /// When the next discard starts.
     pub(super) at_ns: u64,
 }
 

@@ -1,4 +1,5 @@
-//! Mixes of workloads as people write them: `elasticsearch`, `lucene@80,circular-log@20/5`.
+//! Mixes of workloads as written on the command line: `elasticsearch`,
+//! `lucene@80,circular-log@20/5`.
 
 use crate::scenario::{Kind, Part};
 use crate::workload::database::Pattern;
@@ -9,20 +10,20 @@ use units::ValueError;
 /// One of the workloads of a mix.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MixPart {
-    /// What.
+    /// The workload.
     pub what: What,
-    /// Its share of the writes, in percent.
+    /// Share of the writes, in percent.
     pub weight: f64,
-    /// Its share of the data, in percent.
+    /// Share of the data, in percent.
     pub space: f64,
 }
 
 /// A workload.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum What {
-    /// Pages, written over in place.
+    /// Pages overwritten in place.
     Pages(Pattern),
-    /// Files that come and go.
+    /// Files created and deleted.
     Files(&'static str, Kind),
 }
 
@@ -50,25 +51,26 @@ impl fmt::Display for What {
     }
 }
 
-/// What stores do, as mixes: segments beside a transaction log that is deleted as it is rolled over;
-/// pages of files beside a journal.
+/// Mixes typical of databases: segments and a translog that is deleted when rolled over; pages of
+/// files and a journal.
 const STORES: [(&str, &str); 3] = [
     ("elasticsearch", "lucene@75/90,log@25/10"),
     ("opensearch", "lucene@75/90,log@25/10"),
     ("mongodb", "uniform@80/98,log@20/2"),
 ];
 
-/// Workloads side by side.
+/// Workloads running in parallel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mix {
-    /// At least one.
+    /// At least one part.
     pub parts: Vec<MixPart>,
-    /// A store's name, where it stands for the parts.
+    /// The database's name, if the mix was given by name.
     store: Option<&'static str>,
 }
 
 impl Mix {
-    /// The workloads of a scenario on a drive with pages of this size: patterns write a page at a time.
+    /// The scenario's workloads, for a drive with this page size: patterns write one page at a
+    /// time.
     pub fn scenario_parts(&self, page_bytes: u32) -> Vec<Part> {
         let part = |part: &MixPart| {
             let kind = match part.what {
@@ -83,7 +85,7 @@ impl Mix {
         self.parts.iter().map(part).collect()
     }
 
-    /// The only pattern of pages that there is, if there is no more than that.
+    /// The page pattern, if the mix consists of a single one.
     pub fn single_pattern(&self) -> Option<Pattern> {
         match self.parts.as_slice() {
             [
@@ -114,9 +116,9 @@ impl fmt::Display for Mix {
     }
 }
 
-/// `lucene`, `uniform`, `lucene@80,circular-log@20/5`. Without any number all parts are equal; else the
-/// shares of the writes come to 100, and where a share of the data is left out, it is its part of what the
-/// others leave, by the writes.
+/// Parses `lucene`, `uniform` or `lucene@80,circular-log@20/5`. Without numbers all parts are
+/// equal; otherwise the shares of the writes must add up to 100. Missing shares of the data divide
+/// what the others leave, in proportion to the writes.
 impl FromStr for Mix {
     type Err = ValueError;
 
@@ -134,7 +136,7 @@ impl FromStr for Mix {
     }
 }
 
-/// Parts by their numbers in percent.
+/// Resolves the parts' shares in percent.
 #[allow(clippy::cast_precision_loss)] // a handful of parts
 fn shared(named: &[Named]) -> Result<Vec<MixPart>, ValueError> {
     let count = named.len() as f64;
@@ -147,7 +149,7 @@ fn shared(named: &[Named]) -> Result<Vec<MixPart>, ValueError> {
         };
         return Ok(named.iter().map(part).collect());
     }
-    // Each may be rounded to a whole number.
+    // Each share may have been rounded to a whole number.
     let is_whole = |sum: f64| (sum - 100.0).abs() <= 0.5 * count;
     let writes: f64 = named.iter().filter_map(|part| part.writes).sum();
     if !is_whole(writes) || named.iter().any(|part| part.writes.is_none()) {
@@ -181,12 +183,12 @@ fn shared(named: &[Named]) -> Result<Vec<MixPart>, ValueError> {
     Ok(named.iter().map(part).collect())
 }
 
-/// A part as it is written.
+/// A part as written.
 struct Named {
     what: What,
-    /// Of the writes, in percent.
+    /// Share of the writes, in percent.
     writes: Option<f64>,
-    /// Of the data, in percent.
+    /// Share of the data, in percent.
     data: Option<f64>,
 }
 
@@ -226,7 +228,7 @@ fn named_part(text: &str) -> Result<Named, ValueError> {
     Ok(Named { what, writes, data })
 }
 
-/// Rounded so that 0.07 * 100 is 7 and not 7.000000000000001.
+/// Rounded so that 0.07 * 100 gives 7 instead of 7.000000000000001.
 fn tenth(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }

@@ -1,4 +1,4 @@
-//! When a filesystem is trimmed, as people write it: `weekly`, `Sun 06:47`, `every 3 days`.
+//! Trim schedules as written on the command line: `weekly`, `Sun 06:47`, `every 3 days`.
 
 use crate::filesystem::Reach;
 use crate::scenario::{Schedule, Trims};
@@ -6,17 +6,17 @@ use std::fmt;
 use std::str::FromStr;
 use units::ValueError;
 
-/// A trim schedule with the word for it.
+/// A trim schedule that can be parsed and displayed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrimWhen {
-    /// When.
+    /// When the filesystem is trimmed.
     pub trims: Trims,
-    /// What becomes of the discards.
+    /// What happens to the discards.
     pub reach: Reach,
 }
 
 impl TrimWhen {
-    /// Sundays at 6, as Debian's cron.weekly.
+    /// Sundays at 6, like Debian's cron.weekly.
     pub const WEEKLY: Self = Self {
         trims: Trims::Periodic(Schedule::WEEKLY),
         reach: Reach::Heard,
@@ -30,18 +30,18 @@ impl TrimWhen {
         }),
         reach: Reach::Heard,
     };
-    /// With each delete.
+    /// On each delete.
     pub const ONLINE: Self = Self {
         trims: Trims::Online,
         reach: Reach::Heard,
     };
-    /// Not at all.
+    /// Never.
     pub const NEVER: Self = Self {
         trims: Trims::Never,
         reach: Reach::Heard,
     };
 
-    /// Every so many days.
+    /// Every `days` days.
     pub fn every(days: u32) -> Self {
         Self {
             trims: Trims::Periodic(Schedule {
@@ -52,7 +52,7 @@ impl TrimWhen {
         }
     }
 
-    /// The same, and no drive hears of it.
+    /// The same schedule, with discards that never reach the drive.
     #[must_use]
     pub fn swallowed(self) -> Self {
         Self {
@@ -62,10 +62,10 @@ impl TrimWhen {
     }
 }
 
-/// Days of a schedule, Monday first.
+/// Days of the week, Monday first.
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/// As an adverb of "trimmed": `weekly`, `every 3 days`, `on each delete`.
+/// An adverb for "trimmed": `weekly`, `every 3 days`, `on each delete`.
 impl fmt::Display for TrimWhen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.trims {
@@ -85,8 +85,8 @@ impl fmt::Display for TrimWhen {
     }
 }
 
-/// `weekly`, `daily`, `online`, `never`, `swallowed`, `Sun 06:47`, `03:00`, `every 3 days`. The model
-/// knows hours: minutes are cut.
+/// Parses `weekly`, `daily`, `online`, `never`, `swallowed`, `Sun 06:47`, `03:00` or `every 3
+/// days`. The model has hours only, so minutes are dropped.
 impl FromStr for TrimWhen {
     type Err = ValueError;
 
@@ -127,7 +127,7 @@ impl FromStr for TrimWhen {
         if let Some(day) = day {
             let known = |name: &&str| {
                 let name = name.to_ascii_lowercase();
-                // `sun`, `sunday`: a beginning of at least three letters.
+                // `sun`, `sunday`: a prefix of at least three letters.
                 day.len() >= 3 && full_day(&name).starts_with(day)
             };
             let index = DAYS.iter().position(known).ok_or_else(expected)?;
@@ -141,7 +141,7 @@ impl FromStr for TrimWhen {
     }
 }
 
-/// `sun` to `sunday`.
+/// Completes `sun` to `sunday`.
 fn full_day(name: &str) -> String {
     let rest = match name {
         "tue" => "s",

@@ -1,12 +1,12 @@
-//! Fields of a line.
+//! Parsing of fields within a line.
 //!
-//! Numbers are read byte by byte: eight at once, within a word, were measured to be slower. What is
-//! always inlined is so because the calls cost a third of the speed.
+//! Numbers are parsed byte by byte: parsing eight bytes at once within a word was measured to be
+//! slower. Functions are forced inline because calls cost a third of the speed.
 #![allow(clippy::inline_always)]
 
 use super::error::{Wrong, WrongWhat};
 
-/// A place in a line.
+/// A position in a line.
 pub(crate) struct Cursor<'a> {
     line: &'a [u8],
     rest: &'a [u8],
@@ -28,7 +28,7 @@ impl<'a> Cursor<'a> {
         self.rest
     }
 
-    /// This was expected here.
+    /// An error: `expected` is missing at this position.
     #[cold]
     pub(crate) fn expected(&self, expected: &'static str) -> Wrong {
         Wrong {
@@ -37,7 +37,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Spaces and tabs, if any.
+    /// Skips spaces and tabs, if any.
     #[inline(always)]
     pub(crate) fn blanks(&mut self) {
         while let [b' ' | b'\t', rest @ ..] = self.rest {
@@ -45,7 +45,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The comma between two fields, blanks around it allowed.
+    /// Skips the comma between two fields, with optional blanks around it.
     #[inline(always)]
     pub(crate) fn comma(&mut self) -> Result<(), Wrong> {
         self.blanks();
@@ -57,7 +57,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// At least one blank.
+    /// Skips at least one blank.
     #[inline(always)]
     pub(crate) fn gap(&mut self) -> Result<(), Wrong> {
         let [b' ' | b'\t', ..] = self.rest else {
@@ -67,7 +67,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Nothing more.
+    /// Expects the end of the line.
     #[inline(always)]
     pub(crate) fn end(&mut self) -> Result<(), Wrong> {
         self.blanks();
@@ -78,14 +78,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A decimal number.
+    /// Parses a decimal number.
     #[inline(always)]
     pub(crate) fn number(&mut self, what: &'static str) -> Result<u64, Wrong> {
         let (value, digits) = self.digits();
         if digits == 0 {
             return Err(self.expected(what));
         }
-        // 19 digits are below 2^64, whatever they are.
+        // 19 digits are always below 2^64.
         if digits > 19 {
             return self.long_number(what, digits);
         }
@@ -93,7 +93,7 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// The number here, modulo 2^64, and how many digits it has.
+    /// The number at this position, modulo 2^64, and its number of digits.
     #[inline(always)]
     fn digits(&self) -> (u64, usize) {
         let mut value = 0_u64;
@@ -130,7 +130,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A decimal number times `unit`, which fits into 64 bits too.
+    /// Parses a decimal number and multiplies it by `unit`; the result must fit into 64 bits.
     #[inline(always)]
     pub(crate) fn number_of(&mut self, what: &'static str, unit: u64) -> Result<u64, Wrong> {
         let before = self.rest;
@@ -141,7 +141,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// A length that begins at `offset` and does not reach beyond 2^64.
+    /// Parses a length whose end, starting at `offset`, must fit into 64 bits.
     #[inline(always)]
     pub(crate) fn length(
         &mut self,
@@ -158,7 +158,7 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// `12.000000345`: seconds, in nanoseconds; up to nine digits behind the point.
+    /// Parses seconds such as `12.000000345` into nanoseconds; up to nine decimal places.
     #[inline(always)]
     pub(crate) fn seconds_ns(&mut self, what: &'static str) -> Result<u64, Wrong> {
         let before = self.rest;
@@ -179,7 +179,7 @@ impl<'a> Cursor<'a> {
         time.ok_or_else(|| self.too_large(what))
     }
 
-    /// Everything up to a blank; at least one byte.
+    /// Returns everything up to a blank; at least one byte.
     #[inline(always)]
     pub(crate) fn word(&mut self, what: &'static str) -> Result<&'a [u8], Wrong> {
         let len = self
@@ -195,7 +195,7 @@ impl<'a> Cursor<'a> {
         Ok(word)
     }
 
-    /// Everything up to a comma; at least one byte, blanks at its end not counted.
+    /// Returns everything up to a comma, without trailing blanks; at least one byte.
     #[inline(always)]
     pub(crate) fn text(&mut self, what: &'static str) -> Result<&'a [u8], Wrong> {
         let len = self
@@ -212,7 +212,7 @@ impl<'a> Cursor<'a> {
         Ok(text)
     }
 
-    /// A decimal number that names something: its digits without leading zeros.
+    /// Parses a decimal number used as an identifier, and returns its digits without leading zeros.
     #[inline(always)]
     pub(crate) fn id(&mut self, what: &'static str) -> Result<&'a [u8], Wrong> {
         let before = self.rest;
@@ -226,7 +226,7 @@ impl<'a> Cursor<'a> {
         Ok(digits)
     }
 
-    /// One byte, if it is this.
+    /// Skips one byte if it equals `byte`.
     #[inline(always)]
     pub(crate) fn take(&mut self, byte: u8) -> bool {
         match self.rest {
@@ -238,13 +238,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Back to where a field began, for an error that points at it.
+    /// Moves back to the start of a field, for an error that points there.
     pub(crate) fn back_to(&mut self, at: usize) {
         self.rest = &self.line[at..];
     }
 }
 
-/// What a digit behind the point is worth in nanoseconds, by how many there are.
+/// Value of the last decimal digit in nanoseconds, by number of digits.
 const POWERS: [u64; 9] = [
     100_000_000,
     10_000_000,

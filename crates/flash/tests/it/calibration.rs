@@ -1,4 +1,4 @@
-//! Calibration finds the spare area of simulated drives, whose truth is known.
+//! Calibration recovers the known over-provisioning of simulated drives.
 
 use flash::calibrate::{
     Estimate, HostWrites, Known, Policy, Quantity, Series, Stamps, Verdict, calibrate,
@@ -32,8 +32,8 @@ fn known(start: Start) -> Known {
     }
 }
 
-/// A week after a trim, as SMART would tell it: media writes by host writes, every so many hours, at a
-/// steady rate. Neither the capacity nor the spare area are given.
+/// A week after a trim as SMART data would show it: media writes divided by host writes every few
+/// hours, at a steady rate. Neither capacity nor over-provisioning is given.
 #[test]
 fn a_week_of_write_amplification() {
     let start = Start::Trimmed { mapped_share: 0.5 };
@@ -61,16 +61,16 @@ fn a_week_of_write_amplification() {
     }
 }
 
-/// Of the drive, between two points of a throughput: one look may hold all that a fresh drive takes before it
-/// collects.
+/// Drive writes between two points of a throughput: one point may cover everything a fresh drive
+/// accepts before it collects.
 const FINE: f64 = 0.0025;
 /// A moved page is read and programmed: 60 us and 600 us.
 const MOVED_PAGE_COST: f64 = 1.1;
 const FRESH_BYTES_PER_S: f64 = 64.0 * 16_384.0 / 600e-6;
 
-/// Seconds and throughput of a drive that is kept busy, as somebody who looks at it so many times sees them: the
-/// time of a step is made from what was programmed and read in it; the noise is that of the look, with so
-/// large a standard deviation.
+/// Times and throughputs of a drive under full load, sampled `looks` times: the duration of a step
+/// follows from the pages programmed and read in it; `noise` is the standard deviation of the
+/// measurement.
 fn at_full_speed(amplification: &[f64], looks: u32, noise: f64, seed: u64) -> (Vec<f64>, Vec<f64>) {
     let mut random = Random::new(seed);
     // Seconds and bytes at the ends of the steps.
@@ -102,7 +102,7 @@ fn at_full_speed(amplification: &[f64], looks: u32, noise: f64, seed: u64) -> (V
         .unzip()
 }
 
-/// Nothing but the capacity is given.
+/// Only the capacity is given.
 #[test]
 fn throughput_of_a_drive_filled_at_full_speed() {
     let (op, start) = (0.15, Start::Filled { mapped_share: 0.4 });
@@ -138,7 +138,8 @@ fn throughput_of_a_drive_filled_at_full_speed() {
     );
 }
 
-/// Thousands of looks show the beat of single blocks; they tell the spare area all the same.
+/// Thousands of points show the sawtooth of single blocks, but determine the over-provisioning just
+/// as well.
 #[test]
 fn a_fine_series_says_as_much_as_a_coarse_one() {
     let op = 0.15;
@@ -161,7 +162,7 @@ fn a_fine_series_says_as_much_as_a_coarse_one() {
     near(&found.over_provisioning, op, 0.05);
 }
 
-/// Who tells a throughput for each so many bytes written has points that are far apart where the drive is slow.
+/// Points at equal numbers of bytes written are far apart in time while the drive is slow.
 #[test]
 fn what_a_stamp_stands_for_decides_where_points_are_not_evenly_spaced() {
     let op = 0.07;
@@ -200,7 +201,8 @@ fn what_a_stamp_stands_for_decides_where_points_are_not_evenly_spaced() {
     assert!((wrong.value / op - 1.0).abs() > 0.1, "{wrong:?}");
 }
 
-/// In how many of so many noisy series the 95 % range of the spare area holds the truth; prints it.
+/// Counts the noisy series whose 95 % range contains the true over-provisioning, and prints the
+/// result.
 fn held(op: f64, start: Start, cost: Option<f64>, noise: f64, seeds: u64) -> u64 {
     let amplification = simulate(op, Collection::Greedy, start, 1600, FINE);
     let told = Known {
@@ -245,8 +247,9 @@ fn ranges_of_a_throughput_hold_the_truth() {
     }
 }
 
-/// 95 % of 20 are 19; fewer than 16 would be seen in one of 390 such counts by chance. Noise of 5 % makes ranges
-/// too narrow where the drive was filled, or the cost of a moved page is not given: `docs/ssd.md` says so.
+/// 95 % of 20 are 19; fewer than 16 would occur by chance in one of 390 such counts. Noise of 5 %
+/// makes ranges too narrow if the drive was filled, or if the cost of a moved page is not given:
+/// see `docs/ssd.md`.
 #[test]
 #[ignore = "takes minutes; make test-ssd"]
 fn ranges_of_a_throughput_hold_the_truth_as_often_as_they_say() {

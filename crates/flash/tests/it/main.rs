@@ -1,4 +1,4 @@
-//! What the simulation says beside what papers, an article and made-up measurements say.
+//! Compares the simulation with papers, an article and synthetic measurements.
 
 mod blocks;
 mod calibration;

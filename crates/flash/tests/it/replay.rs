@@ -1,4 +1,4 @@
-//! Traces made to happen: on a device that writes down what it is asked, and on a drive.
+//! Replay of traces: on a device that records its requests, and on a simulated drive.
 
 use flash::drive::{Device, Drive, PartialEnds, Range, Request};
 use flash::ftl::{Counters, PowerOn, Settings};
@@ -10,11 +10,11 @@ use flash::trace::{
 };
 use std::fmt::Write as _;
 
-/// Takes a microsecond a page for everything, one request after the other or not.
+/// Takes a microsecond per page for every request, without queueing.
 struct Witness {
     pages: u32,
     asked: Vec<Request>,
-    /// Of writes, whether the first and the last page are covered in part.
+    /// For writes, whether the first and the last page are covered only in part.
     ends: Vec<(bool, bool)>,
     recorder: Recorder,
 }
@@ -29,7 +29,7 @@ impl Witness {
         }
     }
 
-    /// Without the time.
+    /// The requests without their times.
     fn ranges(&self) -> Vec<(Kind, u32, u32)> {
         let range = |request: &Request| (request.kind, request.first_page, request.pages);
         self.asked.iter().map(range).collect()
@@ -121,10 +121,11 @@ fn bytes_become_pages_and_every_record_is_accounted_for() {
         device.ranges(),
         [
             (Kind::Write, 0, 2),
-            // Bytes 100 to 12388 cover pages 1 and 2.
+            // Bytes 100 to 12388 completely cover pages 1 and 2.
             (Kind::Discard, 1, 2),
             (Kind::Read, 1, 2),
-            // Pages 9 and 10 are one too many, page 10 is, and the last discard covers none.
+            // Pages 9 and 10 exceed the drive by one, page 10 does too, and the last discard covers
+            // no page.
         ]
     );
     assert_eq!(device.times(), [0, 20_000, 40_000]);
@@ -142,7 +143,7 @@ fn bytes_become_pages_and_every_record_is_accounted_for() {
     assert_eq!(replayed.discarded_pages, 2);
     assert_eq!(replayed.undiscarded_bytes, 12_288 - 8192 + 4095);
     assert_eq!(replayed.partial_pages, 0);
-    // The last discard arrives then, and covers no page.
+    // The last discard arrives then, but covers no page.
     assert_eq!(replayed.done_ns, 80_000);
 }
 
@@ -157,7 +158,7 @@ fn a_partial_page_is_written_as_a_whole() {
     assert_eq!((replayed.partial_pages, replayed.skipped()), (1, 2));
 }
 
-/// What goes around the end of the drive is partial where the request ends, not where it is cut.
+/// A request that wraps around is partial at its own ends, not where it is split.
 #[test]
 fn ends_are_those_of_the_request() {
     let settings = ReplaySettings {
@@ -209,7 +210,8 @@ fn addresses_wrap_or_shrink() {
     let (device, replayed) = with(Addresses::Wrap);
     assert_eq!(
         device.ranges(),
-        // Page 32000 of 100 is page 0; pages 99 and 100 are 99 and 0; 101 pages are too many.
+        // Page 32000 modulo 100 is page 0; pages 99 and 100 become 99 and 0; 101 pages are too
+        // many.
         [
             (Kind::Write, 0, 1),
             (Kind::Write, 99, 1),
@@ -219,7 +221,7 @@ fn addresses_wrap_or_shrink() {
     assert_eq!(replayed.out_of_range.records, 1);
     assert_eq!((replayed.writes.records, replayed.written_pages), (2, 3));
     assert_eq!(with(Addresses::Refuse).1.out_of_range.records, 3);
-    // The drive is a single piece: all of the trace's pieces come to lie there, whole ones.
+    // The drive is a single chunk, so all of the trace's chunks map to it, each as a whole.
     let span_bytes = 256_008 * 512;
     let (device, replayed) = with(Addresses::Scale { span_bytes });
     assert_eq!(device.ranges()[0], (Kind::Write, 0, 1));
@@ -234,7 +236,7 @@ fn rounds_follow_each_other_in_time() {
         ..ReplaySettings::default()
     };
     let (device, replayed) = run(settings, 100, 3, text);
-    // Ten pages take 10 microseconds: the round is over 14 microseconds after its begin.
+    // Ten pages take 10 microseconds: the round ends 14 microseconds after its start.
     assert_eq!(
         device.times(),
         [
@@ -247,7 +249,7 @@ fn rounds_follow_each_other_in_time() {
 
 #[test]
 fn as_fast_as_the_queue_lets_them() {
-    // Requests of 4, 1, 1, 1 pages, a flush, and 1 page; whatever their times.
+    // Requests of 4, 1, 1, 1 pages, a flush, and 1 page; their recorded times do not matter.
     let text = "fio version 3 iolog\n0 /a write 0 16384\n1 /a write 0 4096\n2 /a write 0 4096\n\
                 9000 /a write 0 4096\n9001 /a datasync 0 0\n9002 /a write 0 4096\n";
     let with = |depth| {
@@ -258,7 +260,7 @@ fn as_fast_as_the_queue_lets_them() {
         run(settings, 100, 1, text).0.times()
     };
     assert_eq!(with(1), [0, 4_000, 5_000, 6_000, 7_000]);
-    // The first is done at 4, meanwhile the others take their turns; the flush waits for it.
+    // The first is done at 4, and the others take turns meanwhile; the flush waits for all of them.
     assert_eq!(with(2), [0, 0, 1_000, 2_000, 4_000]);
     assert_eq!(with(0), with(1));
     assert_eq!(with(u32::MAX), [0, 0, 0, 0, 4_000]);
@@ -298,7 +300,7 @@ fn times_of_centuries_do_not_overflow() {
     assert_eq!(replayed.records, 6);
 }
 
-/// Overwrites all of a drive at random: with its counters, on the real thing.
+/// Random overwrites of a whole simulated drive, checked with its counters.
 #[test]
 fn a_drive_counts_what_the_trace_wrote_and_discarded() {
     let geometry = Geometry::new(16_384, 0.25, 64, 4096).unwrap();
@@ -331,7 +333,8 @@ fn a_drive_counts_what_the_trace_wrote_and_discarded() {
     // Some pages are discarded twice before they are written again.
     assert!((15_000..20_000).contains(&replayed.counters.trimmed_pages));
     let amplification = replayed.counters.write_amplification().unwrap();
-    // Without discards theory says 2.60 (greedy, 64 pages a block), with a tenth of them, 0.9 in use, 1.95.
+    // In theory 2.60 without discards (greedy, 64 pages per block), and 1.95 with a tenth of them
+    // (0.9 in use).
     assert!((1.5..2.6).contains(&amplification), "{amplification}");
     drive.ftl().check().unwrap();
 }

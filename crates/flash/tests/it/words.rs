@@ -1,4 +1,4 @@
-//! Policies, states and rhythms are read as they are written.
+//! Parsing and display of policies, states and rhythms.
 
 use flash::ftl::{Collection, PowerOn};
 use flash::scenario::History;
