@@ -6,11 +6,11 @@
 //!
 //! 1. A request whose pages in a block are all erased is programmed there directly.
 //! 2. Otherwise the block is rewritten: every page the drive considers valid is read into the
-//!   buffer, including those about to be overwritten (the article's drive saves "the data that is
-//!   there" before it looks at what is coming); the request is merged in; the block is erased; the
-//!   buffer is programmed.
+//!    buffer, including those about to be overwritten (the article's drive saves "the data that is
+//!    there" before it looks at what is coming); the request is merged in; the block is erased; the
+//!    buffer is programmed.
 //! 3. A discard marks pages as unused: they are no longer read, nor programmed again. It does not
-//!   touch the flash. They can be programmed only after the next erase of their block.
+//!    touch the flash. They can be programmed only after the next erase of their block.
 //!
 //! A request over several blocks is served block by block, in ascending order. Pages of a block may
 //! be programmed in any order.

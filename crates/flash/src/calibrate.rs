@@ -9,9 +9,9 @@
 //! ```
 //!
 //! where `fresh` is the throughput without collection, and `cost` the cost of a moved page relative
-//! to a page the host writes: it is programmed like one, but has to be read before, so `1 + read /
-//! program`. The time per byte is linear in `A`, so the mean over an interval requires only the
-//! mean of `A`.
+//! to a page the host writes: it is programmed like one, but has to be read before, so
+//! `1 + read / program`. The time per byte is linear in `A`, so the mean over an interval requires
+//! only the mean of `A`.
 //!
 //! Up to four parameters are fitted: over-provisioning, capacity (which converts bytes to drive
 //! writes), `cost` and `fresh`. Known values should be given: each one is a parameter that the

@@ -9,7 +9,6 @@
 //!
 //! Without spare area nothing can be collected: an over-provisioning of 0 or less gives infinity
 //! everywhere. NaN gives NaN.
-//! everywhere, and what is not a number stays so.
 
 mod choices;
 mod lambert;

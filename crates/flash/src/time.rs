@@ -16,8 +16,8 @@
 //!   Collection runs in the foreground, as in a drive without idle time: at once, or in small parts
 //!   between the host's pages ([`CollectionPace`]).
 //!
-//! Physical pages are striped: page `i` is on die `i % dies`, and die `d` is on channel `d %
-//! channels`.
+//! Physical pages are striped: page `i` is on die `i % dies`, and die `d` is on channel
+//! `d % channels`.
 
 mod clock;
 mod divisor;

@@ -1,7 +1,7 @@
-//! `cargo run -p house`: the table of this checkout. `-- PATH`: that of another checkout. `--
-//! BEFORE AFTER`: both side by side. `-- --circles CRATE [PATH]`: each dependency cycle of a crate
-//! with the items that cause it. `-- --rendering CRATE [PATH]`: each place in a crate that renders
-//! output.
+//! `cargo run -p house`: the table of this checkout. `-- PATH`: that of another checkout.
+//! `-- BEFORE AFTER`: both side by side. `-- --circles CRATE [PATH]`: each dependency cycle of a
+//! crate with the items that cause it. `-- --rendering CRATE [PATH]`: each place in a crate that
+//! renders output.
 
 use anyhow::{Context as _, Result, bail};
 use house::table::{comparison, table};

@@ -85,8 +85,8 @@ impl fmt::Display for TrimWhen {
     }
 }
 
-/// Parses `weekly`, `daily`, `online`, `never`, `swallowed`, `Sun 06:47`, `03:00` or `every 3
-/// days`. The model has hours only, so minutes are dropped.
+/// Parses `weekly`, `daily`, `online`, `never`, `swallowed`, `Sun 06:47`, `03:00` or
+/// `every 3 days`. The model has hours only, so minutes are dropped.
 impl FromStr for TrimWhen {
     type Err = ValueError;
 

@@ -6,9 +6,9 @@
 /// flash-based solid state drives", SIGMETRICS).
 ///
 /// With `S_i` the share of blocks that hold at least `i` valid pages, and `c` the rate of
-/// invalidations per collected block, equilibrium is `c i (S_i - S_(i+1)) = 1 - S_i^d` with `sum
-/// S_i = Np / alpha`; the victim holds `sum S_i^d` pages. Solved from `i = Np` down for a given `c`
-/// (Newton's method), and for `c` by bisection: the sum falls as `c` grows.
+/// invalidations per collected block, equilibrium is `c i (S_i - S_(i+1)) = 1 - S_i^d` with
+/// `sum S_i = Np / alpha`; the victim holds `sum S_i^d` pages. Solved from `i = Np` down for a
+/// given `c` (Newton's method), and for `c` by bisection: the sum falls as `c` grows.
 ///
 /// One choice equals [`super::random_choice`]; many choices approach [`super::greedy`]. Zero
 /// choices give NaN.

@@ -45,8 +45,9 @@ pub enum SkewError {
 }
 
 /// Write amplification of FIFO with the classes mixed in the same blocks (Desnoyers 2014, "Analytic
-/// models of SSD write performance", ACM Transactions on Storage 10(2)): the `A` with `A = sum r_i
-/// / (1 - exp(-(r_i / f_i) alpha / A))`, where `r` are shares of writes and `f` of pages.
+/// models of SSD write performance", ACM Transactions on Storage 10(2)): the `A` with
+/// `A = sum r_i / (1 - exp(-(r_i / f_i) alpha / A))`, where `r` are shares of writes and `f` of
+/// pages.
 ///
 /// # Errors
 /// [`SkewError`] if shares are out of bounds or do not add up to 1.

@@ -82,9 +82,10 @@ const STEPS: usize = 400;
 ///
 /// Our own derivation, using the argument of Desnoyers 2012 for FIFO: the drive is a log of `alpha`
 /// drive sizes. With `h(t)` the host's writes when `t` has been programmed (both in drive sizes), a
-/// page that was programmed at `t - alpha` is still valid at `t` with probability `exp(-(h(t) - h(t
-/// - alpha)))`. So `h' = 1 - exp(-(h(t) - h(t - alpha)))`, and `h' = 1` while there are erased
-/// pages; write amplification is `1 / h'`. In equilibrium this is the FIFO formula.
+/// page that was programmed at `t - alpha` is still valid at `t` with probability
+/// `exp(-(h(t) - h(t - alpha)))`. So `h' = 1 - exp(-(h(t) - h(t - alpha)))`, and `h' = 1` while
+/// there are erased pages; write amplification is `1 / h'`. In equilibrium this is the FIFO
+/// formula.
 ///
 /// Other policies are approximated by a FIFO drive with the same equilibrium: under uniform writes
 /// greedy also collects mostly the oldest blocks, but smooths the edges. Compared with simulated

@@ -18,8 +18,8 @@ pub fn in_use_share(trim_share: f64) -> f64 {
     (1.0 - 2.0 * trim_share) / (1.0 - trim_share)
 }
 
-/// The effective over-provisioning under [`in_use_share`], for use in the uniform formulas: `alpha
-/// / s - 1`. Infinite if nothing stays in use.
+/// The effective over-provisioning under [`in_use_share`], for use in the uniform formulas:
+/// `alpha / s - 1`. Infinite if nothing stays in use.
 pub fn trimmed_over_provisioning(over_provisioning: f64, trim_share: f64) -> f64 {
     (1.0 + over_provisioning) / in_use_share(trim_share) - 1.0
 }

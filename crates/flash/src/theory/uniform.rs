@@ -3,8 +3,8 @@
 use super::lambert_w0;
 
 /// Write amplification of FIFO, which collects the block that was filled first (Desnoyers 2012,
-/// "Analytic modeling of SSD write performance", SYSTOR; the fixed point of Menon 1995): `alpha /
-/// (alpha + W(-alpha e^-alpha))`.
+/// "Analytic modeling of SSD write performance", SYSTOR; the fixed point of Menon 1995):
+/// `alpha / (alpha + W(-alpha e^-alpha))`.
 pub fn fifo(over_provisioning: f64) -> f64 {
     if over_provisioning <= 0.0 {
         return f64::INFINITY;
@@ -17,8 +17,8 @@ pub fn fifo(over_provisioning: f64) -> f64 {
 }
 
 /// Write amplification of greedy with `pages_per_block` pages per block (Desnoyers 2012, like
-/// [`fifo`]): with `k = 1 + 1/(2 Np)` and `X0 = 1/2 - (Np / alpha) W(-k alpha e^(-k alpha))`, `Np /
-/// (Np - (X0 - 1))`.
+/// [`fifo`]): with `k = 1 + 1/(2 Np)` and `X0 = 1/2 - (Np / alpha) W(-k alpha e^(-k alpha))`,
+/// `Np / (Np - (X0 - 1))`.
 ///
 /// `X0 - 1` is the number of valid pages of a victim. If there is so much spare area that it
 /// becomes negative, the formula no longer applies, and the result is 1.
