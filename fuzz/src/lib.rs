@@ -600,7 +600,7 @@ mod tests {
 
     /// A seed that is rejected immediately would leave everything after the first check untested.
     #[test]
-    fn seeds_of_the_trim_reach_the_end_of_their_parsers() {
+    fn seeds_reach_the_end_of_their_parsers() {
         for (name, reaches) in [
             (
                 "checkpoint",

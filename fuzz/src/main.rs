@@ -282,7 +282,7 @@ mod tests {
     };
 
     #[test]
-    fn without_a_limit_all_inputs_are_run() {
+    fn all_inputs_run_without_a_limit() {
         assert_eq!(
             run(&FINE, &[], &options(1_000, None)),
             Outcome::Passed(1_000)
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_leaves_the_least_number_of_inputs() {
+    fn a_time_limit_keeps_the_minimum_of_inputs() {
         let none = Some(Duration::ZERO);
         let Outcome::Passed(count) = run(&FINE, &[], &options(u64::MAX, none)) else {
             panic!("nothing panics");
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_that_panicked_once_come_first() {
+    fn regressions_run_first() {
         let panicked = [b"ok".to_vec(), b"q".to_vec()];
         assert_eq!(
             run(&WANTS_NO_Q, &panicked, &options(0, None)),

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_seeds_reach_what_they_are_for() {
+    fn seeds_reach_the_end_of_their_parsers() {
         // The third chunk has only its reference sample; "start" and "b" are series.
         for seed in CHUNKS {
             let reading = read_ftdc(&file(seed.as_bytes()), 0).expect("a sound chunk");

@@ -5,8 +5,8 @@ use flash::ftl::{PowerOn, Settings};
 use flash::geometry::Geometry;
 use flash::time::{Recorder, Timing};
 use flash::trace::{
-    Addresses, BadLines, Devices, Format, Kind, Options, Pace, Printer, Reader, Record, Replay,
-    ReplaySettings, Unprintable, detect,
+    Addresses, BadLines, Devices, Format, Kind, Options, Pace, PrintError, Printer, Reader, Record,
+    Replay, ReplaySettings, detect,
 };
 
 /// One seed for each format.
@@ -79,7 +79,7 @@ pub fn read(bytes: &[u8]) {
         let stats = reader.stats();
         assert!(records.is_sorted_by_key(|record| record.0));
         assert!(failed <= 1 && records.len() as u64 == stats.records);
-        let lines = stats.records + stats.passed_over + stats.blank + stats.bad_lines;
+        let lines = stats.records + stats.ignored + stats.blank + stats.bad_lines;
         assert_eq!(lines + u64::from(stats.header), stats.lines);
         write_and_read(format, stats.first_ns.unwrap_or(0), &records);
     }
@@ -101,7 +101,7 @@ fn write_and_read(format: Format, first_ns: u64, records: &[(u64, Kind, u64, u64
         match printer.write(&record, name) {
             Ok(()) => expected.push(said(record, name.clone())),
             // Names that are not UTF-8 are converted lossily, and may not be printable.
-            Err(Unprintable::Name { .. }) => return,
+            Err(PrintError::Name { .. }) => return,
             Err(error) => panic!("{error}"),
         }
     }

@@ -57,10 +57,10 @@ pub struct BareDrive {
 pub enum BareError {
     /// Separate streams for a pattern without hot pages.
     #[error("streams keep hot and cold writes apart, and {0} has no hot ones")]
-    NothingHot(Pattern),
+    NoHotPages(Pattern),
     /// Trims combined with a pattern other than uniform writes.
     #[error("only uniform writes can stand beside trims, found {0}")]
-    TrimsBeside(Pattern),
+    TrimsWithPattern(Pattern),
     /// A hot or cold part of less than a page.
     #[error("{pages} pages cannot be divided as {pattern}")]
     Indivisible {
@@ -87,7 +87,7 @@ pub struct BareOutcome {
     /// Erase counts of the blocks since power-on.
     pub wear: Wear,
     /// The series, including the warm-up.
-    pub series: Vec<Stretch>,
+    pub series: Vec<SeriesPoint>,
     /// Memory of the drive's tables, in bytes.
     pub table_bytes: u64,
     /// Hash of the drive's final state: equal drives have equal digests.
@@ -107,7 +107,7 @@ pub struct Wear {
 
 /// One point of the series.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stretch {
+pub struct SeriesPoint {
     /// Drive writes since power-on, at its end.
     pub drive_writes: f64,
     /// Whether it belongs to the warm-up.
@@ -124,10 +124,10 @@ impl BareDrive {
     pub fn check(&self) -> Result<(), BareError> {
         let pattern = self.pattern;
         if self.streams && !matches!(pattern, Pattern::HotCold { .. }) {
-            return Err(BareError::NothingHot(pattern));
+            return Err(BareError::NoHotPages(pattern));
         }
         if self.trim_share > 0.0 && pattern != Pattern::Uniform {
-            return Err(BareError::TrimsBeside(pattern));
+            return Err(BareError::TrimsWithPattern(pattern));
         }
         if let Pattern::HotCold { hot_share, .. } = pattern {
             let pages = self.pages();
@@ -205,7 +205,7 @@ impl BareDrive {
         let mut series = Series {
             logical_pages: self.geometry.logical_pages,
             written: 0,
-            stretches: Vec::new(),
+            points: Vec::new(),
             total: self.warm_up_pages + self.counted_pages,
             watch,
         };
@@ -215,7 +215,7 @@ impl BareDrive {
             counters,
             theory: self.theory(),
             wear: Wear::of(&ftl),
-            series: series.stretches,
+            series: series.points,
             table_bytes: ftl.table_bytes(),
             digest: ftl.digest(),
         })
@@ -331,7 +331,7 @@ impl BareDrive {
     }
 }
 
-impl Stretch {
+impl SeriesPoint {
     /// Write amplification within the stretch; `None` if nothing was written.
     pub fn write_amplification(&self) -> Option<f64> {
         self.counters.write_amplification()
@@ -367,7 +367,7 @@ pub fn pages_of_passes(passes: f64, logical_pages: u64) -> u64 {
 struct Series<'a> {
     logical_pages: u64,
     written: u64,
-    stretches: Vec<Stretch>,
+    points: Vec<SeriesPoint>,
     total: u64,
     watch: &'a dyn Fn(u64, u64),
 }
@@ -381,11 +381,11 @@ impl Series<'_> {
         pages: u64,
         warm_up: bool,
     ) -> Counters {
-        let stretch = (self.total / POINTS).max(1);
+        let point_pages = (self.total / POINTS).max(1);
         ftl.reset_counters();
         let mut before = Counters::default();
         while before.host_pages < pages {
-            let wanted = stretch.min(pages - before.host_pages);
+            let wanted = point_pages.min(pages - before.host_pages);
             let mut written = 0;
             while written < wanted {
                 // The batches are the same regardless of how they are grouped.
@@ -397,7 +397,7 @@ impl Series<'_> {
             self.written += done.host_pages;
             #[allow(clippy::cast_precision_loss)] // a ratio
             let drive_writes = self.written as f64 / self.logical_pages as f64;
-            self.stretches.push(Stretch {
+            self.points.push(SeriesPoint {
                 drive_writes,
                 warm_up,
                 counters: done,
@@ -441,7 +441,7 @@ mod tests {
     /// In simulation, the closed form is off by 73 % after one drive write on an empty drive, and
     /// by 2 % after six.
     #[test]
-    fn theory_stands_where_it_holds() {
+    fn theory_is_reported_only_where_it_applies() {
         let theory = |power_on, warm_up| setting(power_on, warm_up, 64).theory();
         for warm_up in [0.0, 1.0, 6.0] {
             let why = theory(PowerOn::Empty, warm_up).unwrap_err();

@@ -22,7 +22,9 @@
 
 mod host;
 
-pub use host::{Cell, Entry, FIVE_PAGES, Host, HostError, Operation, Picture, Told, five_pages};
+pub use host::{
+    Cell, Entry, FIVE_PAGES, Host, HostError, Operation, Picture, StepReport, five_pages,
+};
 
 use thiserror::Error;
 
@@ -309,7 +311,7 @@ mod tests {
         .expect("a shape")
     }
 
-    fn done(drive: &BlockMapped) -> (u64, u64, u64) {
+    fn work_done(drive: &BlockMapped) -> (u64, u64, u64) {
         let c = drive.counters();
         (c.read_pages, c.programmed_pages, c.erased_blocks)
     }
@@ -319,7 +321,7 @@ mod tests {
         let mut drive = drive(4, 2);
         drive.write(&[1, 2], 7).expect("in range");
         drive.write(&[7, 0, 0], 8).expect("in range");
-        assert_eq!(done(&drive), (0, 4, 0));
+        assert_eq!(work_done(&drive), (0, 4, 0));
         assert_eq!(drive.counters().host_pages, 4);
         assert_eq!(drive.block(0), [Valid(8), Valid(7), Valid(7), Erased]);
         assert_eq!(drive.block(1), [Erased, Erased, Erased, Valid(8)]);
@@ -327,12 +329,12 @@ mod tests {
     }
 
     #[test]
-    fn one_page_that_is_not_erased_rewrites_its_block_alone() {
+    fn a_conflict_rewrites_only_its_block() {
         let mut drive = drive(4, 2);
         drive.write(&[0, 1, 4], 7).expect("in range");
         let steps = drive.write(&[1, 5], 8).expect("in range");
         // Block 0: two read, two programmed; in block 1, page 5 is erased.
-        assert_eq!(done(&drive), (2, 3 + 2 + 1, 1));
+        assert_eq!(work_done(&drive), (2, 3 + 2 + 1, 1));
         let actions: Vec<(Action, u32)> = steps.iter().map(|s| (s.action, s.block)).collect();
         assert_eq!(
             actions,
@@ -347,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_discarded_page_needs_its_erase_and_nothing_else() {
+    fn a_discarded_block_is_erased_without_reads() {
         let mut drive = drive(2, 1);
         drive.write(&[0, 1], 7).expect("in range");
         assert_eq!(drive.discard(&[0, 1]).expect("in range").len(), 1);
@@ -356,12 +358,12 @@ mod tests {
         assert_eq!(drive.counters().discarded_pages, 2);
         let steps = drive.write(&[1], 8).expect("in range");
         assert_eq!(steps[0].action, Action::Merge);
-        assert_eq!(done(&drive), (0, 3, 1));
+        assert_eq!(work_done(&drive), (0, 3, 1));
         assert_eq!(drive.block(0), [Page::Erased, Page::Valid(8)]);
     }
 
     #[test]
-    fn what_is_out_of_range_changes_nothing() {
+    fn requests_out_of_range_change_nothing() {
         let mut drive = drive(2, 1);
         let error = drive.write(&[0, 2], 1).expect_err("page 2 of 2");
         assert_eq!(error.to_string(), "page 2 of a drive of 2 pages");

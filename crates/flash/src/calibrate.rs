@@ -33,7 +33,7 @@
 mod curves;
 mod estimate;
 mod input;
-mod looks;
+mod interval_means;
 mod model;
 mod points;
 mod range;

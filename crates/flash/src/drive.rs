@@ -40,7 +40,7 @@ pub struct Drive {
     ftl: Ftl<Clock>,
     page_bytes: u32,
     pages: u32,
-    unheard_pages: u64,
+    ignored_discard_pages: u64,
     fetched_pages: u64,
     recorder: Recorder,
 }
@@ -65,7 +65,7 @@ impl Drive {
             page_bytes: geometry.page_bytes,
             #[allow(clippy::cast_possible_truncation)] // checked by the translation layer
             pages: geometry.logical_pages as u32,
-            unheard_pages: 0,
+            ignored_discard_pages: 0,
             fetched_pages: 0,
             recorder,
         })
@@ -167,12 +167,12 @@ impl Device for Drive {
         if pages == 0 {
             return at_ns;
         }
-        if self.clock().hears_discards() {
+        if self.clock().executes_discards() {
             for range in ranges {
                 self.ftl.discard_run(range.first_page, range.pages);
             }
         } else {
-            self.unheard_pages += pages;
+            self.ignored_discard_pages += pages;
         }
         let bytes = pages * u64::from(self.page_bytes);
         let clock = self.ftl.medium_mut();
@@ -209,7 +209,7 @@ impl Device for Drive {
             } else {
                 for _ in batch {
                     let done = self.write_staged(queue.next_ns());
-                    queue.took(done);
+                    queue.complete(done);
                     last = last.max(done);
                 }
             }
@@ -218,10 +218,10 @@ impl Device for Drive {
     }
 
     fn stage_discards(&mut self, pages: &[u32]) {
-        if self.clock().hears_discards() {
+        if self.clock().executes_discards() {
             self.ftl.discard(pages);
         } else {
-            self.unheard_pages += pages.len() as u64;
+            self.ignored_discard_pages += pages.len() as u64;
         }
     }
 
@@ -239,12 +239,12 @@ impl Device for Drive {
 
     fn reset_counters(&mut self) {
         self.ftl.reset_counters();
-        self.unheard_pages = 0;
+        self.ignored_discard_pages = 0;
         self.fetched_pages = 0;
     }
 
-    fn unheard_pages(&self) -> u64 {
-        self.unheard_pages
+    fn ignored_discard_pages(&self) -> u64 {
+        self.ignored_discard_pages
     }
 
     fn fetched_pages(&self) -> u64 {

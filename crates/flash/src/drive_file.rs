@@ -167,8 +167,8 @@ impl FromStr for DriveFile {
     type Err = DriveFileError;
 
     fn from_str(text: &str) -> Result<Self, DriveFileError> {
-        let table: DriveTable =
-            toml::from_str(text).map_err(|error| DriveFileError::Toml(told(&error, text)))?;
+        let table: DriveTable = toml::from_str(text)
+            .map_err(|error| DriveFileError::Toml(describe_toml_error(&error, text)))?;
         let pages_per_block = table.pages_per_block;
         if pages_per_block.is_some_and(|pages| !PAGES_PER_BLOCK.contains(&pages)) {
             return Err(DriveFileError::Value {
@@ -261,7 +261,7 @@ pub fn preset(text: &str) -> Result<String, ValueError> {
 }
 
 /// Describes a TOML error, quoting its line if that is short enough.
-fn told(error: &toml::de::Error, text: &str) -> String {
+fn describe_toml_error(error: &toml::de::Error, text: &str) -> String {
     let whole = error.to_string();
     if whole.lines().all(|line| line.len() <= QUOTED_MAX) {
         return whole;
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_not_told_whole() {
+    fn long_lines_are_not_quoted_in_full() {
         let long = "x".repeat(100_000);
         for text in [
             format!("name = \"{long}\" y"),
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_and_impossible_numbers_are_named() {
+    fn errors_name_unknown_keys_and_impossible_values() {
         for (text, named) in [
             ("dice = 8\n", "dice"),
             ("[timing]\nreed_us = 8\n", "reed_us"),

@@ -70,7 +70,7 @@ pub enum Discarding {
 pub enum Reach {
     /// The drive receives and executes them.
     #[default]
-    Heard,
+    Executed,
     /// The drive receives and ignores them.
     Ignored,
     /// A layer in between drops them.
@@ -457,7 +457,7 @@ impl Filesystem {
         if self.settings.reach != Reach::Swallowed {
             disk.discard(extent.first_page, extent.pages);
         }
-        if self.settings.reach != Reach::Heard {
+        if self.settings.reach != Reach::Executed {
             return 0;
         }
         let released = self.held.count(extent.first_page, extent.pages);

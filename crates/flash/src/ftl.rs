@@ -22,11 +22,11 @@
 //! ```
 
 mod block;
-mod books;
 mod candidates;
 mod check;
 mod collect;
 mod medium;
+mod physical;
 mod prefetch;
 mod settings;
 mod tables;
@@ -39,7 +39,7 @@ pub use settings::{Collection, Settings};
 
 use crate::geometry::{Geometry, GeometryError};
 use crate::random::Random;
-use books::NONE;
+use physical::NONE;
 use std::fmt;
 use std::str::FromStr;
 use tables::Tables;

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_blocks_are_the_smallest_whole_number_that_gives_the_spare() {
+    fn data_blocks_are_rounded_up() {
         let geometry = Geometry::new(1 << 20, 0.25, 256, 4096).unwrap();
         assert_eq!(geometry.data_blocks, 5120);
         assert!((geometry.over_provisioning() - 0.25).abs() < 1e-12);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_named() {
+    fn errors_name_the_limit() {
         let error = Geometry::new(u64::from(u32::MAX) - 1, 0.07, 256, 4096).unwrap_err();
         assert!(
             error
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_built_is_refused() {
+    fn impossible_geometries_are_rejected() {
         for (logical, spare, per_block, bytes) in [
             (0, 0.1, 256, 4096),
             (u64::from(u32::MAX), 0.1, 256, 4096),

@@ -12,6 +12,7 @@
 //! [`runs`] is a benchmark run several times in a row.
 
 mod error;
+mod host_io;
 mod load;
 mod outcome;
 mod part;
@@ -21,7 +22,6 @@ mod simulation;
 mod spec;
 #[cfg(test)]
 mod tests;
-mod wire;
 
 pub use self::error::ScenarioError;
 pub use self::outcome::{Cycle, Interval, Latency, Outcome, Point, TrimPass, sustained_mb_s};

@@ -2,10 +2,10 @@
 //! setup.
 
 mod mix;
-mod trim_when;
+mod trim_schedule;
 
-pub use mix::{Mix, MixPart, What};
-pub use trim_when::TrimWhen;
+pub use mix::{Mix, MixPart, WorkloadKind};
+pub use trim_schedule::TrimSchedule;
 
 use crate::scenario::{Cycle, DriveSpec, Outcome, Point, Progress, Scenario, ScenarioError, Trims};
 use crate::time::Timing;
@@ -31,7 +31,7 @@ pub struct Setup {
     /// The simulated scenario.
     pub scenario: Scenario,
     /// When the filesystem is trimmed; also part of the scenario.
-    pub when: TrimWhen,
+    pub when: TrimSchedule,
     /// The workloads.
     pub workload: Mix,
     /// The drive's name, if it has one.
@@ -77,10 +77,10 @@ impl Setup {
     /// Setups to compare with: another trim schedule, and another over-provisioning.
     pub fn variants(&self) -> Vec<Variant> {
         let mut trimmed = self.clone();
-        trimmed.when = if self.when == TrimWhen::DAILY {
-            TrimWhen::WEEKLY
+        trimmed.when = if self.when == TrimSchedule::DAILY {
+            TrimSchedule::WEEKLY
         } else {
-            TrimWhen::DAILY
+            TrimSchedule::DAILY
         };
         trimmed.scenario.trims = trimmed.when.trims;
         trimmed.scenario.reach = trimmed.when.reach;

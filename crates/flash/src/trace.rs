@@ -40,7 +40,7 @@ pub use detect::detect;
 pub use devices::DEVICES_MAX;
 pub use error::{Problem, TraceError};
 pub use place::Addresses;
-pub use print::{Printer, Unprintable};
+pub use print::{PrintError, Printer};
 pub use reader::{BadLines, ERRORS_KEPT, LINE_BYTES_MAX, Options, Reader, Stats, records};
 pub use replay::{Devices, Pace, Replay, ReplaySettings, Replayed, Tally, replay};
 pub use summary::{DeviceSummary, Summary};

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn three_files_in_a_round_and_one_beside() {
+    fn three_files_in_a_cycle_and_one_outside() {
         let found = found(&[
             ("main.rs", "mod a; mod b; mod c; fn main() { a::f() }"),
             ("a.rs", "pub fn f() { crate::b::f() }"),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_only_declares_and_exports_makes_no_edge() {
+    fn declarations_and_re_exports_are_no_dependency() {
         assert!(
             found(&[
                 ("lib.rs", "mod a; pub use a::{A, B};"),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn re_exports_and_renames_lead_to_the_definition() {
+    fn re_exports_and_renames_resolve_to_the_definition() {
         assert_circle(
             &[
                 (
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn globs_count_where_a_name_is_used() {
+    fn glob_imports_count_where_names_are_used() {
         assert_circle(
             &[
                 ("lib.rs", "mod a; mod b; use a::A; const B: A = A;"),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn macros_attributes_and_blocks_are_read() {
+    fn macros_attributes_and_blocks_are_searched() {
         for code in [
             r#"pub fn f() -> String { format!("{}", crate::b::B) }"#,
             r#"#[serde(with = "super::b::B")] pub fn f() {}"#,
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn macros_are_known_below_their_definition() {
+    fn macros_have_textual_scope() {
         assert_circle(
             &[
                 (
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_a_block_and_of_other_crates_are_none_of_the_modules() {
+    fn local_and_foreign_names_are_not_dependencies() {
         assert!(
             found(&[
                 ("lib.rs", "mod a; pub struct Error; fn f() { a::g() }"),
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_beside_its_library() {
+    fn a_program_using_its_library() {
         assert!(
             found(&[
                 ("lib.rs", "mod a; pub use a::A;"),

@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_draws_is_found() {
+    fn rendering_code_is_found() {
         for (code, sign) in [
             (r#"const A: &str = "<svg width='3'>";"#, "markup"),
             (r#"fn a() { out.push_str("</table>"); }"#, "markup"),
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reads_or_tells_is_left_alone() {
+    fn parsing_and_messages_are_ignored() {
         for code in [
             r#"fn a() -> bool { text.contains("<html>") }"#,
             r#"fn a() { text.trim_start_matches(|c: char| " │├└─|`-".contains(c)); }"#,

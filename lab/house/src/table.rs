@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn crates_that_came_and_went() {
+    fn added_and_removed_crates() {
         let text = comparison(
             &[report("a", 5), report("old", 7)],
             &[report("a", 6), report("new", 7)],

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn predicates_that_only_tests_fulfil() {
+    fn predicates_that_hold_only_for_tests() {
         for code in [
             "#[cfg(test)] fn a() {}",
             "#[test] fn a() {}",

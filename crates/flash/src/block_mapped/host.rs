@@ -33,7 +33,7 @@ pub enum Operation {
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Write { file, pages } => write!(f, "write {file} ({})", counted(*pages)),
+            Self::Write { file, pages } => write!(f, "write {file} ({})", page_count(*pages)),
             Self::Overwrite { file } => write!(f, "overwrite {file}"),
             Self::Delete { file } => write!(f, "delete {file}"),
         }
@@ -101,7 +101,7 @@ impl fmt::Display for Picture {
 
 /// One step of an operation, described in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct StepReport {
     /// What was done.
     pub action: Action,
     /// Number of affected pages.
@@ -122,7 +122,7 @@ pub struct Entry {
     /// The operation.
     pub operation: Operation,
     /// The steps in order; empty if the drive was not involved.
-    pub steps: Vec<Told>,
+    pub steps: Vec<StepReport>,
     /// Work done for this operation.
     pub cost: Counters,
     /// The whole drive afterwards, by block.
@@ -202,7 +202,7 @@ impl Host {
         let blocks = 0..self.drive.shape().blocks;
         Ok(Entry {
             operation: operation.clone(),
-            steps: steps.iter().map(|step| self.tell(step)).collect(),
+            steps: steps.iter().map(|step| self.describe(step)).collect(),
             cost: self.drive.counters().since(&before),
             after: blocks
                 .map(|b| self.picture(b, self.drive.block(b)))
@@ -243,10 +243,10 @@ impl Host {
         Ok(steps)
     }
 
-    fn tell(&self, step: &Step) -> Told {
+    fn describe(&self, step: &Step) -> StepReport {
         #[allow(clippy::cast_possible_truncation)] // at most the pages of a block
         let pages = step.pages.len() as u32;
-        let amount = format!("{} ({})", counted(pages), self.size(pages));
+        let amount = format!("{} ({})", page_count(pages), self.size(pages));
         let text = match step.action {
             Action::Read => format!("read {amount} into the buffer"),
             Action::Merge => format!("put {amount} of the request into the buffer"),
@@ -257,7 +257,7 @@ impl Host {
                 if pages == 1 { "is" } else { "are" }
             ),
         };
-        Told {
+        StepReport {
             action: step.action,
             pages,
             text,
@@ -301,7 +301,7 @@ impl Host {
     }
 }
 
-fn counted(pages: u32) -> String {
+fn page_count(pages: u32) -> String {
     match pages {
         1 => "1 page".to_string(),
         _ => format!("{pages} pages"),
@@ -343,7 +343,7 @@ pub fn five_pages(trims: bool) -> Result<Vec<Entry>, HostError> {
 mod tests {
     use super::*;
 
-    fn told(entries: &[Entry]) -> String {
+    fn render(entries: &[Entry]) -> String {
         let mut text = String::new();
         for entry in entries {
             text += &entry.operation.to_string();
@@ -362,7 +362,7 @@ mod tests {
     #[test]
     fn the_articles_example_step_by_step() -> Result<(), HostError> {
         assert_eq!(
-            told(&five_pages(false)?),
+            render(&five_pages(false)?),
             "\
 write A (1 page)
   program 1 page (4 KB): [ A | . | . | . | . ]
@@ -377,7 +377,7 @@ write C (3 pages)
 "
         );
         assert_eq!(
-            told(&five_pages(true)?[2..]),
+            render(&five_pages(true)?[2..]),
             "\
 delete A
   learn that 1 page (4 KB) is unused: [-A-| B | B | . | . ]
@@ -392,7 +392,7 @@ write C (3 pages)
     }
 
     #[test]
-    fn what_the_host_cannot_do_changes_nothing() -> Result<(), HostError> {
+    fn impossible_operations_change_nothing() -> Result<(), HostError> {
         let mut host = Host::new(FIVE_PAGES, true)?;
         let file = |name: &str| name.to_string();
         host.apply(&Operation::Write {
@@ -435,7 +435,7 @@ write C (3 pages)
 
     /// Reusing a name creates a new file; the pages of the first one are deleted.
     #[test]
-    fn a_name_used_again() -> Result<(), HostError> {
+    fn a_reused_file_name() -> Result<(), HostError> {
         let mut host = Host::new(FIVE_PAGES, false)?;
         let write = |pages| Operation::Write {
             file: "A".to_string(),

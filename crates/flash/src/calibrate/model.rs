@@ -1,7 +1,7 @@
 //! The model to be fitted: a series, and the predictions for given parameters.
 
 use super::curves::Curves;
-use super::looks::Looks;
+use super::interval_means::IntervalMeans;
 use super::{
     BEGIN_ERROR, CAPACITY_WRITTEN, Known, MODEL_ERROR, MOVED_PAGE_COST, OVER_PROVISIONING,
     Quantity, Series,
@@ -37,9 +37,9 @@ pub(super) struct Model {
     quantity: Quantity,
     curves: Curves,
     /// All points of the series.
-    points: Looks,
+    points: IntervalMeans,
     /// The merged points that are fitted.
-    looks: Looks,
+    merged: IntervalMeans,
     /// Search bounds of the logarithms.
     pub(super) bounds: [(f64, f64); 3],
     free: Vec<usize>,
@@ -48,8 +48,8 @@ pub(super) struct Model {
 impl Model {
     /// Creates the model of a validated series.
     pub(super) fn new(series: &Series, known: &Known) -> Self {
-        let points = Looks::of(series);
-        let looks = points.joined(series.quantity);
+        let points = IntervalMeans::of(series);
+        let merged = points.merged(series.quantity);
         let all = points.bytes();
         let log = |(low, high): (f64, f64)| (low.ln(), high.ln());
         let fixed = |value: f64| (value.ln(), value.ln());
@@ -74,7 +74,7 @@ impl Model {
             quantity: series.quantity,
             curves: Curves::new(known.policy, known.start),
             points,
-            looks,
+            merged,
             bounds: [log(OVER_PROVISIONING), capacity, cost],
             free,
         }
@@ -91,8 +91,8 @@ impl Model {
     }
 
     /// Number of values to fit.
-    pub(super) fn looks(&self) -> usize {
-        self.looks.values.len()
+    pub(super) fn count(&self) -> usize {
+        self.merged.values.len()
     }
 
     pub(super) fn is_throughput(&self) -> bool {
@@ -111,10 +111,13 @@ impl Model {
     /// Fits with collection beginning `later` drive writes later.
     fn fit_later(&self, point: &Point, fresh: Option<f64>, later: f64) -> Fit {
         let cost = point.numbers()[Point::COST];
-        let means = self.means(point, &self.looks, later);
-        let value = &self.looks.values;
+        let means = self.means(point, &self.merged, later);
+        let value = &self.merged.values;
         let (values, fresh) = if self.is_throughput() {
-            let shape: Vec<f64> = means.iter().map(|&a| slowed(cost, a)).collect();
+            let shape: Vec<f64> = means
+                .iter()
+                .map(|&a| relative_throughput(cost, a))
+                .collect();
             let fresh = fresh.unwrap_or_else(|| {
                 let both: f64 = shape.iter().zip(value).map(|(s, v)| s / v).sum();
                 let own: f64 = shape.iter().zip(value).map(|(s, v)| (s / v).powi(2)).sum();
@@ -134,11 +137,14 @@ impl Model {
         }
     }
 
-    /// Mean write amplifications over the intervals of `looks`.
-    fn means(&self, point: &Point, looks: &Looks, later: f64) -> Vec<f64> {
+    /// Mean write amplifications over the given intervals.
+    fn means(&self, point: &Point, intervals: &IntervalMeans, later: f64) -> Vec<f64> {
         let [op, capacity, _] = point.numbers();
-        let curve = self.curves.of(op, looks.bytes() / capacity, later);
-        means(&curve, looks.borders.iter().map(|bytes| bytes / capacity))
+        let curve = self.curves.of(op, intervals.bytes() / capacity, later);
+        means(
+            &curve,
+            intervals.borders.iter().map(|bytes| bytes / capacity),
+        )
     }
 
     /// The model's values at the original points.
@@ -147,7 +153,7 @@ impl Model {
         if self.is_throughput() {
             let cost = point.numbers()[Point::COST];
             for a in &mut values {
-                *a = fresh * slowed(cost, *a);
+                *a = fresh * relative_throughput(cost, *a);
             }
         }
         values
@@ -155,24 +161,24 @@ impl Model {
 
     /// Root mean square of a fit's residuals, in the series' unit.
     pub(super) fn rms(&self, fit: &Fit) -> f64 {
-        self.root_of_mean(self.left(fit))
+        self.root_of_mean(self.residual_squares(fit))
     }
 
     /// Share of the variance that a fit explains.
     pub(super) fn r_squared(&self, fit: &Fit) -> Option<f64> {
         let total = self.total();
-        (total > 0.0).then(|| 1.0 - self.left(fit) / total)
+        (total > 0.0).then(|| 1.0 - self.residual_squares(fit) / total)
     }
 
     /// Sum of squared residuals, in the series' unit.
-    fn left(&self, fit: &Fit) -> f64 {
-        let pairs = fit.values.iter().zip(&self.looks.values);
+    fn residual_squares(&self, fit: &Fit) -> f64 {
+        let pairs = fit.values.iter().zip(&self.merged.values);
         pairs.map(|(m, v)| (m - v).powi(2)).sum()
     }
 
     #[allow(clippy::cast_precision_loss)] // points
     fn root_of_mean(&self, squares: f64) -> f64 {
-        (squares / self.looks() as f64).sqrt()
+        (squares / self.count() as f64).sqrt()
     }
 
     /// Coefficient of variation: standard deviation divided by mean.
@@ -185,41 +191,41 @@ impl Model {
     #[allow(clippy::cast_precision_loss)] // points
     pub(super) fn is_noise_about_its_mean(&self) -> bool {
         let mean = self.mean();
-        let rest: Vec<f64> = self.looks.values.iter().map(|v| v - mean).collect();
-        autocorrelation(&rest) < 2.0 / (self.looks() as f64).sqrt()
+        let rest: Vec<f64> = self.merged.values.iter().map(|v| v - mean).collect();
+        autocorrelation(&rest) < 2.0 / (self.count() as f64).sqrt()
     }
 
     /// The sum of squares within which the model's own error cannot tell fits apart: the error of
     /// its values, and that of when a fresh drive begins to collect.
-    pub(super) fn own_error(&self, point: &Point, fit: &Fit) -> f64 {
+    pub(super) fn model_error_squares(&self, point: &Point, fit: &Fit) -> f64 {
         let later = self.fit_later(point, Some(fit.fresh), BEGIN_ERROR);
         let moved: f64 = (later.values.iter().zip(&fit.values))
             .map(|(later, now)| (later / now - 1.0).powi(2))
             .sum();
         #[allow(clippy::cast_precision_loss)] // points
-        let looks = self.looks() as f64;
-        looks * MODEL_ERROR.powi(2) + moved
+        let count = self.count() as f64;
+        count * MODEL_ERROR.powi(2) + moved
     }
 
     /// Relative residuals by point.
     pub(super) fn residuals(&self, fit: &Fit) -> Vec<f64> {
-        let pairs = fit.values.iter().zip(&self.looks.values);
+        let pairs = fit.values.iter().zip(&self.merged.values);
         pairs.map(|(m, v)| 1.0 - m / v).collect()
     }
 
     #[allow(clippy::cast_precision_loss)] // points
     fn mean(&self) -> f64 {
-        self.looks.values.iter().sum::<f64>() / self.looks() as f64
+        self.merged.values.iter().sum::<f64>() / self.count() as f64
     }
 
     fn total(&self) -> f64 {
         let mean = self.mean();
-        self.looks.values.iter().map(|v| (v - mean).powi(2)).sum()
+        self.merged.values.iter().map(|v| (v - mean).powi(2)).sum()
     }
 }
 
 /// Throughput relative to a drive without collection.
-fn slowed(cost: f64, write_amplification: f64) -> f64 {
+fn relative_throughput(cost: f64, write_amplification: f64) -> f64 {
     1.0 / (1.0 + cost * (write_amplification - 1.0))
 }
 

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_have_their_number() {
+    fn errors_name_the_line() {
         for (text, named) in [
             ("a,b\n1,2\nx,3\n", "line 3"),
             ("a,b\nc,d\n", "line 2"),

@@ -25,11 +25,11 @@ pub(super) fn threshold(model: &Model, best: &Best) -> f64 {
     // Autocorrelated residuals count as fewer independent points (Bartlett).
     let alike = autocorrelation(&residuals).clamp(0.0, 0.95);
     let inflation = (1.0 + alike) / (1.0 - alike);
-    let points = model.looks() as f64;
+    let points = model.count() as f64;
     let degrees = (points - model.fitted_numbers() as f64).max(1.0);
     best.squares
         + CHI_SQUARE_95 * best.squares / degrees * inflation
-        + model.own_error(&best.point, &fit)
+        + model.model_error_squares(&best.point, &fit)
 }
 
 /// The range of a parameter around the best fit.
@@ -74,10 +74,10 @@ fn end(
         } else {
             (inside - step).max(limit)
         };
-        let mut found = held(model, at, number, next, false);
+        let mut found = best_fit_with_fixed(model, at, number, next, false);
         if found.squares > threshold {
             // There may be another local minimum.
-            found = held(model, at, number, next, true);
+            found = best_fit_with_fixed(model, at, number, next, true);
         }
         if found.squares > threshold {
             break next;
@@ -88,7 +88,7 @@ fn end(
     };
     while (outside - inside).abs() > 0.004 {
         let middle = 0.5 * (inside + outside);
-        let found = held(model, at, number, middle, false);
+        let found = best_fit_with_fixed(model, at, number, middle, false);
         if found.squares > threshold {
             outside = middle;
         } else {
@@ -100,7 +100,13 @@ fn end(
 }
 
 /// The best fit with one parameter fixed, searched near `start` or everywhere.
-fn held(model: &Model, start: Best, number: Number, value: f64, anywhere: bool) -> Best {
+fn best_fit_with_fixed(
+    model: &Model,
+    start: Best,
+    number: Number,
+    value: f64,
+    anywhere: bool,
+) -> Best {
     let mut start = start;
     let mut rest = model.free().to_vec();
     let fresh = match number {

@@ -45,7 +45,7 @@ fn covers(estimate: &Estimate, truth: f64) -> bool {
 }
 
 #[test]
-fn a_whole_decay_tells_all_four() -> Result<(), CalibrateError> {
+fn a_full_slowdown_determines_all_parameters() -> Result<(), CalibrateError> {
     let start = Start::Trimmed { mapped_share: 0.5 };
     let (time_s, value) = decay(0.12, 1.1, start, 4.0, 0.01);
     let series = Series {
@@ -83,7 +83,7 @@ fn a_whole_decay_tells_all_four() -> Result<(), CalibrateError> {
 }
 
 #[test]
-fn a_level_tells_its_scale_only() -> Result<(), CalibrateError> {
+fn a_constant_level_determines_only_the_scale() -> Result<(), CalibrateError> {
     let mut random = Random::new(9);
     let time_s: Vec<f64> = (0..60).map(|hour| f64::from(hour) * HOUR_S).collect();
     for noisy in [0.0, 0.02] {
@@ -114,7 +114,7 @@ fn a_level_tells_its_scale_only() -> Result<(), CalibrateError> {
 /// Before the drive is full for the first time nothing is collected: the over-provisioning is at
 /// least what was written beyond the free capacity, with no upper bound.
 #[test]
-fn the_beginning_says_at_most_a_least() -> Result<(), CalibrateError> {
+fn the_beginning_determines_at_most_a_lower_bound() -> Result<(), CalibrateError> {
     let start = Start::Filled { mapped_share: 0.2 };
     for (drive_writes, least) in [(0.6, None), (0.95, Some(0.15))] {
         let (time_s, value) = decay(0.4, 1.1, start, drive_writes, 0.01);
@@ -148,7 +148,7 @@ fn the_beginning_says_at_most_a_least() -> Result<(), CalibrateError> {
 
 /// An oscillating throughput is not a slowdown.
 #[test]
-fn another_cause_is_not_explained() -> Result<(), CalibrateError> {
+fn oscillation_is_unexplained() -> Result<(), CalibrateError> {
     let time_s: Vec<f64> = (0..100).map(|hour| f64::from(hour) * HOUR_S).collect();
     let value: Vec<f64> = time_s
         .iter()
@@ -197,7 +197,7 @@ fn units_do_not_matter() -> Result<(), CalibrateError> {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_input_is_rejected() {
     let time_s: Vec<f64> = (0..10).map(f64::from).collect();
     let value = [2.0; 10];
     let series = Series {

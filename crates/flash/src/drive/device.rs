@@ -109,7 +109,7 @@ pub trait Device {
             self.stage(batch, stream);
             for _ in batch {
                 let done = self.write_staged(queue.next_ns());
-                queue.took(done);
+                queue.complete(done);
                 last = last.max(done);
             }
         }
@@ -130,7 +130,7 @@ pub trait Device {
             self.stage_discards(batch);
             for _ in batch {
                 let done = self.discard_staged(queue.next_ns());
-                queue.took(done);
+                queue.complete(done);
                 last = last.max(done);
             }
         }
@@ -144,7 +144,7 @@ pub trait Device {
     fn reset_counters(&mut self);
 
     /// Pages of discards that the drive ignored or that never reached it.
-    fn unheard_pages(&self) -> u64;
+    fn ignored_discard_pages(&self) -> u64;
 
     /// Pages read for writes that covered them only in part.
     fn fetched_pages(&self) -> u64;
@@ -173,7 +173,7 @@ impl Queue {
             pages,
             stream,
         });
-        self.took(done);
+        self.complete(done);
         done
     }
 }

@@ -80,7 +80,7 @@ impl Queue {
 
     /// Reports when the request that arrived at [`Queue::next_ns`] is done.
     #[inline]
-    pub fn took(&mut self, done_ns: u64) {
+    pub fn complete(&mut self, done_ns: u64) {
         match &mut self.load {
             Load::Closed(slots) => slots.replace_earliest(done_ns),
             Load::Open { submitted, .. } => *submitted += 1,

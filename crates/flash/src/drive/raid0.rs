@@ -228,7 +228,7 @@ impl<D: Device> Raid0<D> {
     }
 
     /// Stages pages on their members.
-    fn share_out(&mut self, pages: &[u32], stage: impl Fn(&mut D, &[u32])) {
+    fn stage_by_member(&mut self, pages: &[u32], stage: impl Fn(&mut D, &[u32])) {
         assert!(
             self.next_staged == self.route.len(),
             "what is staged is timed before more is staged"
@@ -346,7 +346,7 @@ impl<D: Device> Device for Raid0<D> {
     }
 
     fn stage(&mut self, pages: &[u32], stream: u8) {
-        self.share_out(pages, |member, share| member.stage(share, stream));
+        self.stage_by_member(pages, |member, share| member.stage(share, stream));
     }
 
     #[inline]
@@ -358,7 +358,7 @@ impl<D: Device> Device for Raid0<D> {
     }
 
     fn stage_discards(&mut self, pages: &[u32]) {
-        self.share_out(pages, D::stage_discards);
+        self.stage_by_member(pages, D::stage_discards);
     }
 
     #[inline]
@@ -385,8 +385,8 @@ impl<D: Device> Device for Raid0<D> {
         self.members.iter_mut().for_each(Device::reset_counters);
     }
 
-    fn unheard_pages(&self) -> u64 {
-        self.members.iter().map(Device::unheard_pages).sum()
+    fn ignored_discard_pages(&self) -> u64 {
+        self.members.iter().map(Device::ignored_discard_pages).sum()
     }
 
     fn fetched_pages(&self) -> u64 {

@@ -63,7 +63,7 @@ fn one_die_at_depth_one() {
 
 /// A page that a write covers only in part is read first if it is mapped.
 #[test]
-fn what_is_written_in_part_is_fetched() {
+fn partially_written_pages_are_read_first() {
     let both = PartialEnds {
         first: true,
         last: true,
@@ -105,7 +105,7 @@ fn what_is_written_in_part_is_fetched() {
 
 /// The die never waits (the bus takes no time), so its busy time follows from the counters.
 #[test]
-fn a_die_takes_what_collection_asks_of_it() {
+fn collection_occupies_the_die() {
     let timing = Timing {
         bus_mb_s: 1e9,
         ..BARE
@@ -127,7 +127,7 @@ fn a_die_takes_what_collection_asks_of_it() {
 
 /// A trimmed drive is as fast as one that was never written.
 #[test]
-fn trim_gives_the_speed_back() {
+fn trim_restores_speed() {
     let write_all = |drive: &mut Drive, from_ns: u64| {
         let mut queue = Queue::closed(8);
         queue.pause_until(from_ns);
@@ -154,14 +154,14 @@ fn trim_gives_the_speed_back() {
 }
 
 #[test]
-fn discards_cost_by_command_range_and_byte() {
+fn discard_cost_depends_on_commands_ranges_and_bytes() {
     let ranges = [(0, 10), (50, 1), (70, 0)].map(|(first_page, pages)| Range { first_page, pages });
     let cost = 100_000 + 3 * 10_000 + 11 * u64::from(PAGE_BYTES) / 2;
     let with = |handling| drive(1000, PowerOn::Filled, &BARE.with_discards(handling));
     let mut queued = with(DiscardHandling::Queued);
     assert_eq!(queued.discard_ranges(5, &ranges), 5 + cost);
     assert_eq!(queued.counters().trimmed_pages, 11);
-    assert_eq!(queued.unheard_pages(), 0);
+    assert_eq!(queued.ignored_discard_pages(), 0);
     for (handling, done) in [
         (DiscardHandling::Ignored, 5 + 100_000),
         (DiscardHandling::Swallowed, 5),
@@ -174,7 +174,7 @@ fn discards_cost_by_command_range_and_byte() {
         );
         assert_eq!(deaf.counters().trimmed_pages, 0);
         assert_eq!(deaf.ftl().mapped_pages(), 1000);
-        assert_eq!(deaf.unheard_pages(), 14);
+        assert_eq!(deaf.ignored_discard_pages(), 14);
         assert_eq!(deaf.recorder().whole().discards.requests, 4);
     }
     // an empty discard is not a request
@@ -215,7 +215,7 @@ fn closed_and_open_loops() {
 }
 
 #[test]
-fn errors_say_what_is_wrong() {
+fn errors_describe_the_problem() {
     let drives = |count: usize, pages| {
         (0..count)
             .map(|_| drive(pages, PowerOn::Empty, &BARE))
@@ -298,7 +298,7 @@ fn raid_of(
 
 /// A stripe is written in the time of one chunk, and a request is done when its last part is.
 #[test]
-fn members_work_beside_each_other() {
+fn members_work_in_parallel() {
     let mut array = raid(
         4,
         8,
@@ -330,7 +330,7 @@ fn members_work_beside_each_other() {
 /// 3 chunks of 8 pages over two members, starting in the middle of a chunk: current md sends one
 /// discard per member, older md one per chunk.
 #[test]
-fn discards_are_split() {
+fn discards_are_split_by_member_or_chunk() {
     for (split, requests) in [
         (DiscardSplit::Member, [1, 1]),
         (DiscardSplit::Chunk, [2, 2]),
@@ -430,7 +430,7 @@ fn send<D: Device>(
                 let (first, last) = (*first, *last);
                 let ends = PartialEnds { first, last };
                 done.push(device.write_in_part(request, ends));
-                queue.took(done[done.len() - 1]);
+                queue.complete(done[done.len() - 1]);
             }
             Ask::Batch(batch) => {
                 pages[Kind::Write as usize] += batch.len() as u64;
@@ -521,7 +521,7 @@ proptest! {
 
     /// Requests, bytes and counters agree with the input, and batches equal single requests.
     #[test]
-    fn a_drive_keeps_what_it_is_given(asks in asks(1200), timing in timing(), depth in 1..40usize) {
+    fn drive_statistics_match_the_requests(asks in asks(1200), timing in timing(), depth in 1..40usize) {
         let fresh = drive(1200, PowerOn::Filled, &timing);
         let (mut batched, mut single) = (fresh.clone(), fresh);
         let sent = send(&mut batched, &mut Queue::closed(depth), &asks, 1, true);
@@ -534,13 +534,13 @@ proptest! {
         let bytes = Kind::ALL.map(|kind| whole.flow(kind).bytes);
         prop_assert_eq!(bytes, pages.map(|pages| pages * u64::from(PAGE_BYTES)));
         prop_assert_eq!(batched.counters().host_pages, pages[1]);
-        prop_assert!(batched.counters().trimmed_pages + batched.unheard_pages() <= pages[2]);
+        prop_assert!(batched.counters().trimmed_pages + batched.ignored_discard_pages() <= pages[2]);
         prop_assert_eq!(batched.ftl().check(), Ok(()));
     }
 
     /// The same for an array, where every page goes to exactly one member.
     #[test]
-    fn an_array_keeps_what_it_is_given(
+    fn array_statistics_match_the_requests(
         asks in asks(1200),
         member in members(),
         timing in timing(),
@@ -572,7 +572,7 @@ proptest! {
         prop_assert_eq!(bytes, pages.map(|pages| pages * u64::from(PAGE_BYTES)));
         prop_assert_eq!(bytes, of_members);
         let mut held = vec![member.1 != PowerOn::Empty; batched.pages() as usize];
-        hold(&mut held, &asks, batched.members()[0].clock().hears_discards());
+        hold(&mut held, &asks, batched.members()[0].clock().executes_discards());
         for (page, held) in (0..).zip(held) {
             let (member, place) = batched.stripe().locate(page);
             prop_assert_eq!(batched.members()[member as usize].ftl().is_mapped(place), held);
@@ -584,7 +584,7 @@ proptest! {
     /// is depth divided by throughput, and one more request can keep dies busy that waited for
     /// collection.
     #[test]
-    fn depth_gives_throughput(
+    fn deeper_queues_do_not_lower_throughput(
         timing in timing(),
         seed: u64,
         depth in 1..32usize,
@@ -700,7 +700,7 @@ proptest! {
 
 /// Collection policies other than greedy take time too.
 #[test]
-fn every_policy_is_timed() {
+fn every_policy_takes_time() {
     let mut times = HashSet::new();
     for collection in [
         Collection::Greedy,

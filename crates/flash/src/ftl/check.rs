@@ -2,7 +2,7 @@
 
 use super::BlockState;
 use super::Collection;
-use super::books::NONE;
+use super::physical::NONE;
 use super::tables::Tables;
 
 impl Tables {

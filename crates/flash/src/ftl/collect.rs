@@ -1,6 +1,6 @@
 //! Victim selection and moving of valid pages.
 
-use super::books::WORD_BITS;
+use super::physical::WORD_BITS;
 use super::prefetch::prefetch;
 use super::tables::{Frontier, Tables};
 use super::{BlockState, Collection, Medium};

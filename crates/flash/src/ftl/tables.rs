@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::books::{Books, NONE, WORD_BITS};
 use super::candidates::Candidates;
+use super::physical::{NONE, PhysicalTables, WORD_BITS};
 use super::prefetch::{prefetch, table};
 use super::{BlockState, Collection, Counters, Medium, Settings};
 use crate::geometry::{GeometryError, page_bits};
@@ -232,10 +232,10 @@ impl Tables {
 
     pub(super) fn write<M: Medium>(&mut self, pages: &[u32], stream: usize, medium: &mut M) {
         self.counters.host_pages += pages.len() as u64;
-        self.fetch(pages);
+        self.prefetch_entries(pages);
         for (batch, ahead) in batches(pages) {
-            self.fetch(ahead);
-            self.locate(batch);
+            self.prefetch_entries(ahead);
+            self.prefetch_invalidation(batch);
             let mut rest = batch;
             while !rest.is_empty() {
                 let room = self.make_room(stream, medium);
@@ -248,7 +248,7 @@ impl Tables {
 
     /// Prefetches the mapping entries of the first batch of `pages`.
     #[inline]
-    fn fetch(&self, pages: &[u32]) {
+    fn prefetch_entries(&self, pages: &[u32]) {
         for page in pages.iter().take(BATCH) {
             prefetch(&self.l2p, *page as usize);
         }
@@ -256,7 +256,7 @@ impl Tables {
 
     /// Prefetches what invalidating the pages will touch.
     #[inline]
-    fn locate(&self, batch: &[u32]) {
+    fn prefetch_invalidation(&self, batch: &[u32]) {
         if self.valid.len() <= WORDS_NEAR {
             return;
         }
@@ -272,7 +272,7 @@ impl Tables {
     /// Like `locate`, for consecutive logical pages; skips pages physically following the previous
     /// one, which are prefetched already.
     #[inline]
-    fn locate_run(&self, run: Range<usize>) {
+    fn prefetch_run_invalidation(&self, run: Range<usize>) {
         if self.valid.len() <= WORDS_NEAR {
             return;
         }
@@ -294,13 +294,13 @@ impl Tables {
         self.p2l[first..first + pages.len()].copy_from_slice(pages);
         let place = (block << self.page_bits) | next;
         let mut mapped = 0;
-        let (l2p, mut books) = self.books();
+        let (l2p, mut physical) = self.physical();
         for (at, page) in (0..).zip(pages) {
             let old = std::mem::replace(&mut l2p[*page as usize], place + at);
             if old == NONE {
                 mapped += 1;
             } else {
-                books.invalidate(old);
+                physical.invalidate(old);
             }
         }
         self.mapped += mapped;
@@ -347,17 +347,17 @@ impl Tables {
             *entry = page;
         }
         let run = first as usize..first as usize + pages as usize;
-        self.locate_run(run.clone());
+        self.prefetch_run_invalidation(run.clone());
         let place = (block << self.page_bits) | next;
         let mut mapped = 0;
-        let (l2p, mut books) = self.books();
+        let (l2p, mut physical) = self.physical();
         let entries = &mut l2p[run];
         for (at, entry) in (0..).zip(entries) {
             let old = std::mem::replace(entry, place + at);
             if old == NONE {
                 mapped += 1;
             } else {
-                books.invalidate(old);
+                physical.invalidate(old);
             }
         }
         self.mapped += mapped;
@@ -376,8 +376,8 @@ impl Tables {
     /// Borrows the logical-to-physical table and the tables of physical pages and blocks
     /// separately.
     #[inline]
-    fn books(&mut self) -> (&mut [u32], Books<'_>) {
-        let books = Books {
+    fn physical(&mut self) -> (&mut [u32], PhysicalTables<'_>) {
+        let physical = PhysicalTables {
             valid: &mut self.valid,
             count: &mut self.count,
             state: &self.state,
@@ -385,20 +385,20 @@ impl Tables {
             below: self.candidates.below(),
             candidates: &mut self.candidates,
         };
-        (&mut self.l2p, books)
+        (&mut self.l2p, physical)
     }
 
     // ---- discards ----
 
     pub(super) fn discard(&mut self, pages: &[u32]) -> u64 {
         let mut unmapped = 0;
-        self.fetch(pages);
+        self.prefetch_entries(pages);
         for (batch, ahead) in batches(pages) {
-            self.fetch(ahead);
-            self.locate(batch);
-            let (l2p, mut books) = self.books();
+            self.prefetch_entries(ahead);
+            self.prefetch_invalidation(batch);
+            let (l2p, mut physical) = self.physical();
             for page in batch {
-                unmapped += u64::from(books.unmap(&mut l2p[*page as usize]));
+                unmapped += u64::from(physical.unmap(&mut l2p[*page as usize]));
             }
         }
         self.unmapped(unmapped)
@@ -409,10 +409,10 @@ impl Tables {
         let end = first as usize + pages as usize;
         for start in (first as usize..end).step_by(BATCH) {
             let run = start..end.min(start + BATCH);
-            self.locate_run(run.clone());
-            let (l2p, mut books) = self.books();
+            self.prefetch_run_invalidation(run.clone());
+            let (l2p, mut physical) = self.physical();
             for entry in &mut l2p[run] {
-                unmapped += u64::from(books.unmap(entry));
+                unmapped += u64::from(physical.unmap(entry));
             }
         }
         self.unmapped(unmapped)
@@ -435,13 +435,13 @@ impl Tables {
             if room > 0 {
                 return room as usize;
             }
-            self.make_way(frontier, medium);
+            self.open_or_collect(frontier, medium);
         }
     }
 
     /// Opens a block for the frontier, or collects one.
     #[cold]
-    fn make_way<M: Medium>(&mut self, frontier: usize, medium: &mut M) {
+    fn open_or_collect<M: Medium>(&mut self, frontier: usize, medium: &mut M) {
         let first = u32::from(self.frontiers[frontier].block == NONE);
         if self.free.len() > (self.kept - first) as usize {
             self.open(frontier);

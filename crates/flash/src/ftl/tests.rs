@@ -7,7 +7,7 @@ use super::*;
 
 /// Counts the operations reported to a medium.
 #[derive(Debug, Clone, Default)]
-struct Heard {
+struct Executed {
     programmed: u64,
     collected: u64,
     moved: u64,
@@ -15,7 +15,7 @@ struct Heard {
     places: Vec<u32>,
 }
 
-impl Medium for Heard {
+impl Medium for Executed {
     fn program(&mut self, first_place: u32, pages: u32) {
         self.programmed += u64::from(pages);
         self.places.extend(first_place..first_place + pages);
@@ -136,8 +136,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn nothing_is_lost_and_all_lists_agree(((settings, power_on), requests) in drives()) {
-        let mut drive = Ftl::new(settings, power_on, Heard::default()).unwrap();
+    fn invariants_hold_after_every_request(((settings, power_on), requests) in drives()) {
+        let mut drive = Ftl::new(settings, power_on, Executed::default()).unwrap();
         drive.check().unwrap();
         prop_assert_eq!(drive.counters(), Counters::default());
         let full = power_on != PowerOn::Empty;
@@ -175,7 +175,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_bytes(((settings, power_on), requests) in drives()) {
+    fn the_same_seed_gives_the_same_digest(((settings, power_on), requests) in drives()) {
         let run = || {
             let mut drive = Ftl::new(settings, power_on, Timeless).unwrap();
             let mut held = vec![true; drive.geometry().logical_pages.try_into().unwrap()];
@@ -192,8 +192,8 @@ proptest! {
 
     /// Requests split into batches, runs or single pages produce the same drive.
     #[test]
-    fn a_batch_is_its_pages(((settings, power_on), requests) in drives()) {
-        let mut whole = Ftl::new(settings, power_on, Heard::default()).unwrap();
+    fn batches_runs_and_single_pages_are_equivalent(((settings, power_on), requests) in drives()) {
+        let mut whole = Ftl::new(settings, power_on, Executed::default()).unwrap();
         let mut single = whole.clone();
         for request in &requests {
             match request {
@@ -229,7 +229,7 @@ proptest! {
 
     /// The victim always has the fewest valid pages of all closed blocks.
     #[test]
-    fn greedy_takes_the_best_block(
+    fn greedy_chooses_the_block_with_fewest_valid_pages(
         ((settings, power_on), requests) in drives(),
         pages in proptest::collection::vec(any::<proptest::sample::Index>(), 300),
     ) {
@@ -289,7 +289,7 @@ fn assert_close(found: f64, expected: f64) {
 }
 
 #[test]
-fn greedy_fifo_and_choices_amplify_as_the_papers_say() {
+fn write_amplification_matches_the_papers() {
     // Desnoyers 2012 for greedy and FIFO, Van Houdt 2013 for d-choices; values computed
     // independently of this crate.
     for (collection, per_block, spare, expected) in [
@@ -334,9 +334,9 @@ fn three_blocks_step_by_step() {
         free_blocks_min: 1,
         ..Settings::new(geometry)
     };
-    let mut drive = Ftl::new(settings, PowerOn::Filled, Heard::default()).unwrap();
+    let mut drive = Ftl::new(settings, PowerOn::Filled, Executed::default()).unwrap();
     // 0: 0 1 2 3   1: 4 5 _ _
-    let states = |drive: &Ftl<Heard>, block| drive.page_states(block).collect::<Vec<_>>();
+    let states = |drive: &Ftl<Executed>, block| drive.page_states(block).collect::<Vec<_>>();
     assert_eq!(
         states(&drive, 1),
         [
@@ -392,7 +392,7 @@ fn three_blocks_step_by_step() {
 type Breakage = fn(&mut Tables);
 
 #[test]
-fn the_checker_sees_what_is_broken() {
+fn the_checker_detects_corruption() {
     let geometry = Geometry::new(1000, 0.25, 32, 4096).unwrap();
     let sound = Ftl::new(
         Settings::new(geometry),
@@ -425,7 +425,7 @@ fn the_checker_sees_what_is_broken() {
 }
 
 #[test]
-fn streams_keep_their_pages_apart() {
+fn streams_have_separate_blocks() {
     let geometry = Geometry::new(4096, 0.25, 64, 4096).unwrap();
     for separate_moved in [false, true] {
         let settings = Settings {
@@ -455,7 +455,7 @@ fn streams_keep_their_pages_apart() {
 
 #[test]
 #[should_panic(expected = "stream 1 of a drive with 1 streams")]
-fn a_stream_that_is_not_there() {
+fn a_stream_out_of_range() {
     drive(0.25, 32, Collection::Greedy, 1000).write(&[0], 1);
 }
 

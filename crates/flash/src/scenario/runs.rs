@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 
+use super::host_io::{HostIo, TrimIo};
 use super::outcome::{difference, point};
-use super::simulation::{drives, pages_of, reach, tell};
-use super::wire::{Aside, Wire};
+use super::simulation::{drives, pages_of, reach, report_progress};
 use super::{
     DriveSpec, History, Latency, Part, Point, Scale, Scenario, ScenarioError, Watch, load,
     out_of_bounds,
@@ -111,7 +111,7 @@ impl RunsOutcome {
 }
 
 /// File number of the static data; the runs' files have higher numbers.
-const OTHERS: u32 = 0;
+const STATIC_FILE: u32 = 0;
 
 impl Runs {
     /// Simulates all runs.
@@ -159,7 +159,7 @@ impl Runs {
             seed: self.seed,
             ..filesystem::Settings::new(pages)
         });
-        let mut wire = Wire {
+        let mut host_io = HostIo {
             drives,
             queue: Queue::closed(self.queue_depth as usize),
             request_pages: pages_of(self.request_bytes, page_bytes),
@@ -171,26 +171,26 @@ impl Runs {
             (f64::from(pages) * self.others) as u32,
             (f64::from(pages) * self.written).max(1.0) as u64,
         );
-        filesystem.create(OTHERS, 0)?;
-        filesystem.append(OTHERS, others, &mut wire)?;
+        filesystem.create(STATIC_FILE, 0)?;
+        filesystem.append(STATIC_FILE, others, &mut host_io)?;
         let mut runs = Vec::new();
         for index in 0..self.runs {
             let trimmed = index % self.trim_every.unwrap_or(u32::MAX) == 0;
             if trimmed {
-                trim(&mut filesystem, &mut wire);
+                trim(&mut filesystem, &mut host_io);
             }
             scenario.seed = self.seed.wrapping_add(u64::from(index) << 32);
             let mut watch = |done: u64| {
                 let done = u64::from(index) * 1000 + done * 1000 / written;
-                tell(watch, false, done, u64::from(self.runs) * 1000)
+                report_progress(watch, false, done, u64::from(self.runs) * 1000)
             };
             let mut workload = load::mix(&scenario, &scale, pages)?;
-            let once = Once {
+            let single_run = SingleRun {
                 filesystem: &mut filesystem,
-                wire: &mut wire,
+                host_io: &mut host_io,
                 written,
             };
-            let run = once.run(&mut workload, &scale, &self.drive, &mut watch)?;
+            let run = single_run.run(&mut workload, &scale, &self.drive, &mut watch)?;
             runs.push(Run { trimmed, ..run });
         }
         Ok(RunsOutcome { scale, runs })
@@ -198,30 +198,30 @@ impl Runs {
 }
 
 /// When all submitted work is done and the drives are idle.
-fn rest_ns(wire: &Wire) -> u64 {
-    let members = wire.drives.members().iter();
+fn all_idle_ns(host_io: &HostIo) -> u64 {
+    let members = host_io.drives.members().iter();
     let idle = members.map(|drive| drive.clock().idle_ns()).max();
-    idle.unwrap_or(0).max(wire.queue.drained_ns())
+    idle.unwrap_or(0).max(host_io.queue.drained_ns())
 }
 
-fn trim(filesystem: &mut Filesystem, wire: &mut Wire) {
+fn trim(filesystem: &mut Filesystem, host_io: &mut HostIo) {
     let all = 0..filesystem.settings().pages;
-    let at_ns = rest_ns(wire);
-    let mut aside = Aside { wire, at_ns };
-    filesystem.trim(all, 1, &mut aside);
-    let done_ns = aside.at_ns;
-    wire.queue.pause_until(done_ns);
+    let at_ns = all_idle_ns(host_io);
+    let mut trim_io = TrimIo { host_io, at_ns };
+    filesystem.trim(all, 1, &mut trim_io);
+    let done_ns = trim_io.at_ns;
+    host_io.queue.pause_until(done_ns);
 }
 
 /// Simulates one run.
-struct Once<'a> {
+struct SingleRun<'a> {
     filesystem: &'a mut Filesystem,
-    wire: &'a mut Wire,
+    host_io: &'a mut HostIo,
     /// Pages to be written.
     written: u64,
 }
 
-impl Once<'_> {
+impl SingleRun<'_> {
     #[allow(clippy::cast_precision_loss)] // a rate
     fn run(
         self,
@@ -232,20 +232,20 @@ impl Once<'_> {
     ) -> Result<Run, ScenarioError> {
         let Self {
             filesystem,
-            wire,
+            host_io,
             written,
         } = self;
-        let begin_ns = rest_ns(wire);
-        wire.queue.pause_until(begin_ns);
-        wire.drives.device().recorder_mut().restart(begin_ns);
-        let before = wire.drives.counters();
+        let begin_ns = all_idle_ns(host_io);
+        host_io.queue.pause_until(begin_ns);
+        host_io.drives.device().recorder_mut().restart(begin_ns);
+        let before = host_io.drives.counters();
         let pages = f64::from(filesystem.settings().pages);
         let free_untrimmed = f64::from(filesystem.space().free_untrimmed_pages) / pages;
         let mut files = BTreeSet::new();
         let mut done = 0;
-        let mut told = 0;
+        let mut next_report = 0;
         while done < written {
-            let operation = behind(workload.next(), OTHERS + 1);
+            let operation = with_file_offset(workload.next(), STATIC_FILE + 1);
             match operation {
                 Operation::Create { file, .. } => {
                     files.insert(file);
@@ -255,19 +255,19 @@ impl Once<'_> {
                 }
                 _ => {}
             }
-            filesystem.apply(operation, wire)?;
+            filesystem.apply(operation, host_io)?;
             done += u64::from(operation.written_pages());
-            if done >= told {
+            if done >= next_report {
                 watch(done.min(written))?;
-                told = done + 4096;
+                next_report = done + 4096;
             }
         }
-        let end_ns = rest_ns(wire);
+        let end_ns = all_idle_ns(host_io);
         for file in files {
-            filesystem.delete(file, wire)?;
+            filesystem.delete(file, host_io)?;
         }
-        let counters = difference(&wire.drives.counters(), &before);
-        let writes = wire.drives.recorder().histogram(time::Kind::Write);
+        let counters = difference(&host_io.drives.counters(), &before);
+        let writes = host_io.drives.recorder().histogram(time::Kind::Write);
         let bytes = counters.host_pages * u64::from(drive.page_bytes);
         // The real drive writes more in a longer time, by the same factor.
         let seconds = (end_ns - begin_ns) as f64 / 1e9;
@@ -286,7 +286,7 @@ impl Once<'_> {
 }
 
 /// The same operation with a higher file number.
-fn behind(operation: Operation, by: u32) -> Operation {
+fn with_file_offset(operation: Operation, by: u32) -> Operation {
     let mut operation = operation;
     match &mut operation {
         Operation::Create { file, .. }

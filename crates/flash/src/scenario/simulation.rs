@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use hdrhistogram::Histogram;
 
+use super::host_io::{Drives, HostIo, TrimIo};
 use super::outcome::{add, difference, point};
-use super::wire::{Aside, Drives, Wire};
 use super::{
     DriveSpec, History, Interval, Latency, Outcome, Point, Progress, Scale, Scenario,
     ScenarioError, Schedule, TrimPass, Trims, Watch, load,
@@ -71,7 +71,7 @@ pub(super) fn reach(reach: Reach, timing: &Timing) -> Reach {
     match (reach, timing.discard.handling) {
         (Reach::Swallowed, _) | (_, DiscardHandling::Swallowed) => Reach::Swallowed,
         (Reach::Ignored, _) | (_, DiscardHandling::Ignored) => Reach::Ignored,
-        (Reach::Heard, DiscardHandling::Queued | DiscardHandling::NonQueued) => Reach::Heard,
+        (Reach::Executed, DiscardHandling::Queued | DiscardHandling::NonQueued) => Reach::Executed,
     }
 }
 
@@ -117,7 +117,7 @@ fn simulate<'a>(
         peak_pages: mix.peak_pages(),
         mix,
         filesystem,
-        wire: Wire {
+        host_io: HostIo {
             drives,
             queue: Queue::closed(scenario.queue_depth as usize),
             request_pages: pages_of(scenario.request_bytes, spec.page_bytes),
@@ -131,7 +131,7 @@ fn simulate<'a>(
         series: Series::default(),
     };
     simulation.load(watch)?;
-    simulation.pass_days(watch)?;
+    simulation.simulate_days(watch)?;
     Ok(simulation)
 }
 
@@ -142,7 +142,7 @@ struct Simulation<'a> {
     peak_pages: u64,
     mix: Mix,
     filesystem: Filesystem,
-    wire: Wire,
+    host_io: HostIo,
     random: Random,
     /// Pages of random reads that are due.
     reads_owed: f64,
@@ -170,7 +170,7 @@ struct Pass {
 #[derive(Default)]
 struct Series {
     /// Whether the series has begun.
-    on: bool,
+    started: bool,
     intervals: Vec<Interval>,
     trims: Vec<TrimPass>,
     counters: Counters,
@@ -189,49 +189,53 @@ impl Simulation<'_> {
         let mut operations = 0;
         while !self.mix.is_loaded() {
             let operation = self.mix.next();
-            self.filesystem.apply(operation, &mut self.wire)?;
+            self.filesystem.apply(operation, &mut self.host_io)?;
             operations += 1;
             if operations % WATCH_OPERATIONS == 0 {
                 let done = u64::from(self.filesystem.space().live_pages);
-                tell(watch, true, done.min(total), total)?;
+                report_progress(watch, true, done.min(total), total)?;
             }
         }
         // The days begin when the drives are idle.
-        let members = self.wire.drives.members().iter();
+        let members = self.host_io.drives.members().iter();
         let idle = members.map(|drive| drive.clock().idle_ns()).max();
-        self.arrival_ns = idle.unwrap_or(0).max(self.wire.queue.drained_ns());
+        self.arrival_ns = idle.unwrap_or(0).max(self.host_io.queue.drained_ns());
         Ok(())
     }
 
-    fn pass_days(&mut self, watch: &mut Watch<'_>) -> Result<(), ScenarioError> {
+    fn simulate_days(&mut self, watch: &mut Watch<'_>) -> Result<(), ScenarioError> {
         let scenario = self.scenario;
         let warm_up = u64::from(scenario.warm_up_days) * 24;
         let hours = warm_up + u64::from(scenario.days) * 24;
         let interval_hours = u64::from(scenario.interval_hours);
         let begin_ns = self.arrival_ns;
         for hour in 0..hours {
-            tell(watch, false, hour, hours)?;
+            report_progress(watch, false, hour, hours)?;
             let start_ns = begin_ns + hour * self.hour_ns;
             if hour == warm_up {
                 self.series = Series {
-                    on: true,
-                    counters: self.wire.drives.counters(),
+                    started: true,
+                    counters: self.host_io.drives.counters(),
                     ..Series::default()
                 };
-                self.wire.drives.device().recorder_mut().restart(start_ns);
+                self.host_io
+                    .drives
+                    .device()
+                    .recorder_mut()
+                    .restart(start_ns);
             }
             if let Trims::Periodic(schedule) = &scenario.trims
                 && is_due(schedule, hour)
             {
                 self.begin_trim(schedule, hour, start_ns);
             }
-            self.pass_hour(hour, start_ns + self.hour_ns, warm_up)?;
+            self.simulate_hour(hour, start_ns + self.hour_ns, warm_up)?;
             let in_series = (hour + 1).saturating_sub(warm_up);
             if in_series > 0 && (in_series % interval_hours == 0 || hour + 1 == hours) {
                 self.close_interval(in_series, start_ns + self.hour_ns);
             }
         }
-        tell(watch, false, hours, hours)
+        report_progress(watch, false, hours, hours)
     }
 
     #[allow(
@@ -239,7 +243,7 @@ impl Simulation<'_> {
         clippy::cast_sign_loss,
         clippy::cast_precision_loss
     )] // nanoseconds of some years
-    fn pass_hour(&mut self, hour: u64, end_ns: u64, warm_up: u64) -> Result<(), ScenarioError> {
+    fn simulate_hour(&mut self, hour: u64, end_ns: u64, warm_up: u64) -> Result<(), ScenarioError> {
         let scenario = self.scenario;
         let page_bytes = f64::from(scenario.drive.page_bytes);
         let day_bytes = self.scale.bytes(scenario.bytes_per_day) as f64;
@@ -250,8 +254,8 @@ impl Simulation<'_> {
             self.arrival_ns = self.arrival_ns.max(end_ns);
         }
         while self.arrival_ns < end_ns {
-            self.wire.queue.pause_until(self.arrival_ns);
-            let submitted_ns = self.wire.queue.next_ns();
+            self.host_io.queue.pause_until(self.arrival_ns);
+            let submitted_ns = self.host_io.queue.next_ns();
             if submitted_ns >= end_ns {
                 // Drop load that lags by more than an hour.
                 let earliest_ns = submitted_ns.saturating_sub(self.hour_ns);
@@ -259,15 +263,15 @@ impl Simulation<'_> {
                 self.arrival_ns = self.arrival_ns.max(earliest_ns);
                 break;
             }
-            self.go_on_trimming(submitted_ns, warm_up);
+            self.continue_trim(submitted_ns, warm_up);
             let operation = self.mix.next();
-            self.filesystem.apply(operation, &mut self.wire)?;
+            self.filesystem.apply(operation, &mut self.host_io)?;
             let pages = f64::from(operation.written_pages());
             self.read_at_random(pages);
             let gap = -(1.0 - self.random.unit()).ln() * pages * page_ns;
             self.arrival_ns = self.arrival_ns.saturating_add(gap as u64);
         }
-        self.go_on_trimming(end_ns, warm_up);
+        self.continue_trim(end_ns, warm_up);
         Ok(())
     }
 
@@ -283,7 +287,7 @@ impl Simulation<'_> {
                 .map(|_| self.random.below_u32(pages))
                 .find(|&page| self.filesystem.is_live(page));
             if let Some(page) = live {
-                self.wire.read(page, 1);
+                self.host_io.read(page, 1);
             }
         }
     }
@@ -318,7 +322,7 @@ impl Simulation<'_> {
 
     /// Sends the discards that are due.
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // hours; seconds
-    fn go_on_trimming(&mut self, now_ns: u64, warm_up: u64) {
+    fn continue_trim(&mut self, now_ns: u64, warm_up: u64) {
         let Trims::Periodic(schedule) = &self.scenario.trims else {
             return;
         };
@@ -335,14 +339,14 @@ impl Simulation<'_> {
                     released_bytes: self.scale.true_bytes(pass.released_pages * page_bytes),
                     seconds: (pass.next_ns - pass.begin_ns) as f64 / 1e9 * self.scale.factor,
                 };
-                if self.series.on && pass.hour >= warm_up {
+                if self.series.started && pass.hour >= warm_up {
                     self.series.trims.push(done);
                 }
                 self.pass = None;
                 return;
             };
             // One command at a time, so host requests can be served in between.
-            let most = pass.piece_left.min(self.wire.discard_pages);
+            let most = pass.piece_left.min(self.host_io.discard_pages);
             let pages = extent.pages.min(most);
             if pages < extent.pages {
                 pass.left.push_front(Extent {
@@ -350,13 +354,13 @@ impl Simulation<'_> {
                     pages: extent.pages - pages,
                 });
             }
-            let mut aside = Aside {
-                wire: &mut self.wire,
+            let mut trim_io = TrimIo {
+                host_io: &mut self.host_io,
                 at_ns: pass.next_ns,
             };
             let part = Extent { pages, ..extent };
-            let done = self.filesystem.discard_free(part, &mut aside);
-            pass.next_ns = aside.at_ns;
+            let done = self.filesystem.discard_free(part, &mut trim_io);
+            pass.next_ns = trim_io.at_ns;
             pass.ranges += done.ranges;
             pass.pages += done.pages;
             pass.released_pages += done.released_pages;
@@ -375,9 +379,9 @@ impl Simulation<'_> {
     )] // hours; shares; bytes
     fn close_interval(&mut self, in_series: u64, now_ns: u64) {
         let scenario = self.scenario;
-        let now = self.wire.drives.counters();
+        let now = self.host_io.drives.counters();
         let counters = difference(&now, &self.series.counters);
-        let recorder = self.wire.drives.recorder();
+        let recorder = self.host_io.drives.recorder();
         let writes = recorder.histogram(Kind::Write);
         let reads = recorder.histogram(Kind::Read);
         let space = self.filesystem.space();
@@ -416,13 +420,13 @@ impl Simulation<'_> {
         self.series.wanted_bytes = 0.0;
         self.series.throttled = false;
         self.series.trimmed = false;
-        self.wire.drives.device().recorder_mut().restart(now_ns);
+        self.host_io.drives.device().recorder_mut().restart(now_ns);
     }
 
     #[allow(clippy::cast_precision_loss)] // shares
     fn outcome(self) -> Outcome {
         let spec = &self.scenario.drive;
-        let members = self.wire.drives.members();
+        let members = self.host_io.drives.members();
         let erased = || {
             (members.iter())
                 .flat_map(|drive| drive.ftl().blocks())
@@ -457,7 +461,7 @@ fn is_due(schedule: &Schedule, hour: u64) -> bool {
         && (day - u64::from(schedule.first_day)).is_multiple_of(schedule.every_days.into())
 }
 
-pub(super) fn tell(
+pub(super) fn report_progress(
     watch: &mut Watch<'_>,
     loading: bool,
     done: u64,
@@ -483,7 +487,7 @@ mod tests {
     /// After days with every feature enabled, filesystem and drive are each consistent, and agree
     /// on the pages for which the drive holds data.
     #[test]
-    fn filesystem_and_drive_agree_in_the_end() {
+    fn filesystem_and_drive_stay_consistent() {
         let weekly = Trims::Periodic(Schedule::WEEKLY);
         let pieces = Trims::Periodic(Schedule {
             pieces: Some(Pieces {
@@ -523,7 +527,7 @@ mod tests {
                     let mut watch = |_: Progress| ControlFlow::Continue(());
                     let end = simulate(&scenario, &mut watch).unwrap();
                     assert_eq!(end.filesystem.check(), Ok(()));
-                    let drive = &end.wire.drives.members()[0];
+                    let drive = &end.host_io.drives.members()[0];
                     assert_eq!(drive.ftl().check(), Ok(()));
                     let space = end.filesystem.space();
                     assert_eq!(

@@ -78,9 +78,9 @@ fn free_space_is_spare_area_once_the_drive_knows() {
     let used = History::Used { passes: 1 };
     let daily = Trims::Periodic(Schedule::every(1, 0));
     for (history, trims, reach, spare) in [
-        (History::Discarded, Trims::Never, Reach::Heard, known),
-        (used, Trims::Never, Reach::Heard, unknown),
-        (used, daily, Reach::Heard, known),
+        (History::Discarded, Trims::Never, Reach::Executed, known),
+        (used, Trims::Never, Reach::Executed, unknown),
+        (used, daily, Reach::Executed, known),
         (used, daily, Reach::Swallowed, unknown),
         (used, daily, Reach::Ignored, unknown),
     ] {
@@ -163,7 +163,7 @@ fn scaling_keeps_write_amplification() {
 
 /// The value computed from counters, compared with a drive under full load.
 #[test]
-fn sustained_throughput_is_what_a_saturated_drive_does() {
+fn sustained_throughput_matches_a_saturated_drive() {
     let spec = DriveSpec {
         pages_per_block: 256,
         ..DriveSpec::default()
@@ -219,7 +219,7 @@ fn sustained_throughput_is_what_a_saturated_drive_does() {
 /// The more often the drive learns about free space, the less it moves; a swallowed trim has no
 /// effect.
 #[test]
-fn the_drive_moves_less_the_more_often_it_is_told() {
+fn more_frequent_trims_move_fewer_pages() {
     let amplification = |trims, reach| {
         let outcome = go(&Scenario {
             trims,
@@ -230,19 +230,19 @@ fn the_drive_moves_less_the_more_often_it_is_told() {
     };
     let weekly = Trims::Periodic(Schedule::WEEKLY);
     let daily = Trims::Periodic(Schedule::every(1, 6));
-    let (never, _) = amplification(Trims::Never, Reach::Heard);
-    let (by_week, outcome) = amplification(weekly, Reach::Heard);
-    let (by_day, _) = amplification(daily, Reach::Heard);
-    let (online, told) = amplification(Trims::Online, Reach::Heard);
+    let (never, _) = amplification(Trims::Never, Reach::Executed);
+    let (by_week, outcome) = amplification(weekly, Reach::Executed);
+    let (by_day, _) = amplification(daily, Reach::Executed);
+    let (online, online_outcome) = amplification(Trims::Online, Reach::Executed);
     assert!(
         never > by_week && by_week > 1.5 * by_day && by_day > online,
         "{never} {by_week} {by_day} {online}"
     );
-    let untold = told
+    let untrimmed = online_outcome
         .intervals
         .iter()
         .map(|interval| interval.free_untrimmed_share);
-    assert!(untold.fold(0.0, f64::max) < 1e-12);
+    assert!(untrimmed.fold(0.0, f64::max) < 1e-12);
     // The two weeks before the series count for the day of the week.
     let hours: Vec<u32> = outcome.trims.iter().map(|pass| pass.hour).collect();
     assert_eq!(hours, [150, 318, 486, 654]);
@@ -260,7 +260,7 @@ fn the_drive_moves_less_the_more_often_it_is_told() {
 }
 
 #[test]
-fn a_trim_in_pieces_takes_longer_and_frees_the_same() {
+fn a_trim_in_pieces_takes_longer_with_the_same_result() {
     let pass = |pieces| {
         let schedule = Schedule {
             pieces,
@@ -333,7 +333,7 @@ fn the_series_adds_up() {
 
 /// An overloaded drive does what it can.
 #[test]
-fn too_much_load_is_throttled_to_what_is_sustained() {
+fn excessive_load_is_throttled_to_sustained_throughput() {
     let scenario = Scenario {
         bytes_per_day: 100_000_000_000_000,
         warm_up_days: 1,
@@ -352,7 +352,7 @@ fn too_much_load_is_throttled_to_what_is_sustained() {
 }
 
 #[test]
-fn an_array_wears_like_a_drive_and_is_as_many_times_faster() {
+fn an_array_wears_like_a_drive_and_scales_in_speed() {
     let array = |drives: u32| {
         let spec = DriveSpec {
             drives,
@@ -393,25 +393,29 @@ fn the_same_seed_gives_the_same_outcome() {
 }
 
 #[test]
-fn it_tells_how_far_it_is_and_can_be_broken_off() {
+fn progress_is_reported_and_runs_can_be_cancelled() {
     let scenario = Scenario {
         days: 4,
         warm_up_days: 1,
         ..mixed()
     };
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     scenario
         .run(&mut |progress| {
-            told.push(progress);
+            reports.push(progress);
             ControlFlow::Continue(())
         })
         .unwrap();
-    assert!(told[0].loading);
-    assert!(told.is_sorted_by_key(|progress| (!progress.loading, progress.done)));
-    assert!(told.iter().all(|progress| progress.done <= progress.total));
-    let last = told.last().unwrap();
+    assert!(reports[0].loading);
+    assert!(reports.is_sorted_by_key(|progress| (!progress.loading, progress.done)));
+    assert!(
+        reports
+            .iter()
+            .all(|progress| progress.done <= progress.total)
+    );
+    let last = reports.last().unwrap();
     assert_eq!((last.done, last.total), (120, 120));
-    for after in [0, told.len() / 2, told.len() - 1] {
+    for after in [0, reports.len() / 2, reports.len() - 1] {
         let mut count = 0;
         let outcome = scenario.run(&mut |_| {
             count += 1;
@@ -427,7 +431,7 @@ fn it_tells_how_far_it_is_and_can_be_broken_off() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_input_is_rejected() {
     type Change = fn(&mut Scenario);
     let changes: [(&str, Change); 22] = [
         ("the fill is 0,", |s| s.fill = 0.0),
@@ -489,7 +493,7 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
-fn the_tenth_run_is_slower_unless_a_trim_comes_before_it() {
+fn the_tenth_run_is_slower_without_a_trim() {
     let runs = |trim_every, reach| {
         let mut watch = |_: Progress| ControlFlow::Continue(());
         let runs = Runs {
@@ -499,8 +503,8 @@ fn the_tenth_run_is_slower_unless_a_trim_comes_before_it() {
         };
         runs.run(&mut watch).unwrap()
     };
-    let without = runs(None, Reach::Heard);
-    let each = runs(Some(1), Reach::Heard);
+    let without = runs(None, Reach::Executed);
+    let each = runs(Some(1), Reach::Executed);
     assert_eq!((without.runs.len(), each.runs.len()), (10, 10));
     assert_eq!(without.runs[0], each.runs[0]);
     assert!(without.last_by_first() < 0.9, "{}", without.last_by_first());
@@ -508,7 +512,7 @@ fn the_tenth_run_is_slower_unless_a_trim_comes_before_it() {
     let untrimmed = |outcome: &RunsOutcome| outcome.runs[9].free_untrimmed_share;
     assert!(untrimmed(&without) > 0.4 && untrimmed(&each) < 1e-12);
     // A trim before every fourth run restores the fifth and the ninth.
-    let fourth = runs(Some(4), Reach::Heard);
+    let fourth = runs(Some(4), Reach::Executed);
     assert!(fourth.runs[4].trimmed && fourth.runs[4].mb_s > 1.03 * without.runs[4].mb_s);
     assert_eq!(fourth.runs[3], without.runs[3]);
     let swallowed = runs(Some(1), Reach::Swallowed);

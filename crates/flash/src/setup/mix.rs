@@ -11,7 +11,7 @@ use units::ValueError;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MixPart {
     /// The workload.
-    pub what: What,
+    pub what: WorkloadKind,
     /// Share of the writes, in percent.
     pub weight: f64,
     /// Share of the data, in percent.
@@ -20,7 +20,7 @@ pub struct MixPart {
 
 /// A workload.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum What {
+pub enum WorkloadKind {
     /// Pages overwritten in place.
     Pages(Pattern),
     /// Files created and deleted.
@@ -42,7 +42,7 @@ const FILES: [(&str, Kind); 5] = [
     ("files", Kind::FILES),
 ];
 
-impl fmt::Display for What {
+impl fmt::Display for WorkloadKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pages(pattern) => pattern.fmt(f),
@@ -74,8 +74,8 @@ impl Mix {
     pub fn scenario_parts(&self, page_bytes: u32) -> Vec<Part> {
         let part = |part: &MixPart| {
             let kind = match part.what {
-                What::Files(_, kind) => kind,
-                What::Pages(pattern) => Kind::Database {
+                WorkloadKind::Files(_, kind) => kind,
+                WorkloadKind::Pages(pattern) => Kind::Database {
                     pattern,
                     write_bytes: page_bytes.into(),
                 },
@@ -90,7 +90,7 @@ impl Mix {
         match self.parts.as_slice() {
             [
                 MixPart {
-                    what: What::Pages(pattern),
+                    what: WorkloadKind::Pages(pattern),
                     ..
                 },
             ] => Some(*pattern),
@@ -109,7 +109,7 @@ impl fmt::Display for Mix {
         }
         for (index, part) in self.parts.iter().enumerate() {
             let comma = if index > 0 { "," } else { "" };
-            let (weight, space) = (tenth(part.weight), tenth(part.space));
+            let (weight, space) = (round_percent(part.weight), round_percent(part.space));
             write!(f, "{comma}{}@{weight}/{space}", part.what)?;
         }
         Ok(())
@@ -127,10 +127,10 @@ impl FromStr for Mix {
         let named = store
             .map_or(text, |(_, parts)| parts)
             .split(',')
-            .map(named_part)
+            .map(parse_part)
             .collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
-            parts: shared(&named)?,
+            parts: resolve_shares(&named)?,
             store: store.map(|(name, _)| *name),
         })
     }
@@ -138,11 +138,11 @@ impl FromStr for Mix {
 
 /// Resolves the parts' shares in percent.
 #[allow(clippy::cast_precision_loss)] // a handful of parts
-fn shared(named: &[Named]) -> Result<Vec<MixPart>, ValueError> {
+fn resolve_shares(named: &[ParsedPart]) -> Result<Vec<MixPart>, ValueError> {
     let count = named.len() as f64;
     if named.iter().all(|part| part.writes.is_none()) {
         let equal = 100.0 / count;
-        let part = |part: &Named| MixPart {
+        let part = |part: &ParsedPart| MixPart {
             what: part.what,
             weight: equal,
             space: equal,
@@ -155,7 +155,7 @@ fn shared(named: &[Named]) -> Result<Vec<MixPart>, ValueError> {
     if !is_whole(writes) || named.iter().any(|part| part.writes.is_none()) {
         return Err(ValueError::new(
             "the shares of the writes to come to 100 %",
-            format!("{} %", tenth(writes)),
+            format!("{} %", round_percent(writes)),
         )
         .hint("give each of the workloads its number, or none of them (lucene@80,log@20)"));
     }
@@ -169,10 +169,12 @@ fn shared(named: &[Named]) -> Result<Vec<MixPart>, ValueError> {
         } else {
             "the shares of the data, behind the slash, to come to 100 %"
         };
-        return Err(ValueError::new(expected, format!("{} %", tenth(data)))
-            .hint("leave one out, and it is what the others leave (lucene@80,log@20/5)"));
+        return Err(
+            ValueError::new(expected, format!("{} %", round_percent(data)))
+                .hint("leave one out, and it is what the others leave (lucene@80,log@20/5)"),
+        );
     }
-    let part = |part: &Named| {
+    let part = |part: &ParsedPart| {
         let weight = part.writes.unwrap_or(0.0);
         MixPart {
             what: part.what,
@@ -184,23 +186,23 @@ fn shared(named: &[Named]) -> Result<Vec<MixPart>, ValueError> {
 }
 
 /// A part as written.
-struct Named {
-    what: What,
+struct ParsedPart {
+    what: WorkloadKind,
     /// Share of the writes, in percent.
     writes: Option<f64>,
     /// Share of the data, in percent.
     data: Option<f64>,
 }
 
-fn named_part(text: &str) -> Result<Named, ValueError> {
+fn parse_part(text: &str) -> Result<ParsedPart, ValueError> {
     let text = text.trim();
     let (name, shares) = match text.rsplit_once('@') {
         Some((name, shares)) => (name, Some(shares)),
         None => (text, None),
     };
     let what = match FILES.iter().find(|(known, _)| *known == name) {
-        Some((known, kind)) => What::Files(known, *kind),
-        None => What::Pages(Pattern::parse(name)?.ok_or_else(|| {
+        Some((known, kind)) => WorkloadKind::Files(known, *kind),
+        None => WorkloadKind::Pages(Pattern::parse(name)?.ok_or_else(|| {
             ValueError::new(
                 format!(
                     "{}, or elasticsearch, opensearch, mongodb, lucene, lsm, log, circular-log, files",
@@ -225,11 +227,11 @@ fn named_part(text: &str) -> Result<Named, ValueError> {
         Some(Ok((writes, data))) => (Some(percent(writes)?), Some(percent(data)?)),
         Some(Err(writes)) => (Some(percent(writes)?), None),
     };
-    Ok(Named { what, writes, data })
+    Ok(ParsedPart { what, writes, data })
 }
 
 /// Rounded so that 0.07 * 100 gives 7 instead of 7.000000000000001.
-fn tenth(value: f64) -> f64 {
+fn round_percent(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
@@ -251,7 +253,7 @@ mod tests {
         assert_eq!(found.parts.len(), 2);
         assert!(matches!(
             found.parts[0].what,
-            What::Pages(Pattern::HotCold { .. })
+            WorkloadKind::Pages(Pattern::HotCold { .. })
         ));
         for text in [
             "lucene@",
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_come_to_a_hundred() {
+    fn shares_add_up_to_100_percent() {
         for (text, expected) in [
             ("lucene,log", "lucene@50/50,log@50/50"),
             ("lucene@80,log@20", "lucene@80/80,log@20/20"),
@@ -311,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn stores_stand_for_mixes() {
+    fn databases_are_named_mixes() {
         for (name, _) in STORES {
             let found = mix(name).unwrap();
             assert_eq!(found.to_string(), name);
@@ -320,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_are_read_as_they_are_written() {
+    fn patterns_round_trip() {
         for text in ["uniform", "sequential", "zipf:0.9", "hot-cold:20/80"] {
             let found = mix(text).unwrap();
             assert!(found.single_pattern().is_some());

@@ -66,7 +66,7 @@ mod tests {
     use super::d_choices;
 
     #[test]
-    fn the_table() {
+    fn published_values() {
         for (op, one, two, ten) in [
             (0.07, 15.286, 10.277, 7.323),
             (0.15, 7.667, 5.312, 3.930),

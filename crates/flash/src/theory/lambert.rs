@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_branch() {
+    fn values_at_the_branch_point() {
         assert!((lambert_w0(-(-1f64).exp()) + 1.0).abs() < 1e-7);
         assert!(lambert_w0(-0.4).is_nan());
         assert!(lambert_w0(f64::NAN).is_nan());

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table() -> Result<(), SkewError> {
+    fn published_values() -> Result<(), SkewError> {
         for (share, mixed, apart) in [(0.2, 3.035, 1.966), (0.1, 3.533, 1.464)] {
             let found = mixed_fifo(0.25, &hot(share))?;
             assert!((found - mixed).abs() < 0.001, "mixed {share}: {found}");
@@ -204,7 +204,7 @@ mod tests {
     /// Cold pages that are never written: mixed, they are moved around forever; separated, they
     /// cost nothing, and the other class has all of the spare area.
     #[test]
-    fn cold_for_ever() -> Result<(), SkewError> {
+    fn cold_pages_are_never_written() -> Result<(), SkewError> {
         let classes = [
             Class {
                 share_of_pages: 0.5,
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_share_is_refused() {
+    fn invalid_shares_are_rejected() {
         let mut classes = hot(0.2);
         classes[0].share_of_writes = 1.5;
         assert!(matches!(

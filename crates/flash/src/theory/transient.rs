@@ -191,7 +191,7 @@ mod tests {
 
     /// If nothing was trimmed after equilibrium, nothing changes.
     #[test]
-    fn stays_where_it_is() {
+    fn an_untrimmed_drive_stays_in_equilibrium() {
         let curve = over_writes(fifo(0.25), Start::Trimmed { mapped_share: 1.0 }, 5.0);
         for (&w, &a) in curve.writes.iter().zip(&curve.write_amplification) {
             assert!((a / fifo(0.25) - 1.0).abs() < 1e-3, "{w}: {a}");
@@ -201,7 +201,7 @@ mod tests {
     /// The erased pages are used up first. After that the first page in the log is one written
     /// before the start, which is still valid with probability `e^-h`.
     #[test]
-    fn a_fresh_drive_pays_nothing_until_it_is_full() {
+    fn a_fresh_drive_moves_nothing_until_full() {
         let curve = over_writes(fifo(0.25), Start::Filled { mapped_share: 0.6 }, 3.0);
         assert!((curve.at(0.64) - 1.0).abs() < 1e-12);
         let full = 1.25_f64 - 0.6;
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn no_equilibrium_no_curve() {
+    fn invalid_equilibria_give_empty_curves() {
         for a in [1.0, 0.5, f64::NAN, f64::INFINITY] {
             let curve = over_writes(a, Start::Filled { mapped_share: 1.0 }, 1.0);
             assert!(curve.writes.is_empty(), "{a}");

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table() {
+    fn published_values() {
         for (q, by_greedy, by_fifo) in [
             (0.1, 2.380, 2.399),
             (0.2, 1.648, 1.656),

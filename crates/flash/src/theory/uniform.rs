@@ -71,7 +71,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_table() {
+    fn published_values() {
         for (op, expected_fifo, expected_greedy) in TABLE {
             assert!((fifo(op) - expected_fifo).abs() < 0.001, "FIFO {op}");
             for (np, expected) in [32, 64, 256].into_iter().zip(expected_greedy) {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn no_spare_no_drive() {
+    fn no_spare_area_is_infinite() {
         for op in [0.0, -0.1] {
             assert!(fifo(op).is_infinite() && greedy(op, 64).is_infinite());
             assert!(random_choice(op).is_infinite());

@@ -1,6 +1,6 @@
 //! The simulated clock: when every part of the drive becomes free.
 
-use super::parts::{CHANNELS, Costs, DIES, Debt, Discard, Flash, Slc, SlcUse, ns};
+use super::parts::{CHANNELS, Costs, DIES, Discard, Flash, PendingCollection, Slc, SlcUse, ns};
 use super::{CollectionPace, DiscardHandling, Divisor, Served, Slots, Timing, TimingError};
 use crate::ftl::Medium;
 
@@ -20,7 +20,7 @@ pub struct Clock {
     channel_free: Box<[u64; CHANNELS]>,
     cache: Option<Slots>,
     slc: Option<Slc>,
-    debt: Debt,
+    pending: PendingCollection,
     discard: Discard,
     /// Operations are recorded for [`Clock::write_staged`] instead of timed.
     staging: bool,
@@ -43,10 +43,14 @@ const SERVED: usize = 64;
 /// The first places of a run: as many as are passed on together, but no more than before the next
 /// part of a collection is due.
 #[inline]
-fn head(first: u32, pages: u32, debt: &Debt) -> std::ops::Range<u32> {
+fn head(first: u32, pages: u32, pending: &PendingCollection) -> std::ops::Range<u32> {
     #[allow(clippy::cast_possible_truncation)] // 64
     let most = SERVED as u32;
-    let until = if debt.parts > 0 { debt.pages } else { most };
+    let until = if pending.parts > 0 {
+        pending.pages
+    } else {
+        most
+    };
     first..first + pages.min(most).min(until)
 }
 
@@ -128,7 +132,7 @@ impl Clock {
                 folded_until: 0,
                 full: slc.full,
             }),
-            debt: Debt::default(),
+            pending: PendingCollection::default(),
             discard: Discard::new(&timing.discard, page_bytes),
             staging: false,
             staged: Vec::new(),
@@ -145,7 +149,7 @@ impl Clock {
         self.staging = false;
         self.staged.clear();
         self.next_staged = 0;
-        self.debt = Debt::default();
+        self.pending = PendingCollection::default();
         if let Some(cache) = &mut self.cache {
             cache.reset();
         }
@@ -242,7 +246,7 @@ impl Clock {
                     Staged::Programs { first, pages } => {
                         let (mut first, mut pages) = (first, pages);
                         while pages > 0 {
-                            let run = head(first, pages, &Debt::default());
+                            let run = head(first, pages, &PendingCollection::default());
                             first = run.end;
                             #[allow(clippy::cast_possible_truncation)] // at most 64
                             let len = run.len() as u32;
@@ -271,7 +275,7 @@ impl Clock {
         let costs = self.costs;
         let moments = self.moments;
         let mut outstanding = moments.outstanding;
-        let mut debt = self.debt;
+        let mut pending = self.pending;
         let mut flash = Flash {
             channel_of: &self.channel_of,
             die_free: &mut self.die_free,
@@ -288,16 +292,16 @@ impl Clock {
                     let mut die = costs.dies.remainder(first);
                     let (mut first, mut pages) = (first, pages);
                     while pages > 0 {
-                        if debt.is_due() {
-                            let (die_ns, channel_ns) = debt.take(&costs);
+                        if pending.is_due() {
+                            let (die_ns, channel_ns) = pending.take(&costs);
                             flash.work(&costs, starts(queue).1, die_ns, channel_ns);
                         }
-                        let run = head(first, pages, &debt);
+                        let run = head(first, pages, &pending);
                         first = run.end;
                         #[allow(clippy::cast_possible_truncation)] // at most 64
                         let len = run.len() as u32;
                         pages -= len;
-                        debt.pages = debt.pages.saturating_sub(len);
+                        pending.pages = pending.pages.saturating_sub(len);
                         let served = &mut served[..run.len()];
                         for served in &mut *served {
                             let (at_ns, now) = starts(queue);
@@ -316,9 +320,9 @@ impl Clock {
                     }
                 }
                 Staged::Victim { valid } => {
-                    debt.add(&costs, valid);
+                    pending.add(&costs, valid);
                     if costs.pace == CollectionPace::AtOnce {
-                        let (die_ns, channel_ns) = debt.take(&costs);
+                        let (die_ns, channel_ns) = pending.take(&costs);
                         flash.work(&costs, starts(queue).1, die_ns, channel_ns);
                     }
                 }
@@ -326,7 +330,7 @@ impl Clock {
         }
         self.next_staged = self.staged.len();
         self.moments.outstanding = outstanding;
-        self.debt = debt;
+        self.pending = pending;
     }
 
     /// Reads the page at this place.
@@ -391,17 +395,17 @@ impl Clock {
     /// Times a discard of `ranges` ranges with `bytes` in total as a request of its own, without
     /// `begin` and `end`. Returns when it is done.
     pub fn discard(&mut self, at_ns: u64, ranges: u64, bytes: u64) -> u64 {
-        self.take_discard(at_ns, self.discard.cost_ns(ranges, bytes))
+        self.time_discard(at_ns, self.discard.cost_ns(ranges, bytes))
     }
 
     /// Like [`Clock::discard`], for a single page.
     #[inline]
     pub fn discard_page(&mut self, at_ns: u64) -> u64 {
-        self.take_discard(at_ns, self.discard.page_ns)
+        self.time_discard(at_ns, self.discard.page_ns)
     }
 
     #[inline]
-    fn take_discard(&mut self, at_ns: u64, cost: u64) -> u64 {
+    fn time_discard(&mut self, at_ns: u64, cost: u64) -> u64 {
         let start = at_ns.max(self.moments.barrier);
         let done = match self.discard.handling {
             DiscardHandling::Swallowed => return at_ns,
@@ -423,7 +427,7 @@ impl Clock {
     }
 
     /// Whether the drive acts on discards.
-    pub const fn hears_discards(&self) -> bool {
+    pub const fn executes_discards(&self) -> bool {
         matches!(
             self.discard.handling,
             DiscardHandling::Queued | DiscardHandling::NonQueued
@@ -490,17 +494,17 @@ impl Medium for Clock {
             self.staged.push(Staged::Victim { valid });
             return;
         }
-        self.debt.add(&self.costs, valid);
+        self.pending.add(&self.costs, valid);
         if self.costs.pace == CollectionPace::AtOnce {
-            self.pay();
+            self.collect_part();
         }
     }
 }
 
 impl Clock {
     /// Does the next part of the pending collection work.
-    fn pay(&mut self) {
-        let (die_ns, channel_ns) = self.debt.take(&self.costs);
+    fn collect_part(&mut self) {
+        let (die_ns, channel_ns) = self.pending.take(&self.costs);
         let mut flash = Flash {
             channel_of: &self.channel_of,
             die_free: &mut self.die_free,
@@ -513,10 +517,10 @@ impl Clock {
     /// Programs the page at this place.
     #[inline]
     fn program_page(&mut self, place: u32) {
-        if self.debt.is_due() {
-            self.pay();
+        if self.pending.is_due() {
+            self.collect_part();
         }
-        self.debt.pages = self.debt.pages.saturating_sub(1);
+        self.pending.pages = self.pending.pages.saturating_sub(1);
         let mut flash = Flash {
             channel_of: &self.channel_of,
             die_free: &mut self.die_free,

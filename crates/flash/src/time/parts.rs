@@ -33,7 +33,7 @@ pub(super) struct Costs {
 
 /// Pending collection work, in equal parts.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Debt {
+pub(super) struct PendingCollection {
     pub(super) parts: u32,
     /// Host pages until the next part is due.
     pub(super) pages: u32,
@@ -43,7 +43,7 @@ pub(super) struct Debt {
     pub(super) channel_ns: u64,
 }
 
-impl Debt {
+impl PendingCollection {
     /// Adds the collection of a victim with `valid` pages. The work has to be finished when the
     /// host has written as many pages as the victim makes room for.
     #[inline]

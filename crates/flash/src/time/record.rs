@@ -450,7 +450,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn requests_count_where_they_are_done() {
+    fn requests_count_when_completed() {
         let mut recorder = Recorder::new(Some(1_000_000));
         recorder.record(Kind::Write, 0, 400_000, 4096);
         recorder.record(Kind::Write, 100_000, 999_999, 4096);
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sliver_at_the_end_is_no_interval() {
+    fn a_short_last_interval_is_merged() {
         let lines = |recorder: &Recorder| -> Vec<_> {
             let lines = recorder.intervals().iter();
             lines
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_are_those_of_the_histogram() {
+    fn buckets_match_the_histogram() {
         let histogram = histogram();
         let edges = (0..MAX_NS.ilog2()).flat_map(|bit| [(1 << bit) - 1, 1 << bit, (1 << bit) + 1]);
         for latency_ns in edges.chain([1000, 123_456_789, MAX_NS - 1, MAX_NS]) {
@@ -542,7 +542,7 @@ mod tests {
     proptest! {
         /// Same result as recording every latency directly.
         #[test]
-        fn nothing_is_lost_on_the_way(
+        fn tallies_match_direct_recording(
             latencies in prop::collection::vec((0..40u32, 0..u64::MAX), 1..200),
         ) {
             let mut recorder = Recorder::new(Some(1_000_000));
@@ -567,7 +567,7 @@ mod tests {
 
         /// The intervals add up to the whole, which equals that of a recorder without intervals.
         #[test]
-        fn nothing_is_lost(
+        fn intervals_add_up(
             interval_ns in 1..5000u64,
             requests in prop::collection::vec((0..3usize, 0..20_000u64, 0..9000u64, 1..99u64), 1..200),
         ) {

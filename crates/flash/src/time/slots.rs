@@ -74,7 +74,7 @@ mod tests {
     proptest! {
         /// Behaves like a min-heap from which the smallest is taken.
         #[test]
-        fn is_a_heap(depth in 1..40usize, times in prop::collection::vec(0..1000u64, 0..300)) {
+        fn behaves_like_a_heap(depth in 1..40usize, times in prop::collection::vec(0..1000u64, 0..300)) {
             let mut slots = Slots::new(depth);
             let mut heap: BinaryHeap<_> = vec![Reverse(0); depth].into();
             for time in times {

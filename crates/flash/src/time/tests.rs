@@ -85,7 +85,7 @@ fn overhead_and_link_add_up() {
 /// Two pages at once: on one die they are programmed one after the other; on two dies of a channel
 /// in parallel except for the bus; on two channels fully in parallel.
 #[test]
-fn dies_and_channels_work_beside_each_other() {
+fn dies_and_channels_work_in_parallel() {
     let one_die = write(&mut clock(BARE), 0, [0, 1]);
     assert_eq!(one_die, BUS_NS + 2 * PROGRAM_NS);
     let two_dies = Timing { dies: 2, ..BARE };
@@ -109,7 +109,7 @@ fn dies_and_channels_work_beside_each_other() {
 }
 
 #[test]
-fn reads_sense_beside_each_other_and_share_the_bus() {
+fn reads_sense_in_parallel_and_share_the_bus() {
     let mut clock = clock(Timing { dies: 2, ..BARE });
     assert_eq!(read(&mut clock, 0, 0), READ_NS + BUS_NS);
     // the channel was reserved for the first from 0 on; the second transfer overlaps its own
@@ -121,7 +121,7 @@ fn reads_sense_beside_each_other_and_share_the_bus() {
 
 /// A read waiting for its die does not block the channel.
 #[test]
-fn a_waiting_read_holds_nobody_up() {
+fn a_waiting_read_does_not_block_the_channel() {
     let mut clock = clock(Timing { dies: 2, ..BARE });
     clock.begin(0);
     clock.program(0, 1);
@@ -133,7 +133,7 @@ fn a_waiting_read_holds_nobody_up() {
 /// Blocks of 8 pages on two dies, and a victim with 3 valid pages, which makes room for 5 pages:
 /// two rows of one page per die. So half of the work precedes each of the next two rows.
 #[test]
-fn an_even_collection_comes_bit_by_bit() {
+fn even_collection_is_split_into_parts() {
     let timing = Timing {
         dies: 2,
         bus_mb_s: 4e6, // a page in 1 ns
@@ -196,7 +196,7 @@ fn gathered_pages_share_a_program() {
 /// A victim with 6 valid pages on two dies: each die reads and programs 3 and erases its part
 /// before it takes the host's page.
 #[test]
-fn collection_comes_before_the_page_that_needs_it() {
+fn collection_precedes_the_page_that_needs_space() {
     let mut clock = clock(Timing {
         dies: 2,
         channels: 2,
@@ -239,7 +239,7 @@ fn small_blocks_take_a_share_of_an_erase() {
 }
 
 #[test]
-fn a_read_suspends_what_it_meets() {
+fn reads_suspend_programs() {
     let mut clock = clock(Timing {
         suspend_us: Some(20.0),
         ..BARE
@@ -257,7 +257,7 @@ fn a_read_suspends_what_it_meets() {
 /// A cache of two pages: two writes are acknowledged immediately, the third when the first is
 /// programmed.
 #[test]
-fn a_cache_acknowledges_what_it_has_room_for() {
+fn a_cache_acknowledges_while_it_has_room() {
     let mut clock = clock(BARE.with_write_cache(2 * u64::from(PAGE_BYTES)));
     assert_eq!(write(&mut clock, 5, [0]), 5);
     assert_eq!(write(&mut clock, 5, [1]), 5);
@@ -285,7 +285,7 @@ fn slc(full: SlcFull) -> Timing {
 }
 
 #[test]
-fn a_full_slc_cache_folds_or_is_passed_by() {
+fn a_full_slc_cache_folds_or_is_bypassed() {
     let latencies = |full| {
         let mut clock = clock(slc(full));
         let mut done = 0;
@@ -334,18 +334,18 @@ fn an_idle_drive_folds() {
 const DISCARD_NS: u64 = 100_000 + 2 * 10_000 + 4_000;
 
 #[test]
-fn queued_discards_run_beside_others() {
+fn queued_discards_run_in_parallel() {
     let mut clock = clock(BARE);
     let written = write(&mut clock, 0, [0]);
     assert_eq!(clock.discard(0, 2, 8000), DISCARD_NS);
     // one after the other
     assert_eq!(clock.discard(0, 2, 8000), 2 * DISCARD_NS);
     assert_eq!(write(&mut clock, 0, [1]), written + PROGRAM_NS);
-    assert!(clock.hears_discards());
+    assert!(clock.executes_discards());
 }
 
 #[test]
-fn other_discards_drain_the_queue_and_hold_everything_up() {
+fn non_queued_discards_drain_the_queue_and_block() {
     let mut clock = clock(BARE.with_discards(DiscardHandling::NonQueued));
     let written = write(&mut clock, 0, [0]);
     let trimmed = clock.discard(1000, 2, 8000);
@@ -359,17 +359,17 @@ fn other_discards_drain_the_queue_and_hold_everything_up() {
 }
 
 #[test]
-fn unheard_discards() {
+fn ignored_and_swallowed_discards() {
     let mut ignores = clock(BARE.with_discards(DiscardHandling::Ignored));
     assert_eq!(ignores.discard(7, 2, 8000), 7 + 100_000);
-    assert!(!ignores.hears_discards());
+    assert!(!ignores.executes_discards());
     let mut swallowed = clock(BARE.with_discards(DiscardHandling::Swallowed));
     assert_eq!(swallowed.discard(7, 2, 8000), 7);
-    assert!(!swallowed.hears_discards());
+    assert!(!swallowed.executes_discards());
 }
 
 #[test]
-fn reset_is_power_on() {
+fn reset_equals_power_on() {
     let timing = Timing::TLC_WITH_SLC_CACHE.with_write_cache(100_000);
     let mut used = Clock::new(&timing, 4096, 64).unwrap();
     let mut fresh = used.clone();
@@ -394,7 +394,7 @@ fn reset_is_power_on() {
 }
 
 #[test]
-fn presets_are_drives() {
+fn presets_are_valid() {
     for (name, timing, _) in Timing::PRESETS {
         timing.check().unwrap();
         assert_eq!(Timing::preset(name), Some(timing));
@@ -407,7 +407,7 @@ fn presets_are_drives() {
 }
 
 #[test]
-fn numbers_of_no_drive_are_named() {
+fn errors_name_impossible_values() {
     let refused = |timing: Timing| timing.check().unwrap_err().to_string();
     assert_eq!(
         refused(Timing { dies: 1025, ..BARE }),
@@ -539,7 +539,7 @@ proptest! {
 
     /// Staging one by one, staging together and direct operation give the same times.
     #[test]
-    fn staging_changes_nothing(
+    fn staging_does_not_change_times(
         timing in timing(),
         depth in 1..40usize,
         load in prop::collection::vec(prop_oneof![
@@ -595,7 +595,7 @@ proptest! {
 
     /// A die that never waits is busy for exactly the sum of its operations.
     #[test]
-    fn a_busy_die_is_busy_for_what_it_does(load in prop::collection::vec(work(), 1..80)) {
+    fn a_busy_die_does_exactly_its_work(load in prop::collection::vec(work(), 1..80)) {
         let timing = Timing { bus_mb_s: 1e9, ..BARE };
         let mut clock = Clock::new(&timing, PAGE_BYTES, 64).unwrap();
         let mut busy = 0;

@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn compressed_files_are_known_by_their_magic() {
+    fn compressed_files_are_detected_by_magic_bytes() {
         assert_eq!(decompressor(&[0x1f, 0x8b, 8, 8]), Some("zcat"));
         assert_eq!(decompressor(&[0x28, 0xb5, 0x2f, 0xfd, 4]), Some("zstdcat"));
         assert_eq!(decompressor(b"\xfd7zXZ\0"), Some("xzcat"));

@@ -2,7 +2,7 @@
 
 use super::error::{Problem, TraceError, excerpt};
 use super::formats::{self, Parsed};
-use super::reader::without_mark;
+use super::reader::strip_byte_order_mark;
 use super::{Action, Format};
 
 /// Number of lines examined.
@@ -17,7 +17,7 @@ const LINES: usize = 64;
 /// # Errors
 /// If no format parses them, or several do equally well.
 pub fn detect(head: &[u8], whole: bool) -> Result<Format, TraceError> {
-    let head = without_mark(head);
+    let head = strip_byte_order_mark(head);
     // Drop the last line unless it is complete.
     let complete = match head.iter().rposition(|&byte| byte == b'\n') {
         _ if whole => head,

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_name_has_the_same_number() {
+    fn equal_names_get_equal_numbers() {
         let mut devices = Devices::new();
         // More names than the cache has slots.
         for round in 0..2 {

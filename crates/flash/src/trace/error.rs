@@ -135,21 +135,21 @@ impl std::error::Error for TraceError {}
 
 /// A parser's error: small, because parsers of wrong formats return it for every line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wrong {
+pub(crate) struct ParseError {
     /// Byte within the line, from 0.
     pub at: usize,
-    pub what: WrongWhat,
+    pub what: ParseErrorKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WrongWhat {
+pub(crate) enum ParseErrorKind {
     /// The expected content is missing.
     Expected(&'static str),
     /// The number is 2^64 or more.
     TooLarge(&'static str),
 }
 
-impl Wrong {
+impl ParseError {
     /// Adds the line number and an excerpt of the line.
     pub(crate) fn explain(self, number: u64, line: &[u8]) -> TraceError {
         let found = excerpt(line.get(self.at..).unwrap_or_default());
@@ -157,8 +157,8 @@ impl Wrong {
             line: number,
             column: Some(u32::try_from(self.at + 1).unwrap_or(u32::MAX)),
             problem: match self.what {
-                WrongWhat::Expected(expected) => Problem::Expected { expected, found },
-                WrongWhat::TooLarge(what) => Problem::TooLarge { what, found },
+                ParseErrorKind::Expected(expected) => Problem::Expected { expected, found },
+                ParseErrorKind::TooLarge(what) => Problem::TooLarge { what, found },
             },
         }
     }

@@ -4,7 +4,7 @@
 //! slower. Functions are forced inline because calls cost a third of the speed.
 #![allow(clippy::inline_always)]
 
-use super::error::{Wrong, WrongWhat};
+use super::error::{ParseError, ParseErrorKind};
 
 /// A position in a line.
 pub(crate) struct Cursor<'a> {
@@ -30,10 +30,10 @@ impl<'a> Cursor<'a> {
 
     /// An error: `expected` is missing at this position.
     #[cold]
-    pub(crate) fn expected(&self, expected: &'static str) -> Wrong {
-        Wrong {
+    pub(crate) fn expected(&self, expected: &'static str) -> ParseError {
+        ParseError {
             at: self.at(),
-            what: WrongWhat::Expected(expected),
+            what: ParseErrorKind::Expected(expected),
         }
     }
 
@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
 
     /// Skips the comma between two fields, with optional blanks around it.
     #[inline(always)]
-    pub(crate) fn comma(&mut self) -> Result<(), Wrong> {
+    pub(crate) fn comma(&mut self) -> Result<(), ParseError> {
         self.blanks();
         let [b',', rest @ ..] = self.rest else {
             return Err(self.expected("a comma"));
@@ -59,7 +59,7 @@ impl<'a> Cursor<'a> {
 
     /// Skips at least one blank.
     #[inline(always)]
-    pub(crate) fn gap(&mut self) -> Result<(), Wrong> {
+    pub(crate) fn gap(&mut self) -> Result<(), ParseError> {
         let [b' ' | b'\t', ..] = self.rest else {
             return Err(self.expected("a space"));
         };
@@ -69,7 +69,7 @@ impl<'a> Cursor<'a> {
 
     /// Expects the end of the line.
     #[inline(always)]
-    pub(crate) fn end(&mut self) -> Result<(), Wrong> {
+    pub(crate) fn end(&mut self) -> Result<(), ParseError> {
         self.blanks();
         if self.rest.is_empty() {
             Ok(())
@@ -80,7 +80,7 @@ impl<'a> Cursor<'a> {
 
     /// Parses a decimal number.
     #[inline(always)]
-    pub(crate) fn number(&mut self, what: &'static str) -> Result<u64, Wrong> {
+    pub(crate) fn number(&mut self, what: &'static str) -> Result<u64, ParseError> {
         let (value, digits) = self.digits();
         if digits == 0 {
             return Err(self.expected(what));
@@ -110,7 +110,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[cold]
-    fn long_number(&mut self, what: &'static str, digits: usize) -> Result<u64, Wrong> {
+    fn long_number(&mut self, what: &'static str, digits: usize) -> Result<u64, ParseError> {
         let mut value = 0_u64;
         for digit in &self.rest[..digits] {
             value = value
@@ -123,16 +123,16 @@ impl<'a> Cursor<'a> {
     }
 
     #[cold]
-    fn too_large(&self, what: &'static str) -> Wrong {
-        Wrong {
+    fn too_large(&self, what: &'static str) -> ParseError {
+        ParseError {
             at: self.at(),
-            what: WrongWhat::TooLarge(what),
+            what: ParseErrorKind::TooLarge(what),
         }
     }
 
     /// Parses a decimal number and multiplies it by `unit`; the result must fit into 64 bits.
     #[inline(always)]
-    pub(crate) fn number_of(&mut self, what: &'static str, unit: u64) -> Result<u64, Wrong> {
+    pub(crate) fn number_of(&mut self, what: &'static str, unit: u64) -> Result<u64, ParseError> {
         let before = self.rest;
         let value = self.number(what)?;
         value.checked_mul(unit).ok_or_else(|| {
@@ -148,7 +148,7 @@ impl<'a> Cursor<'a> {
         what: &'static str,
         unit: u64,
         offset: u64,
-    ) -> Result<u64, Wrong> {
+    ) -> Result<u64, ParseError> {
         let before = self.rest;
         let value = self.number_of(what, unit)?;
         if offset.checked_add(value).is_none() {
@@ -160,7 +160,7 @@ impl<'a> Cursor<'a> {
 
     /// Parses seconds such as `12.000000345` into nanoseconds; up to nine decimal places.
     #[inline(always)]
-    pub(crate) fn seconds_ns(&mut self, what: &'static str) -> Result<u64, Wrong> {
+    pub(crate) fn seconds_ns(&mut self, what: &'static str) -> Result<u64, ParseError> {
         let before = self.rest;
         let whole_ns = self.number_of(what, 1_000_000_000)?;
         let [b'.', fraction @ ..] = self.rest else {
@@ -181,7 +181,7 @@ impl<'a> Cursor<'a> {
 
     /// Returns everything up to a blank; at least one byte.
     #[inline(always)]
-    pub(crate) fn word(&mut self, what: &'static str) -> Result<&'a [u8], Wrong> {
+    pub(crate) fn word(&mut self, what: &'static str) -> Result<&'a [u8], ParseError> {
         let len = self
             .rest
             .iter()
@@ -197,7 +197,7 @@ impl<'a> Cursor<'a> {
 
     /// Returns everything up to a comma, without trailing blanks; at least one byte.
     #[inline(always)]
-    pub(crate) fn text(&mut self, what: &'static str) -> Result<&'a [u8], Wrong> {
+    pub(crate) fn text(&mut self, what: &'static str) -> Result<&'a [u8], ParseError> {
         let len = self
             .rest
             .iter()
@@ -214,7 +214,7 @@ impl<'a> Cursor<'a> {
 
     /// Parses a decimal number used as an identifier, and returns its digits without leading zeros.
     #[inline(always)]
-    pub(crate) fn id(&mut self, what: &'static str) -> Result<&'a [u8], Wrong> {
+    pub(crate) fn id(&mut self, what: &'static str) -> Result<&'a [u8], ParseError> {
         let before = self.rest;
         self.number(what)?;
         let mut digits = &before[..before.len() - self.rest.len()];
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_what_the_standard_library_reads() {
+    fn numbers_parse_like_the_standard_library() {
         for text in [
             "0",
             "7",
@@ -281,16 +281,16 @@ mod tests {
         }
         for text in ["18446744073709551616", "99999999999999999999999"] {
             let wrong = Cursor::new(text.as_bytes()).number("n").unwrap_err();
-            assert_eq!(wrong.what, WrongWhat::TooLarge("n"), "{text}");
+            assert_eq!(wrong.what, ParseErrorKind::TooLarge("n"), "{text}");
         }
         for text in ["", "x", "-1", "+1", ":", "/"] {
             let wrong = Cursor::new(text.as_bytes()).number("n").unwrap_err();
-            assert_eq!(wrong.what, WrongWhat::Expected("n"), "{text}");
+            assert_eq!(wrong.what, ParseErrorKind::Expected("n"), "{text}");
         }
     }
 
     #[test]
-    fn seconds_have_up_to_nine_digits_behind_the_point() {
+    fn seconds_have_up_to_nine_decimal_places() {
         let read = |text: &str| Cursor::new(text.as_bytes()).seconds_ns("t");
         assert_eq!(read("0.000000001"), Ok(1));
         assert_eq!(read("12.5"), Ok(12_500_000_000));
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(read("18446744073.709551615"), Ok(u64::MAX));
         assert_eq!(
             read("18446744073.709551616").unwrap_err().what,
-            WrongWhat::TooLarge("t")
+            ParseErrorKind::TooLarge("t")
         );
     }
 }

@@ -1,6 +1,6 @@
 //! Line parsers, one per format.
 
-use super::error::Wrong;
+use super::error::ParseError;
 use super::fields::Cursor;
 use super::{Action, Format, Kind, SECTOR_BYTES};
 
@@ -26,7 +26,7 @@ pub(crate) struct Request<'a> {
 
 /// Parses a line; `unit_ns` is the unit of its timestamp.
 #[inline]
-pub(crate) fn parse(format: Format, unit_ns: u64, line: &[u8]) -> Result<Parsed<'_>, Wrong> {
+pub(crate) fn parse(format: Format, unit_ns: u64, line: &[u8]) -> Result<Parsed<'_>, ParseError> {
     match format {
         Format::Msr => msr(line, unit_ns),
         Format::Alibaba => alibaba(line, unit_ns),
@@ -100,7 +100,7 @@ fn read_or_write(
     cursor: &mut Cursor,
     [read, write]: [u8; 2],
     expected: &'static str,
-) -> Result<Kind, Wrong> {
+) -> Result<Kind, ParseError> {
     if cursor.take(read) {
         Ok(Kind::Read)
     } else if cursor.take(write) {
@@ -111,7 +111,7 @@ fn read_or_write(
 }
 
 #[inline]
-fn msr(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
+fn msr(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, ParseError> {
     let mut cursor = Cursor::new(line);
     cursor.blanks();
     let time_ns = cursor.number_of("the timestamp", unit_ns)?;
@@ -144,7 +144,7 @@ fn msr(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
 }
 
 #[inline]
-fn alibaba(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
+fn alibaba(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, ParseError> {
     let mut cursor = Cursor::new(line);
     cursor.blanks();
     let device = cursor.id("the device number")?;
@@ -161,7 +161,7 @@ fn alibaba(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
 }
 
 #[inline]
-fn tencent(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
+fn tencent(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, ParseError> {
     let mut cursor = Cursor::new(line);
     cursor.blanks();
     let time_ns = cursor.number_of("the timestamp", unit_ns)?;
@@ -180,7 +180,7 @@ fn tencent(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
 /// Operation codes are those of SBC-4. `UNMAP` keeps its ranges outside of the command block, so
 /// the CSV's columns are used.
 #[inline]
-fn cloud_physics(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
+fn cloud_physics(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, ParseError> {
     let mut cursor = Cursor::new(line);
     cursor.blanks();
     if !cursor.take(b'1') && !cursor.take(b'2') {
@@ -247,7 +247,7 @@ const SUMMARY: [&[u8]; 12] = [
 ];
 
 #[inline]
-fn blkparse(line: &[u8], wanted: Action) -> Result<Parsed<'_>, Wrong> {
+fn blkparse(line: &[u8], wanted: Action) -> Result<Parsed<'_>, ParseError> {
     let mut cursor = Cursor::new(line);
     cursor.blanks();
     if cursor.rest().first().is_some_and(u8::is_ascii_alphabetic)
@@ -331,7 +331,7 @@ fn blkparse(line: &[u8], wanted: Action) -> Result<Parsed<'_>, Wrong> {
 
 /// Version 3 lines begin with a timestamp. `unit_ns` is the unit of version 2's waits.
 #[inline]
-fn fio(line: &[u8], time_unit_ns: Option<u64>, unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
+fn fio(line: &[u8], time_unit_ns: Option<u64>, unit_ns: u64) -> Result<Parsed<'_>, ParseError> {
     let mut cursor = Cursor::new(line);
     cursor.blanks();
     let time_ns = match time_unit_ns {
@@ -391,7 +391,7 @@ fn fio(line: &[u8], time_unit_ns: Option<u64>, unit_ns: u64) -> Result<Parsed<'_
 }
 
 #[inline]
-fn ssd_sim(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, Wrong> {
+fn ssd_sim(line: &[u8], unit_ns: u64) -> Result<Parsed<'_>, ParseError> {
     let mut cursor = Cursor::new(line);
     cursor.blanks();
     let time_ns = cursor.number_of("the arrival time", unit_ns)?;

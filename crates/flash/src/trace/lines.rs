@@ -27,7 +27,7 @@ pub(crate) struct Lines<R> {
     end: usize,
     at_end: bool,
     /// Skipping the rest of a line that was too long.
-    passing_over: bool,
+    skipping: bool,
     /// The last line had no line end: the file may be truncated.
     pub unterminated: bool,
     line_bytes_max: usize,
@@ -44,7 +44,7 @@ impl<R: Read> Lines<R> {
             start: 0,
             end: 0,
             at_end: false,
-            passing_over: false,
+            skipping: false,
             unterminated: false,
             line_bytes_max,
         }
@@ -108,7 +108,7 @@ impl<R: Read> Lines<R> {
         loop {
             if let Some(len) = memchr::memchr(b'\n', &self.buffer[searched..self.end]) {
                 self.start = searched + len + 1;
-                if !std::mem::take(&mut self.passing_over) {
+                if !std::mem::take(&mut self.skipping) {
                     return self.text(0, searched + len);
                 }
                 self.buffer.copy_within(self.start..self.end, 0);
@@ -117,11 +117,11 @@ impl<R: Read> Lines<R> {
                 searched = 0;
                 continue;
             }
-            if self.passing_over {
+            if self.skipping {
                 self.end = 0;
             } else if self.end > self.line_bytes_max.saturating_add(1) {
                 // One byte over the limit may be the CR.
-                self.passing_over = true;
+                self.skipping = true;
                 self.end = 0;
                 return Line::TooLong;
             }

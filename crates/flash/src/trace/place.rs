@@ -33,7 +33,7 @@ pub(crate) struct Pages {
     /// Which end pages the request covers only in part.
     pub ends: PartialEnds,
     /// Bytes of a discard that do not cover a whole page and are dropped.
-    pub left_out_bytes: u64,
+    pub dropped_bytes: u64,
 }
 
 /// The pages a request touches. A discard includes only pages that it covers completely, because
@@ -47,7 +47,7 @@ pub(crate) fn pages(kind: Kind, offset_bytes: u64, len_bytes: u64, page_bytes: u
             first,
             count,
             ends: PartialEnds::default(),
-            left_out_bytes: len_bytes - count * page_bytes,
+            dropped_bytes: len_bytes - count * page_bytes,
         };
     }
     if len_bytes == 0 {
@@ -55,7 +55,7 @@ pub(crate) fn pages(kind: Kind, offset_bytes: u64, len_bytes: u64, page_bytes: u
             first: offset_bytes / page_bytes,
             count: 0,
             ends: PartialEnds::default(),
-            left_out_bytes: 0,
+            dropped_bytes: 0,
         };
     }
     let first = offset_bytes / page_bytes;
@@ -69,7 +69,7 @@ pub(crate) fn pages(kind: Kind, offset_bytes: u64, len_bytes: u64, page_bytes: u
             first: head,
             last: tail,
         },
-        left_out_bytes: 0,
+        dropped_bytes: 0,
     }
 }
 
@@ -192,7 +192,7 @@ mod tests {
             first,
             count,
             ends: PartialEnds::default(),
-            left_out_bytes: 0,
+            dropped_bytes: 0,
         };
         let mut runs = Vec::new();
         placement
@@ -201,14 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn writes_take_the_pages_they_touch_discards_those_they_cover() {
+    fn writes_touch_pages_and_discards_cover_them() {
         let of = |kind, offset, len| {
             let pages = pages(kind, offset, len, 4096);
             (
                 pages.first,
                 pages.count,
                 pages.partial(),
-                pages.left_out_bytes,
+                pages.dropped_bytes,
             )
         };
         assert_eq!(of(Kind::Write, 4096, 8192), (1, 2, 0, 0));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_end() {
+    fn addresses_beyond_the_end() {
         let refuse = Placement::new(Addresses::Refuse, 100, 4096);
         assert_eq!(placed(&refuse, 90, 10), Some(vec![(90, 10)]));
         assert_eq!(placed(&refuse, 91, 10), None);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn scaled_chunks_keep_their_order_and_their_inside() {
+    fn scaling_preserves_chunk_order_and_content() {
         // 1024 pages of 4 KiB are four chunks of 256; the trace has eight, or two.
         let smaller = Placement::new(
             Addresses::Scale {
@@ -276,7 +276,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_leaves_the_drive_and_nothing_is_lost(
+        fn placed_pages_are_complete_and_within_the_drive(
             first in prop_oneof![0_u64..20_000, any::<u64>()],
             count in prop_oneof![1_u64..3_000, any::<u64>()],
             drive in 1_u32..10_000,
@@ -300,7 +300,7 @@ mod tests {
         }
 
         #[test]
-        fn pages_cover_what_was_asked(
+        fn pages_cover_the_requested_bytes(
             offset in any::<u64>(),
             len in 0_u64..1 << 40,
             page in prop::sample::select(vec![512_u64, 4096, 16_384]),

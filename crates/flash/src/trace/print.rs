@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// Why a record cannot be written.
 #[derive(Debug, Error)]
-pub enum Unprintable {
+pub enum PrintError {
     /// The format cannot represent this type of request.
     #[error("{format} traces know no {kind}")]
     Kind {
@@ -78,10 +78,10 @@ impl<W: Write> Printer<W> {
     ///
     /// # Errors
     /// If the format cannot represent the record, or the writer fails.
-    pub fn write(&mut self, record: &Record, device: &str) -> Result<(), Unprintable> {
+    pub fn write(&mut self, record: &Record, device: &str) -> Result<(), PrintError> {
         let format = self.format;
         if !format.has(record.kind) {
-            return Err(Unprintable::Kind {
+            return Err(PrintError::Kind {
                 format,
                 kind: record.kind,
             });
@@ -168,7 +168,7 @@ impl<W: Write> Printer<W> {
         Ok(())
     }
 
-    fn check_name(&self, name: &str) -> Result<(), Unprintable> {
+    fn check_name(&self, name: &str) -> Result<(), PrintError> {
         let number =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let fits = match self.format {
@@ -193,7 +193,7 @@ impl<W: Write> Printer<W> {
         if fits {
             return Ok(());
         }
-        Err(Unprintable::Name {
+        Err(PrintError::Name {
             format: self.format,
             name: name.to_owned(),
         })
@@ -205,7 +205,7 @@ impl<W: Write> Printer<W> {
     }
 }
 
-fn sectors(format: Format, record: &Record) -> Result<(u64, u64), Unprintable> {
+fn sectors(format: Format, record: &Record) -> Result<(u64, u64), PrintError> {
     // CloudPhysics gives lengths in bytes.
     let len = match format {
         Format::CloudPhysics => 0,
@@ -213,7 +213,7 @@ fn sectors(format: Format, record: &Record) -> Result<(u64, u64), Unprintable> {
     };
     for bytes in [record.offset_bytes, len] {
         if bytes % SECTOR_BYTES != 0 {
-            return Err(Unprintable::NotSectors { format, bytes });
+            return Err(PrintError::NotSectors { format, bytes });
         }
     }
     Ok((record.offset_bytes / SECTOR_BYTES, len / SECTOR_BYTES))

@@ -52,7 +52,7 @@ impl Default for Options {
 }
 
 /// Statistics of the lines read so far. Every line counts as one of `records`, `bad_lines`,
-/// `passed_over` and `blank`, except for the header.
+/// `ignored` and `blank`, except for the header.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stats {
     /// Lines, including bad ones.
@@ -60,7 +60,7 @@ pub struct Stats {
     /// Requests.
     pub records: u64,
     /// Valid lines that are not requests, or not of the selected event.
-    pub passed_over: u64,
+    pub ignored: u64,
     /// Empty lines and comments.
     pub blank: u64,
     /// Whether there was a line of column names, or fio's first line.
@@ -112,7 +112,7 @@ pub fn records<R: Read>(reader: R, format: Format) -> Reader<R> {
 impl<R: Read> Reader<R> {
     /// Creates a reader for a known format.
     pub fn new(reader: R, format: Format, options: Options) -> Self {
-        Self::over(Lines::new(reader, options.line_bytes_max), format, options)
+        Self::with_lines(Lines::new(reader, options.line_bytes_max), format, options)
     }
 
     /// Creates a reader that detects the format from the first lines ([`detect()`]).
@@ -123,10 +123,10 @@ impl<R: Read> Reader<R> {
         let mut lines = Lines::new(reader, options.line_bytes_max);
         let (head, whole) = lines.peek().map_err(|error| failed(1, &error))?;
         let format = detect(head, whole)?;
-        Ok(Self::over(lines, format, options))
+        Ok(Self::with_lines(lines, format, options))
     }
 
-    fn over(lines: Lines<R>, format: Format, options: Options) -> Self {
+    fn with_lines(lines: Lines<R>, format: Format, options: Options) -> Self {
         Self {
             lines,
             format,
@@ -240,7 +240,7 @@ impl<R: Read> Iterator for Reader<R> {
                             self.begun = true;
                             line = rest;
                         }
-                        Begin::Wrong(error) => {
+                        Begin::Invalid(error) => {
                             self.begun = true;
                             break 'bad error;
                         }
@@ -249,13 +249,13 @@ impl<R: Read> Iterator for Reader<R> {
                 let request = match formats::parse(self.format, self.unit_ns, line) {
                     Ok(Parsed::Request(request)) => request,
                     Ok(Parsed::Other) => {
-                        self.stats.passed_over += 1;
+                        self.stats.ignored += 1;
                         continue 'lines;
                     }
                     Ok(Parsed::Wait { ns }) => {
                         if let Some(sum) = self.waited_ns.checked_add(ns) {
                             self.waited_ns = sum;
-                            self.stats.passed_over += 1;
+                            self.stats.ignored += 1;
                             continue 'lines;
                         }
                         let found = format!("{} ns and {ns} ns", self.waited_ns);
@@ -325,14 +325,14 @@ enum Begin<'a> {
     Blank,
     Header,
     Line(&'a [u8]),
-    Wrong(TraceError),
+    Invalid(TraceError),
 }
 
 /// Handles the lines up to the first request or the line of column names.
 #[cold]
 fn begin<'a>(stats: &mut Stats, format: Format, line: &'a [u8]) -> Begin<'a> {
     let line = match stats.lines {
-        1 => without_mark(line),
+        1 => strip_byte_order_mark(line),
         _ => line,
     };
     if formats::is_blank_or_comment(line) {
@@ -351,7 +351,7 @@ fn begin<'a>(stats: &mut Stats, format: Format, line: &'a [u8]) -> Begin<'a> {
     if stats.header {
         return Begin::Header;
     }
-    Begin::Wrong(TraceError {
+    Begin::Invalid(TraceError {
         line: stats.lines,
         column: Some(1),
         problem: Problem::Expected {
@@ -365,7 +365,7 @@ fn begin<'a>(stats: &mut Stats, format: Format, line: &'a [u8]) -> Begin<'a> {
 }
 
 /// Removes a byte order mark.
-pub(crate) fn without_mark(text: &[u8]) -> &[u8] {
+pub(crate) fn strip_byte_order_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
 

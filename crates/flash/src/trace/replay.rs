@@ -285,7 +285,7 @@ impl Replay {
             return;
         }
         if let Some(queue) = &mut self.queue {
-            queue.took(done_ns);
+            queue.complete(done_ns);
         }
         self.last_ns = at_ns;
         self.done_ns = self.done_ns.max(done_ns);
@@ -301,7 +301,7 @@ impl Replay {
         }
         replayed.undiscarded_bytes = replayed
             .undiscarded_bytes
-            .saturating_add(pages.left_out_bytes);
+            .saturating_add(pages.dropped_bytes);
     }
 
     #[inline]

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_is_as_large_as_the_trace_needs() {
+    fn capacity_follows_from_the_trace() {
         let capacity = |drives, span| Target::new(spec(drives), span).unwrap().capacity_bytes;
         assert_eq!(capacity(1, 0), 64 * MIB);
         assert_eq!(capacity(1, 100 * MIB), 100 * MIB);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_is_as_large_as_its_drives() {
+    fn array_capacity_is_the_sum_of_its_drives() {
         for drives in [1, 2] {
             let target = Target::new(spec(drives), 0).unwrap();
             let mut built = target.build(&Timing::TLC, interval_ns(None)).unwrap();

@@ -21,7 +21,7 @@ pub struct Churn {
 
 /// The workload of a [`Churn`].
 #[derive(Debug, Clone)]
-pub struct Churning {
+pub struct ChurnWorkload {
     settings: Churn,
     plan: Plan,
     files: VecDeque<(u32, u32)>,
@@ -30,7 +30,7 @@ pub struct Churning {
     random: Random,
 }
 
-impl Churning {
+impl ChurnWorkload {
     /// Creates the workload.
     ///
     /// # Panics
@@ -63,7 +63,7 @@ impl Churning {
     }
 }
 
-impl Workload for Churning {
+impl Workload for ChurnWorkload {
     fn next(&mut self) -> Operation {
         if self.plan.is_empty() {
             let size = self.size();

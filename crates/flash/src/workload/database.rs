@@ -114,7 +114,7 @@ pub struct Database {
 
 /// The workload of a [`Database`].
 #[derive(Debug, Clone)]
-pub struct Updating {
+pub struct DatabaseWorkload {
     settings: Database,
     plan: Plan,
     file: u32,
@@ -128,7 +128,7 @@ pub struct Updating {
     loaded: bool,
 }
 
-impl Updating {
+impl DatabaseWorkload {
     /// Creates the workload.
     ///
     /// # Panics
@@ -193,7 +193,7 @@ impl Updating {
     }
 }
 
-impl Workload for Updating {
+impl Workload for DatabaseWorkload {
     fn next(&mut self) -> Operation {
         if self.plan.is_empty() {
             self.loaded = true;

@@ -19,14 +19,14 @@ pub struct Log {
 
 /// The workload of a [`Log`].
 #[derive(Debug, Clone)]
-pub struct Logging {
+pub struct LogWorkload {
     settings: Log,
     plan: Plan,
     files: VecDeque<u32>,
     loaded: bool,
 }
 
-impl Logging {
+impl LogWorkload {
     /// Creates the workload.
     ///
     /// # Panics
@@ -42,7 +42,7 @@ impl Logging {
     }
 }
 
-impl Workload for Logging {
+impl Workload for LogWorkload {
     fn next(&mut self) -> Operation {
         if self.plan.is_empty() {
             let pages = self.settings.file_pages;

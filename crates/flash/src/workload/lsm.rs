@@ -166,14 +166,14 @@ impl LsmTree {
             let all = 0..self.levels[0].tables.len();
             self.merge(&inputs, 0, all);
         }
-        while let Some(level) = self.overfull() {
-            self.pass_on(level);
+        while let Some(level) = self.most_overfull_level() {
+            self.move_table_down(level);
         }
     }
 
     /// The level, except the last, that exceeds its target by the largest factor.
     #[allow(clippy::cast_precision_loss)] // a ratio
-    fn overfull(&self) -> Option<usize> {
+    fn most_overfull_level(&self) -> Option<usize> {
         let score = |level: &Level| level.pages as f64 / level.target as f64;
         (0..self.levels.len() - 1)
             .filter(|&level| self.levels[level].pages > self.levels[level].target)
@@ -186,7 +186,7 @@ impl LsmTree {
         clippy::cast_sign_loss,
         clippy::cast_precision_loss
     )] // indices below 2^32
-    fn pass_on(&mut self, level: usize) {
+    fn move_table_down(&mut self, level: usize) {
         let source = &mut self.levels[level];
         let count = source.tables.len();
         let index = ((source.cursor * count as f64) as usize).min(count - 1);

@@ -7,13 +7,13 @@ use super::Operation;
 /// Allocates file numbers: a workload in a mix uses `offset`, `offset + stride` ..., and reuses the
 /// numbers of deleted files.
 #[derive(Debug, Clone)]
-pub(super) struct Names {
+pub(super) struct FileNumbers {
     unused: Vec<u32>,
     next: u32,
     stride: u32,
 }
 
-impl Names {
+impl FileNumbers {
     pub(super) fn new(namespace: Namespace) -> Self {
         Self {
             unused: Vec::new(),
@@ -30,7 +30,7 @@ impl Names {
         })
     }
 
-    pub(super) fn give_back(&mut self, name: u32) {
+    pub(super) fn release(&mut self, name: u32) {
         self.unused.push(name);
     }
 }
@@ -63,7 +63,7 @@ impl Default for Namespace {
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     queue: VecDeque<Operation>,
-    names: Names,
+    names: FileNumbers,
     stream: u8,
     chunk_pages: u32,
 }
@@ -72,7 +72,7 @@ impl Plan {
     pub(super) fn new(namespace: Namespace) -> Self {
         Self {
             queue: VecDeque::new(),
-            names: Names::new(namespace),
+            names: FileNumbers::new(namespace),
             stream: namespace.stream,
             chunk_pages: namespace.chunk_pages.max(1),
         }
@@ -113,7 +113,7 @@ impl Plan {
     pub(super) fn delete(&mut self, file: u32) {
         self.queue.push_back(Operation::Delete { file });
         // The number may be reused later in the same plan, because operations run in order.
-        self.names.give_back(file);
+        self.names.release(file);
     }
 
     /// Removes the next operation, or the next chunk of it.

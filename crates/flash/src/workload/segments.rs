@@ -41,7 +41,7 @@ struct Index {
 
 /// The workload of [`Segments`].
 #[derive(Debug, Clone)]
-pub struct Indexing {
+pub struct SegmentsWorkload {
     settings: Segments,
     plan: Plan,
     /// Oldest first; the last one receives the writes.
@@ -50,7 +50,7 @@ pub struct Indexing {
     loaded: bool,
 }
 
-impl Indexing {
+impl SegmentsWorkload {
     /// Creates the workload.
     ///
     /// # Panics
@@ -191,7 +191,7 @@ fn budget(segments: &[Segment], floor: u32, max: u64) -> usize {
     }
 }
 
-impl Workload for Indexing {
+impl Workload for SegmentsWorkload {
     fn next(&mut self) -> Operation {
         if self.plan.is_empty() {
             self.flush();

@@ -2,14 +2,14 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use super::churn::{Churn, Churning};
-use super::database::{Database, Pattern, Updating};
-use super::log::{Log, Logging};
+use super::churn::{Churn, ChurnWorkload};
+use super::database::{Database, DatabaseWorkload, Pattern};
+use super::log::{Log, LogWorkload};
 use super::lsm::{Lsm, LsmTree};
 use super::mix::Mix;
 use super::pages::{HotCold, PageMix, Scattered, Sequential, Uniform, UniformTrim, Zipfian};
 use super::rhythm::Rhythm;
-use super::segments::{Indexing, Segments};
+use super::segments::{Segments, SegmentsWorkload};
 use super::zipf::Zipf;
 use super::*;
 use crate::ftl::{PowerOn, Settings, Timeless};
@@ -64,7 +64,7 @@ fn zipf_is_exact() {
 }
 
 #[test]
-fn the_test_of_frequencies_can_fail() {
+fn the_chi_squared_test_can_fail() {
     let zipf = Zipf::new(1000, 1.0);
     let mut random = Random::new(1);
     let mut counts = vec![0; 1000];
@@ -124,7 +124,7 @@ fn write_counts(workload: &mut impl PageWorkload, pages: u32, draws: usize) -> V
 }
 
 #[test]
-fn page_patterns_have_their_frequencies() {
+fn page_patterns_have_the_expected_frequencies() {
     let pages = 1000;
     let flat = vec![1.0 / f64::from(pages); pages as usize];
     let counts = write_counts(&mut Uniform::new(0..pages, 5), pages, 500_000);
@@ -153,7 +153,7 @@ fn page_patterns_have_their_frequencies() {
 }
 
 #[test]
-fn streams_are_kept_apart() {
+fn hot_and_cold_streams_are_separate() {
     let mut workload = HotCold::new(0..1000, 0.1, 0.9, Some((2, 1)), 5);
     let mut batch = Batch::default();
     for _ in 0..1000 {
@@ -200,7 +200,7 @@ proptest! {
 }
 
 #[test]
-fn trims_have_their_share_and_leave_the_share_in_use_that_the_paper_says() {
+fn trims_leave_the_share_in_use_of_the_paper() {
     for share in [0.0, 0.1, 0.2, 0.3, 0.4] {
         let pages = 1 << 16;
         let mut workload = UniformTrim::new(pages, share, true, 9).unwrap();
@@ -246,7 +246,7 @@ fn parts_of_a_mix_have_their_shares() {
 }
 
 #[test]
-fn a_bare_drive_is_driven() {
+fn run_writes_the_requested_pages() {
     let geometry = Geometry::new(1 << 14, 0.25, 64, 4096).unwrap();
     let mut ftl = Ftl::new(Settings::new(geometry), PowerOn::Filled, Timeless).unwrap();
     let mut workload = UniformTrim::new(1 << 14, 0.2, true, 4).unwrap();
@@ -358,7 +358,7 @@ proptest! {
             segment_pages_max: (flush * largest).min(space / 2),
             index_pages: (space / index).max(flush),
         };
-        let mut indexing = Indexing::new(settings, namespace());
+        let mut indexing = SegmentsWorkload::new(settings, namespace());
         let mut files = Files::default();
         files.load(&mut indexing);
         files.run(&mut indexing, 10 * u64::from(space));
@@ -375,7 +375,7 @@ proptest! {
         space in 100..20_000u32, share in 2..50u32, recycled: bool, oldest_first: bool, seed: u64,
     ) {
         let file = (space / share).max(1);
-        let mut log = Logging::new(
+        let mut log = LogWorkload::new(
             Log { space_pages: space, file_pages: file, recycled }, namespace(),
         );
         let mut files = Files::default();
@@ -387,7 +387,7 @@ proptest! {
         let churn = Churn {
             space_pages: space, file_pages_min: 1, file_pages_max: file, oldest_first,
         };
-        let mut churning = Churning::new(churn, namespace(), seed);
+        let mut churning = ChurnWorkload::new(churn, namespace(), seed);
         let mut files = Files::default();
         files.load(&mut churning);
         files.run(&mut churning, 5 * u64::from(space));
@@ -396,12 +396,12 @@ proptest! {
 
     /// The same seed gives the same operations, another seed different ones.
     #[test]
-    fn seeds_decide(seed: u64) {
+    fn operations_depend_only_on_the_seed(seed: u64) {
         let churn = Churn {
             space_pages: 5000, file_pages_min: 1, file_pages_max: 500, oldest_first: false,
         };
         let work = |seed| {
-            let mut churning = Churning::new(churn, namespace(), seed);
+            let mut churning = ChurnWorkload::new(churn, namespace(), seed);
             (0..300).map(|_| churning.next()).collect::<Vec<_>>()
         };
         prop_assert_eq!(work(seed), work(seed));
@@ -413,7 +413,7 @@ proptest! {
 /// about the ratio of the two levels. Flushed data costs itself, its merge with all of level 1, and
 /// that ratio again for each further level.
 #[test]
-fn compaction_costs_what_its_shape_says() {
+fn compaction_write_amplification_matches_theory() {
     for (fan_out, depth) in [(4, 5), (10, 3), (20, 3)] {
         let settings = Lsm {
             space_pages: 100_000,
@@ -469,7 +469,7 @@ fn updates_stay_in_their_file() {
                 pattern,
                 write_pages,
             };
-            let mut updating = Updating::new(settings, namespace(), 3);
+            let mut updating = DatabaseWorkload::new(settings, namespace(), 3);
             let mut files = Files::default();
             files.load(&mut updating);
             assert_eq!(files.live, 1000);
@@ -480,7 +480,7 @@ fn updates_stay_in_their_file() {
 }
 
 #[test]
-fn a_mix_of_files_has_its_shares_and_names() {
+fn a_mix_respects_shares_and_file_numbers() {
     let part = |offset| Namespace {
         offset,
         stride: 2,
@@ -499,9 +499,9 @@ fn a_mix_of_files_has_its_shares_and_names() {
     let mut mix = Mix::new(vec![
         (
             1.0,
-            Box::new(Logging::new(log, part(0))) as Box<dyn Workload + Send>,
+            Box::new(LogWorkload::new(log, part(0))) as Box<dyn Workload + Send>,
         ),
-        (4.0, Box::new(Updating::new(database, part(1), 3))),
+        (4.0, Box::new(DatabaseWorkload::new(database, part(1), 3))),
     ]);
     let mut files = Files::default();
     files.load(&mut mix);
@@ -522,7 +522,7 @@ fn a_mix_of_files_has_its_shares_and_names() {
 }
 
 #[test]
-fn a_rhythm_is_one_on_average() {
+fn rhythm_factors_average_one() {
     let mut hours = [1.0; 24];
     hours[9] = 5.0;
     let workdays = [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.25];

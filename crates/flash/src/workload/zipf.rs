@@ -56,13 +56,13 @@ impl Zipf {
             first += count;
         }
         let mut zipf = Self { exponent, bins };
-        zipf.share_out(areas);
+        zipf.build_alias_table(areas);
         zipf
     }
 
     /// Builds Vose's alias table: bins below their share are filled up from bins above it.
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)] // at most 1800
-    fn share_out(&mut self, mut areas: Vec<f64>) {
+    fn build_alias_table(&mut self, mut areas: Vec<f64>) {
         // Sum from the smallest up, to limit rounding errors.
         let mean = areas.iter().rev().sum::<f64>() / areas.len() as f64;
         let (mut small, mut large): (Vec<usize>, Vec<usize>) =

@@ -137,7 +137,7 @@ fn draw(random: &mut Random, files: &[(String, u32)], free: u32, next: u32) -> O
 }
 
 #[test]
-fn twenty_random_variants() {
+fn random_operations_match_the_oracle() {
     let (mut rewrites, mut saved) = (0, 0);
     for seed in 0..20 {
         let mut random = Random::new(seed);
@@ -213,7 +213,7 @@ fn whole_files(host: &Host, oracle: &Oracle) {
 /// Cases worked out by hand on other drives than the article's: pages written, pages discarded and
 /// a request; expected pages read, pages programmed and blocks erased by the request.
 #[test]
-fn by_hand() {
+fn cases_worked_out_by_hand() {
     type Case = (
         &'static str,
         u32,

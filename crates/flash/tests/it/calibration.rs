@@ -68,10 +68,15 @@ const FINE: f64 = 0.0025;
 const MOVED_PAGE_COST: f64 = 1.1;
 const FRESH_BYTES_PER_S: f64 = 64.0 * 16_384.0 / 600e-6;
 
-/// Times and throughputs of a drive under full load, sampled `looks` times: the duration of a step
+/// Times and throughputs of a drive under full load, sampled `samples` times: the duration of a step
 /// follows from the pages programmed and read in it; `noise` is the standard deviation of the
 /// measurement.
-fn at_full_speed(amplification: &[f64], looks: u32, noise: f64, seed: u64) -> (Vec<f64>, Vec<f64>) {
+fn at_full_speed(
+    amplification: &[f64],
+    samples: u32,
+    noise: f64,
+    seed: u64,
+) -> (Vec<f64>, Vec<f64>) {
     let mut random = Random::new(seed);
     // Seconds and bytes at the ends of the steps.
     let mut ends = vec![(0.0, 0.0)];
@@ -91,8 +96,8 @@ fn at_full_speed(amplification: &[f64], looks: u32, noise: f64, seed: u64) -> (V
         let ((s0, b0), (s1, b1)) = (ends[after - 1], ends[after]);
         b0 + (b1 - b0) * (now_s - s0) / (s1 - s0)
     };
-    let interval_s = ends[ends.len() - 1].0 / f64::from(looks);
-    (0..looks)
+    let interval_s = ends[ends.len() - 1].0 / f64::from(samples);
+    (0..samples)
         .map(|look| {
             let from_s = f64::from(look) * interval_s;
             let bytes = bytes_at(from_s + interval_s) - bytes_at(from_s);
@@ -141,7 +146,7 @@ fn throughput_of_a_drive_filled_at_full_speed() {
 /// Thousands of points show the sawtooth of single blocks, but determine the over-provisioning just
 /// as well.
 #[test]
-fn a_fine_series_says_as_much_as_a_coarse_one() {
+fn a_fine_series_is_as_good_as_a_coarse_one() {
     let op = 0.15;
     let amplification = simulate(op, Collection::Greedy, FILLED, 1600, FINE);
     let told = Known {
@@ -164,7 +169,7 @@ fn a_fine_series_says_as_much_as_a_coarse_one() {
 
 /// Points at equal numbers of bytes written are far apart in time while the drive is slow.
 #[test]
-fn what_a_stamp_stands_for_decides_where_points_are_not_evenly_spaced() {
+fn stamps_matter_for_unevenly_spaced_points() {
     let op = 0.07;
     let amplification = simulate(op, Collection::Greedy, FILLED, 96, 0.025);
     let told = Known {
@@ -241,7 +246,7 @@ const FILLED: Start = Start::Filled { mapped_share: 1.0 };
 const TRIMMED: Start = Start::Trimmed { mapped_share: 0.5 };
 
 #[test]
-fn ranges_of_a_throughput_hold_the_truth() {
+fn throughput_ranges_contain_the_truth() {
     for (op, start, cost) in [(0.07, FILLED, Some(MOVED_PAGE_COST)), (0.15, FILLED, None)] {
         assert_eq!(held(op, start, cost, 0.02, 2), 2);
     }
@@ -252,7 +257,7 @@ fn ranges_of_a_throughput_hold_the_truth() {
 /// see `docs/ssd.md`.
 #[test]
 #[ignore = "takes minutes; make test-ssd"]
-fn ranges_of_a_throughput_hold_the_truth_as_often_as_they_say() {
+fn throughput_ranges_have_the_stated_coverage() {
     let cases = [
         (FILLED, Some(MOVED_PAGE_COST), 0.005),
         (FILLED, None, 0.005),

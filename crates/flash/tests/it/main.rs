@@ -2,8 +2,8 @@
 
 mod blocks;
 mod calibration;
+mod parsing;
 mod reference;
 mod replay;
 mod trace;
 mod transient;
-mod words;

@@ -11,7 +11,7 @@ use flash::trace::{
 use std::fmt::Write as _;
 
 /// Takes a microsecond per page for every request, without queueing.
-struct Witness {
+struct RecordingDevice {
     pages: u32,
     asked: Vec<Request>,
     /// For writes, whether the first and the last page are covered only in part.
@@ -19,7 +19,7 @@ struct Witness {
     recorder: Recorder,
 }
 
-impl Witness {
+impl RecordingDevice {
     fn new(pages: u32) -> Self {
         Self {
             pages,
@@ -40,7 +40,7 @@ impl Witness {
     }
 }
 
-impl Device for Witness {
+impl Device for RecordingDevice {
     fn pages(&self) -> u32 {
         self.pages
     }
@@ -79,7 +79,7 @@ impl Device for Witness {
         Counters::default()
     }
     fn reset_counters(&mut self) {}
-    fn unheard_pages(&self) -> u64 {
+    fn ignored_discard_pages(&self) -> u64 {
         0
     }
     fn fetched_pages(&self) -> u64 {
@@ -105,8 +105,13 @@ const FIO: &str = "fio version 3 iolog
 80 /a trim 4096 4095
 ";
 
-fn run(settings: ReplaySettings, pages: u32, rounds: u32, text: &str) -> (Witness, Replayed) {
-    let mut device = Witness::new(pages);
+fn run(
+    settings: ReplaySettings,
+    pages: u32,
+    rounds: u32,
+    text: &str,
+) -> (RecordingDevice, Replayed) {
+    let mut device = RecordingDevice::new(pages);
     let format = flash::trace::detect(text.as_bytes(), true).unwrap();
     let replayed = replay(settings, &mut device, rounds, |_| {
         Ok::<_, TraceError>(records(text.as_bytes(), format))
@@ -115,7 +120,7 @@ fn run(settings: ReplaySettings, pages: u32, rounds: u32, text: &str) -> (Witnes
 }
 
 #[test]
-fn bytes_become_pages_and_every_record_is_accounted_for() {
+fn every_record_is_accounted_for() {
     let (device, replayed) = run(ReplaySettings::default(), 10, 1, FIO);
     assert_eq!(
         device.ranges(),
@@ -148,7 +153,7 @@ fn bytes_become_pages_and_every_record_is_accounted_for() {
 }
 
 #[test]
-fn a_partial_page_is_written_as_a_whole() {
+fn partial_pages_are_written_whole() {
     let (device, replayed) = run(ReplaySettings::default(), 100, 1, FIO);
     assert_eq!(
         device.ranges()[3..],
@@ -160,7 +165,7 @@ fn a_partial_page_is_written_as_a_whole() {
 
 /// A request that wraps around is partial at its own ends, not where it is split.
 #[test]
-fn ends_are_those_of_the_request() {
+fn wrapped_requests_are_partial_only_at_their_ends() {
     let settings = ReplaySettings {
         addresses: Addresses::Wrap,
         ..ReplaySettings::default()
@@ -229,7 +234,7 @@ fn addresses_wrap_or_shrink() {
 }
 
 #[test]
-fn rounds_follow_each_other_in_time() {
+fn rounds_are_consecutive() {
     let text = "5000 0 0 8 0\n9000 0 8 80 0\n";
     let settings = ReplaySettings {
         start_ns: 1_000_000,
@@ -248,7 +253,7 @@ fn rounds_follow_each_other_in_time() {
 }
 
 #[test]
-fn as_fast_as_the_queue_lets_them() {
+fn queue_depth_replaces_recorded_times() {
     // Requests of 4, 1, 1, 1 pages, a flush, and 1 page; their recorded times do not matter.
     let text = "fio version 3 iolog\n0 /a write 0 16384\n1 /a write 0 4096\n2 /a write 0 4096\n\
                 9000 /a write 0 4096\n9001 /a datasync 0 0\n9002 /a write 0 4096\n";
@@ -267,9 +272,9 @@ fn as_fast_as_the_queue_lets_them() {
 }
 
 #[test]
-fn a_replay_in_pieces_is_the_same() {
+fn a_replay_in_pieces_gives_the_same_result() {
     let whole = run(ReplaySettings::default(), 100, 1, FIO);
-    let mut device = Witness::new(100);
+    let mut device = RecordingDevice::new(100);
     let mut replay = Replay::new(ReplaySettings::default(), &device);
     let mut trace = records(FIO.as_bytes(), Format::FioV3);
     let mut pieces = 0;
@@ -282,8 +287,8 @@ fn a_replay_in_pieces_is_the_same() {
 }
 
 #[test]
-fn a_bad_line_ends_the_replay_and_what_was_done_stays() {
-    let mut device = Witness::new(100);
+fn a_bad_line_ends_the_replay_but_keeps_results() {
+    let mut device = RecordingDevice::new(100);
     let mut replay = Replay::new(ReplaySettings::default(), &device);
     let mut trace = records(&b"1 0 0 8 0\nbad\n"[..], Format::SsdSim);
     let error = replay.round(&mut trace, &mut device).unwrap_err();
@@ -293,7 +298,7 @@ fn a_bad_line_ends_the_replay_and_what_was_done_stays() {
 }
 
 #[test]
-fn times_of_centuries_do_not_overflow() {
+fn distant_times_do_not_overflow() {
     let text = format!("0 0 0 8 0\n{} 0 0 8 0\n", u64::MAX);
     let (device, replayed) = run(ReplaySettings::default(), 100, 3, &text);
     assert!(device.times().is_sorted());
@@ -302,7 +307,7 @@ fn times_of_centuries_do_not_overflow() {
 
 /// Random overwrites of a whole simulated drive, checked with its counters.
 #[test]
-fn a_drive_counts_what_the_trace_wrote_and_discarded() {
+fn drive_counters_match_the_trace() {
     let geometry = Geometry::new(16_384, 0.25, 64, 4096).unwrap();
     let timing = Timing::preset("tlc").unwrap();
     let mut drive = Drive::new(

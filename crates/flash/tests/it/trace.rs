@@ -1,8 +1,8 @@
 //! Traces: a sample of every format, error messages and their locations, and round trips.
 
 use flash::trace::{
-    Action, BadLines, Format, Kind, Options, Printer, Problem, Reader, Record, Stats, Summary,
-    TraceError, Unprintable, detect, records,
+    Action, BadLines, Format, Kind, Options, PrintError, Printer, Problem, Reader, Record, Stats,
+    Summary, TraceError, detect, records,
 };
 use proptest::prelude::*;
 use std::io::{self, Read};
@@ -64,7 +64,7 @@ fn error(text: impl AsRef<[u8]>, format: Format) -> TraceError {
 }
 
 #[test]
-fn samples_say_what_they_say() {
+fn samples_parse_as_expected() {
     use Kind::{Discard, Flush, Read, Write};
     let expected: [&[Row]; 9] = [
         &[
@@ -146,7 +146,7 @@ fn every_line_is_accounted_for() {
         let (records, _, stats) = read(text.as_bytes(), format, Options::default());
         assert_eq!(stats.lines, text.lines().count() as u64, "{format}");
         assert_eq!(stats.records, records.len() as u64, "{format}");
-        let counted = stats.records + stats.passed_over + stats.blank + stats.bad_lines;
+        let counted = stats.records + stats.ignored + stats.blank + stats.bad_lines;
         assert_eq!(counted + u64::from(stats.header), stats.lines, "{format}");
         assert!(!stats.unterminated);
     }
@@ -155,7 +155,7 @@ fn every_line_is_accounted_for() {
 }
 
 #[test]
-fn formats_are_told_from_their_first_lines_and_by_name() {
+fn formats_are_detected_and_parsed_by_name() {
     for (format, text) in SAMPLES {
         if format == Format::Blkparse(Action::Queued) {
             continue; // issued events are preferred for this trace
@@ -202,7 +202,7 @@ fn formats_are_told_from_their_first_lines_and_by_name() {
 
 #[test]
 #[allow(clippy::too_many_lines)] // a table
-fn wrong_lines_are_named_with_place_expectation_and_finding() {
+fn errors_have_position_expectation_and_excerpt() {
     let cases: [(Format, &str, &str); 24] = [
         (
             Format::Msr,
@@ -338,7 +338,7 @@ fn wrong_lines_are_named_with_place_expectation_and_finding() {
 }
 
 #[test]
-fn a_bad_line_ends_the_trace_or_is_counted() {
+fn bad_lines_end_the_trace_or_are_counted() {
     let text = "1 0 8 8 1\nbad\n2 0 8 8 1\nworse\n3 0 8 8 1\n";
     let mut stop = records(text.as_bytes(), Format::SsdSim);
     assert!(stop.next().unwrap().is_ok());
@@ -370,7 +370,7 @@ fn a_bad_line_ends_the_trace_or_is_counted() {
 }
 
 #[test]
-fn lines_have_a_bound_wherever_they_lie_in_the_buffer() {
+fn line_length_is_limited_anywhere_in_the_buffer() {
     let options = Options {
         bad_lines: BadLines::Skip { max: u64::MAX },
         line_bytes_max: 40,
@@ -423,7 +423,7 @@ impl Read for Failing<'_> {
 }
 
 #[test]
-fn a_reader_that_fails_is_reported_where_it_failed() {
+fn reader_errors_name_the_line() {
     let mut reader = records(Failing(b"1 0 8 8 1\n2 0 8 8 1\n3 0 8 "), Format::SsdSim);
     assert!(reader.next().unwrap().is_ok());
     assert!(reader.next().unwrap().is_ok());
@@ -438,7 +438,7 @@ fn a_reader_that_fails_is_reported_where_it_failed() {
 }
 
 #[test]
-fn time_that_goes_back_stands_still_and_is_counted() {
+fn backwards_time_is_clamped_and_counted() {
     let text = "500 0 8 8 1\n900 0 8 8 1\n100 0 8 8 1\n700 0 8 8 1\n1000 0 8 8 1\n";
     let (records, _, stats) = read(text.as_bytes(), Format::SsdSim, Options::default());
     let times: Vec<_> = records.iter().map(|record| record.at_ns).collect();
@@ -462,7 +462,7 @@ fn times_in_another_unit() {
 }
 
 #[test]
-fn numbers_of_devices_have_no_leading_zeros() {
+fn device_numbers_lose_leading_zeros() {
     let (records, names, _) = read(
         b"7,W,0,1,1\n007,R,0,1,1\n0,R,0,1,1\n00,W,0,1,1\n",
         Format::Alibaba,
@@ -474,7 +474,7 @@ fn numbers_of_devices_have_no_leading_zeros() {
 }
 
 #[test]
-fn a_summary_counts_what_is_there() {
+fn a_summary_counts_requests() {
     let reader = records(SAMPLES[4].1.as_bytes(), Format::Blkparse(Action::Issued));
     let summary = Summary::of(reader).unwrap();
     assert_eq!(summary.devices.len(), 1);
@@ -497,7 +497,7 @@ fn a_summary_counts_what_is_there() {
 }
 
 #[test]
-fn what_a_format_cannot_say_is_not_written() {
+fn unrepresentable_records_are_rejected() {
     let record = Record {
         at_ns: 0,
         kind: Kind::Discard,
@@ -511,13 +511,13 @@ fn what_a_format_cannot_say_is_not_written() {
         (result, printer.into_inner())
     };
     let (result, _) = write(Format::Msr, &record, "web_0");
-    assert!(matches!(result, Err(Unprintable::Kind { .. })));
+    assert!(matches!(result, Err(PrintError::Kind { .. })));
     let (result, _) = write(Format::FioV3, &record, "two words");
-    assert!(matches!(result, Err(Unprintable::Name { .. })));
+    assert!(matches!(result, Err(PrintError::Name { .. })));
     let (result, _) = write(Format::Blkparse(Action::Issued), &record, "8,0");
     assert!(matches!(
         result,
-        Err(Unprintable::NotSectors { bytes: 100, .. })
+        Err(PrintError::NotSectors { bytes: 100, .. })
     ));
     let (result, text) = write(Format::FioV3, &record, "/dev/x");
     result.unwrap();
@@ -592,7 +592,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn what_is_written_is_read_back((format, made) in with_its_records(), first in 0_u64..1 << 32) {
+    fn records_round_trip((format, made) in with_its_records(), first in 0_u64..1 << 32) {
         let unit_ns = format.time_unit_ns();
         // fio's version 2 has no absolute time.
         let first_ns = if format == Format::FioV2 { 0 } else { first * unit_ns };
@@ -611,7 +611,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_a_reader_panic(
+    fn arbitrary_bytes_do_not_panic(
         bytes in prop::collection::vec(any::<u8>(), 0..400),
         sample in 0..SAMPLES.len(),
         cut in any::<prop::sample::Index>(),

@@ -9,7 +9,7 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) const WORD_BITS: u32 = u64::BITS;
 
 /// The tables of physical pages and blocks, borrowed for the duration of a loop.
-pub(super) struct Books<'a> {
+pub(super) struct PhysicalTables<'a> {
     pub(super) valid: &'a mut [u64],
     pub(super) count: &'a mut [u16],
     pub(super) state: &'a [BlockState],
@@ -19,7 +19,7 @@ pub(super) struct Books<'a> {
     pub(super) below: u32,
 }
 
-impl Books<'_> {
+impl PhysicalTables<'_> {
     /// Marks a physical page as invalid.
     #[inline]
     pub(super) fn invalidate(&mut self, place: u32) {
@@ -29,14 +29,14 @@ impl Books<'_> {
         *count -= 1;
         let level = u32::from(*count);
         if level < self.below {
-            self.sink(block, level);
+            self.move_down(block, level);
         }
     }
 
     /// Moves a block down to `level`, its number of valid pages after losing one, in the candidate
     /// lists.
     #[cold]
-    fn sink(&mut self, block: u32, level: u32) {
+    fn move_down(&mut self, block: u32, level: u32) {
         if self.state[block as usize] == BlockState::Closed {
             if level + 1 < self.below {
                 self.candidates.remove(block, level + 1);

@@ -48,7 +48,7 @@ impl Drives {
 }
 
 /// The path from the filesystem to the device.
-pub(super) struct Wire {
+pub(super) struct HostIo {
     pub(super) drives: Drives,
     pub(super) queue: Queue,
     pub(super) request_pages: u32,
@@ -57,7 +57,7 @@ pub(super) struct Wire {
     pub(super) done_ns: u64,
 }
 
-impl Wire {
+impl HostIo {
     fn submit(&mut self, kind: Kind, first_page: u32, pages: u32, stream: u8) {
         let most = if kind == Kind::Discard {
             self.discard_pages
@@ -94,7 +94,7 @@ impl Wire {
     }
 }
 
-impl Disk for Wire {
+impl Disk for HostIo {
     fn write(&mut self, first_page: u32, pages: u32, stream: u8) {
         self.submit(Kind::Write, first_page, pages, stream);
     }
@@ -109,13 +109,13 @@ impl Disk for Wire {
 }
 
 /// Sends a trim's discards outside the queue.
-pub(super) struct Aside<'a> {
-    pub(super) wire: &'a mut Wire,
+pub(super) struct TrimIo<'a> {
+    pub(super) host_io: &'a mut HostIo,
     /// When the next discard starts.
     pub(super) at_ns: u64,
 }
 
-impl Disk for Aside<'_> {
+impl Disk for TrimIo<'_> {
     fn write(&mut self, _first_page: u32, _pages: u32, _stream: u8) {
         unreachable!("a trim writes nothing");
     }
@@ -125,6 +125,6 @@ impl Disk for Aside<'_> {
     }
 
     fn discard(&mut self, first_page: u32, pages: u32) {
-        self.at_ns = self.wire.discard_from(self.at_ns, first_page, pages);
+        self.at_ns = self.host_io.discard_from(self.at_ns, first_page, pages);
     }
 }

@@ -7,7 +7,7 @@ use flash::workload::rhythm::Rhythm;
 use proptest::prelude::*;
 
 #[test]
-fn policies_are_read_as_they_are_written() {
+fn policies_round_trip() {
     for (text, expected) in [
         ("greedy", Collection::Greedy),
         ("fifo", Collection::Fifo),

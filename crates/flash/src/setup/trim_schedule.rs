@@ -8,18 +8,18 @@ use units::ValueError;
 
 /// A trim schedule that can be parsed and displayed.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TrimWhen {
+pub struct TrimSchedule {
     /// When the filesystem is trimmed.
     pub trims: Trims,
     /// What happens to the discards.
     pub reach: Reach,
 }
 
-impl TrimWhen {
+impl TrimSchedule {
     /// Sundays at 6, like Debian's cron.weekly.
     pub const WEEKLY: Self = Self {
         trims: Trims::Periodic(Schedule::WEEKLY),
-        reach: Reach::Heard,
+        reach: Reach::Executed,
     };
     /// Every day at 6.
     pub const DAILY: Self = Self {
@@ -28,17 +28,17 @@ impl TrimWhen {
             first_day: 0,
             ..Schedule::WEEKLY
         }),
-        reach: Reach::Heard,
+        reach: Reach::Executed,
     };
     /// On each delete.
     pub const ONLINE: Self = Self {
         trims: Trims::Online,
-        reach: Reach::Heard,
+        reach: Reach::Executed,
     };
     /// Never.
     pub const NEVER: Self = Self {
         trims: Trims::Never,
-        reach: Reach::Heard,
+        reach: Reach::Executed,
     };
 
     /// Every `days` days.
@@ -48,7 +48,7 @@ impl TrimWhen {
                 every_days: days,
                 ..Schedule::WEEKLY
             }),
-            reach: Reach::Heard,
+            reach: Reach::Executed,
         }
     }
 
@@ -66,7 +66,7 @@ impl TrimWhen {
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 /// An adverb for "trimmed": `weekly`, `every 3 days`, `on each delete`.
-impl fmt::Display for TrimWhen {
+impl fmt::Display for TrimSchedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.trims {
             Trims::Never => f.write_str("never")?,
@@ -77,7 +77,7 @@ impl fmt::Display for TrimWhen {
                 days => write!(f, "every {days} days")?,
             },
         }
-        if self.reach == Reach::Heard {
+        if self.reach == Reach::Executed {
             Ok(())
         } else {
             f.write_str(", which no drive hears")
@@ -87,7 +87,7 @@ impl fmt::Display for TrimWhen {
 
 /// Parses `weekly`, `daily`, `online`, `never`, `swallowed`, `Sun 06:47`, `03:00` or
 /// `every 3 days`. The model has hours only, so minutes are dropped.
-impl FromStr for TrimWhen {
+impl FromStr for TrimSchedule {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
@@ -136,7 +136,7 @@ impl FromStr for TrimWhen {
         }
         Ok(Self {
             trims: Trims::Periodic(schedule),
-            reach: Reach::Heard,
+            reach: Reach::Executed,
         })
     }
 }
@@ -170,13 +170,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn trim_when(text: &str) -> Result<TrimWhen, String> {
+    fn trim_schedule(text: &str) -> Result<TrimSchedule, String> {
         text.parse().map_err(|error: ValueError| error.to_string())
     }
 
     #[test]
     fn trim_schedules() {
-        let schedule = |text: &str| match trim_when(text).unwrap().trims {
+        let schedule = |text: &str| match trim_schedule(text).unwrap().trims {
             Trims::Periodic(schedule) => (schedule.every_days, schedule.first_day, schedule.hour),
             other => panic!("{other:?}"),
         };
@@ -188,8 +188,8 @@ mod tests {
         assert_eq!(schedule("03:00"), (1, 0, 3));
         assert_eq!(schedule("every 3 days").0, 3);
         assert_eq!(schedule("every 1 day").0, 1);
-        assert_eq!(trim_when("online").unwrap().trims, Trims::Online);
-        assert_eq!(trim_when("swallowed").unwrap().reach, Reach::Swallowed);
+        assert_eq!(trim_schedule("online").unwrap().trims, Trims::Online);
+        assert_eq!(trim_schedule("swallowed").unwrap().reach, Reach::Swallowed);
         for text in [
             "",
             "monthly",
@@ -202,16 +202,16 @@ mod tests {
             "06:60",
         ] {
             assert!(
-                trim_when(text).unwrap_err().starts_with("expected"),
+                trim_schedule(text).unwrap_err().starts_with("expected"),
                 "{text}"
             );
         }
         assert_eq!(
-            trim_when("every 3 days").unwrap().to_string(),
+            trim_schedule("every 3 days").unwrap().to_string(),
             "every 3 days"
         );
         assert_eq!(
-            trim_when("swallowed").unwrap().to_string(),
+            trim_schedule("swallowed").unwrap().to_string(),
             "weekly, which no drive hears"
         );
     }
@@ -219,7 +219,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_panics(text in "\\PC*|[a-z]{0,8}[:@ /,0-9.%]{0,12}") {
-            let _ = trim_when(&text);
+            let _ = trim_schedule(&text);
         }
     }
 }
