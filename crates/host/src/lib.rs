@@ -16,7 +16,7 @@ pub mod parse;
 pub mod source;
 mod unread;
 
-pub use collect::{Options, logs, read_host};
+pub use collect::{Options, job_logs, logs, read_host};
 pub use command::{Command, DriveTool, JOURNAL_ENTRIES_MAX};
 pub use source::{Kind, Reader, Recording, Source, Stat, bundle};
 pub use unread::Unread;

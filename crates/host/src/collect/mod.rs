@@ -1,5 +1,6 @@
 //! Reads a host into facts, with a [`Reader`].
 
+pub mod job_logs;
 pub(crate) mod jobs;
 pub mod logs;
 mod options;

@@ -73,13 +73,20 @@ fn build(directory: &Path, steps: &[(String, Step)]) -> Memory {
 fn kernel(root: &File, path: &str) -> Option<Result<Option<Vec<u8>>, Unread>> {
     // An empty path is the root here, and ENOENT there.
     let path = if path.is_empty() { "." } else { path };
-    let opened = rustix::fs::openat2(
-        root,
-        path,
-        OFlags::RDONLY | OFlags::CLOEXEC,
-        Mode::empty(),
-        ResolveFlags::IN_ROOT,
-    );
+    let open = || {
+        rustix::fs::openat2(
+            root,
+            path,
+            OFlags::RDONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+            ResolveFlags::IN_ROOT,
+        )
+    };
+    // EAGAIN: a rename or mount anywhere on the machine raced with a `..`, see openat2(2).
+    let mut opened = open();
+    while matches!(opened, Err(rustix::io::Errno::AGAIN)) {
+        opened = open();
+    }
     Some(match opened {
         Ok(fd) => {
             let mut bytes = Vec::new();

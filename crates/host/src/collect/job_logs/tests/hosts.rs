@@ -84,24 +84,6 @@ fn lines_of_other_hosts_are_no_runs_of_this_one() {
 }
 
 #[test]
-fn the_name_of_a_tree_s_host_is_in_its_files() {
-    let root = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| {
-        let path = root.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    };
-    let name = || find(root.path().to_str().unwrap()).unwrap().host_name;
-    write("etc/crontab", "");
-    assert_eq!(name(), None);
-    write("etc/hostname", "# set by hand\ndb1\n");
-    assert_eq!(name().as_deref(), Some("db1"));
-    // What the kernel was told comes first.
-    write("proc/sys/kernel/hostname", "db2\n");
-    assert_eq!(name().as_deref(), Some("db2"));
-}
-
-#[test]
 fn a_rotation_that_stands_twice_counts_once() {
     let twice = |name: &'static str, written: i64, bytes: &[u8]| {
         let (logs, skipped) = read(

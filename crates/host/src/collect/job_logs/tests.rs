@@ -1,13 +1,10 @@
 //! Logs of made-up hosts.
 
 use super::*;
-use crate::commands::explain::jobs::find;
-use crate::commands::source::Opened;
-use host::Stat;
+use crate::source::{self, Stat};
 use std::collections::BTreeMap;
 
-#[path = "logs_host_tests.rs"]
-mod logs_host_tests;
+mod hosts;
 
 /// `Nov  2 06:47:01 h CRON[2]: (root) CMD (/sbin/fstrim -a)` and a line end, by gzip.
 const PACKED: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xf3\xcb\x2f\x53\x50\x30\x52\x30\x30\xb3\x32\x31\xb7\x32\x30\x54\xc8\x50\x70\x0e\xf2\xf7\x8b\x36\x8a\xb5\x52\xd0\x28\xca\xcf\x2f\xd1\x54\x70\xf6\x75\x51\xd0\xd0\x2f\x4e\xca\xcc\xd3\x4f\x2b\x2e\x29\xca\xcc\x55\xd0\x4d\xd4\xe4\x02\x00\xeb\x3b\x95\x4e\x38\x00\x00\x00";
@@ -78,7 +75,7 @@ impl Source for Fake {
         let (day, _) = self.of(path)?;
         let first = at("2026-11-01T00:00:00Z").as_second();
         Ok(Stat {
-            kind: host::source::Kind::File,
+            kind: source::Kind::File,
             mode: 0o640,
             mtime_s: first + (day - 1) * 86_400 + 43_200,
             size_bytes: 1,
@@ -98,10 +95,29 @@ impl Source for Fake {
     }
 }
 
+struct Found {
+    source: Box<dyn Source>,
+    jobs: Vec<Job>,
+    host_name: Option<String>,
+}
+
+fn of_host(
+    found: &Found,
+    stretch: (Timestamp, Timestamp),
+    zone: &TimeZone,
+    skipped: &mut Vec<Skipped>,
+) -> Vec<Log> {
+    let host = JobHost {
+        source: found.source.as_ref(),
+        jobs: &found.jobs,
+        name: found.host_name.as_deref(),
+    };
+    super::read(&host, stretch, zone, skipped)
+}
+
 /// The host with a timer of fstrim.
 fn found(source: impl Source + 'static) -> Found {
-    let mut found = find("none").unwrap();
-    found.jobs = vec![facts::host::Job {
+    let jobs = vec![facts::host::Job {
         name: "fstrim.timer".to_owned(),
         defined_in: "fstrim.timer".to_owned(),
         user: None,
@@ -118,11 +134,11 @@ fn found(source: impl Source + 'static) -> Found {
             drop_ins: Vec::new(),
         }),
     }];
-    found.opened = Some(Opened {
+    Found {
         source: Box::new(source),
-        label: "live".to_owned(),
-    });
-    found
+        jobs,
+        host_name: None,
+    }
 }
 
 fn november() -> (Timestamp, Timestamp) {
@@ -360,7 +376,7 @@ fn of_a_long_log_the_newest_lines_are_read() {
     write("syslog", &(line(18) + &line(19)), "2026-11-20T00:00:00Z");
     write("syslog.1", &(line(8) + &line(9)), "2026-11-10T00:00:00Z");
     write("syslog.2", &line(3), "2026-11-04T00:00:00Z");
-    let source = host::source::Directory::new(directory.path().to_path_buf());
+    let source = source::Directory::new(directory.path().to_path_buf());
     let (since, until) = november();
     let mut skipped = Vec::new();
     let mut reading = Reading {
@@ -433,38 +449,9 @@ fn what_is_inflated_in_vain_counts() {
 }
 
 #[test]
-fn a_log_that_is_given_is_read_as_the_host_s() {
-    let directory = tempfile::tempdir().unwrap();
-    let give = |content: &[u8]| {
-        let path = directory.path().join("given");
-        std::fs::write(&path, content).unwrap();
-        let file = std::fs::File::options().write(true).open(&path).unwrap();
-        file.set_modified(at("2026-11-20T00:00:00Z").into())
-            .unwrap();
-        given(&[path], &TimeZone::UTC).map(|given| given.logs[0].count())
-    };
-    assert_eq!(give(PACKED).unwrap(), 1);
-    let mut bytes = b"Nov 18 06:47:01 h x: caf\xe9 \xff\n".to_vec();
-    bytes.extend(line(19).bytes());
-    assert_eq!(give(&bytes).unwrap(), 1);
-    let error = give(&PACKED[..20]).unwrap_err();
-    assert!(error.kind == Kind::Input && error.message.ends_with("is cut"));
-    // What stands in a line that is none may be a password.
-    for line in [
-        "CRON (root) CMD (/bin/mysqldump -phunter2)\n",
-        "{\"MESSAGE\":\"(root) CMD (mysqldump -phunter2)\"}\n",
-    ] {
-        let error = give(line.as_bytes()).unwrap_err();
-        let told = format!("{error} {error:?}");
-        assert!(!told.contains("hunter2"), "{told}");
-        assert!(error.message.contains("given:1"), "{told}");
-    }
-}
-
-#[test]
 fn what_a_tree_lacks_is_told() {
     let root = tempfile::tempdir().unwrap();
-    let tree = || host::source::Directory::new(root.path().to_path_buf());
+    let tree = || source::Directory::new(root.path().to_path_buf());
     let skipped = || read_of(&found(tree())).1;
     let link = |target: &str, name: &str| {
         std::os::unix::fs::symlink(target, root.path().join(name)).unwrap();
@@ -533,50 +520,18 @@ fn the_journal_of_the_running_host() {
 }
 
 #[test]
-fn a_bundle_and_a_crontab_have_no_logs() {
-    let none = find("none").unwrap();
-    let mut skipped = Vec::new();
-    let logs = of_host(&none, november(), &TimeZone::UTC, &mut skipped);
-    assert!(logs.is_empty() && skipped.is_empty());
+fn a_bundle_has_no_logs() {
     let bundle = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../lab/hosts/crypt-allows-discards.tar.zst"
     );
-    let bundle = find(bundle).unwrap();
-    let logs = of_host(&bundle, november(), &TimeZone::UTC, &mut skipped);
-    assert!(bundle.opened.is_some() && logs.is_empty() && skipped.is_empty());
-}
-
-#[test]
-fn the_answer_names_the_logs() {
-    let read = |name: &str, text: &str| {
-        let ended = at("2026-11-20T00:00:00Z");
-        Log::parse(name, text, &TimeZone::UTC, ended, &commands).unwrap()
+    let bundle = source::open(std::path::Path::new(bundle)).unwrap();
+    let host = JobHost {
+        source: bundle.as_ref(),
+        jobs: &[],
+        name: None,
     };
-    let logs = [
-        Log::joined(vec![read("syslog", &line(18)), read("syslog.1", &line(9))]).unwrap(),
-        read("cron.log", &line(18)),
-    ];
-    let mut found = find("none").unwrap();
-    found.zone = None;
-    let jobs = crate::commands::explain::jobs::runs(
-        &found,
-        &logs,
-        november(),
-        &TimeZone::UTC,
-        &mut Vec::new(),
-    );
-    let told = |stretch| origin("this host", &logs, &jobs, stretch, &TimeZone::UTC);
-    assert_eq!(
-        told(november()),
-        "this host; 2 of their runs were seen in syslog (2 files, 2026-11-09 to 2026-11-18), \
-         cron.log (2026-11-18 to 2026-11-18)"
-    );
-    let december = (at("2026-12-01T00:00:00Z"), at("2026-12-30T00:00:00Z"));
-    assert_eq!(told(december), "this host");
-    let none = origin("this host", &logs, &[], november(), &TimeZone::UTC);
-    assert!(
-        none.starts_with("this host; none of their runs was seen in syslog"),
-        "{none}"
-    );
+    let mut skipped = Vec::new();
+    let logs = super::read(&host, november(), &TimeZone::UTC, &mut skipped);
+    assert!(logs.is_empty() && skipped.is_empty());
 }
