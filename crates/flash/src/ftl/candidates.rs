@@ -1,6 +1,6 @@
 //! An exact index of the blocks with the fewest valid pages, without listing all blocks.
 
-/// Closed blocks with fewer than [`Candidates::below`] valid pages, grouped by their number of
+/// Closed blocks with fewer than `below` valid pages, grouped by their number of
 /// valid pages (their level), oldest first. All other blocks are known to be worse, and cost
 /// nothing while their pages become invalid; at most times that is nearly all blocks.
 #[derive(Debug, Clone)]
