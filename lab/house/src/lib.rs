@@ -5,7 +5,7 @@
 //! It parses the source with `syn` and needs no build, so it can measure any checkout, even one
 //! that does not compile.
 
-pub mod circles;
+pub mod cycles;
 mod lines;
 pub mod measure;
 mod names;

@@ -25,7 +25,7 @@ fn main() -> Result<()> {
             let name = name.to_str().context("the crate's name is not UTF-8")?;
             let report = measure_crate(&checkout, name)?;
             if what == "--circles" {
-                print_circles(&report);
+                print_cycles(&report);
             } else {
                 print_rendering(&report);
             }
@@ -53,20 +53,20 @@ fn measure(checkout: &Path) -> Result<Vec<CrateReport>> {
         .collect()
 }
 
-fn print_circles(report: &CrateReport) {
-    if report.circles.is_empty() {
+fn print_cycles(report: &CrateReport) {
+    if report.cycles.is_empty() {
         println!("{}: no circles between {} files", report.name, report.files);
     }
-    for (number, circle) in report.circles.iter().enumerate() {
+    for (number, cycle) in report.cycles.iter().enumerate() {
         println!(
             "circle {} of {}: {} files",
             number + 1,
             report.name,
-            circle.files.len()
+            cycle.files.len()
         );
-        for file in &circle.files {
+        for file in &cycle.files {
             println!("  {}", file.display());
-            for edge in circle.edges.iter().filter(|edge| edge.from == *file) {
+            for edge in cycle.edges.iter().filter(|edge| edge.from == *file) {
                 println!("    uses {}: {}", edge.to.display(), edge.items.join(", "));
             }
         }

@@ -1,6 +1,6 @@
 //! Measures one crate of a checkout.
 
-use crate::circles::{Circle, circles};
+use crate::cycles::{Cycle, cycles};
 use crate::lines::count;
 use crate::rendering::{FILE_FORMATS, LIVE_LINES, Place, RENDERING_CRATES, places};
 use crate::source::SourceFile;
@@ -22,15 +22,15 @@ pub struct CrateReport {
     /// Number of shipped files.
     pub files: usize,
     /// Dependency cycles between them.
-    pub circles: Vec<Circle>,
+    pub cycles: Vec<Cycle>,
     /// Places that render output although the crate may not.
     pub rendering: Vec<Place>,
 }
 
 impl CrateReport {
     /// Number of files in cycles.
-    pub fn files_in_circles(&self) -> usize {
-        self.circles.iter().map(|circle| circle.files.len()).sum()
+    pub fn files_in_cycles(&self) -> usize {
+        self.cycles.iter().map(|cycle| cycle.files.len()).sum()
     }
 
     /// Number of files that render output although they may not.
@@ -94,7 +94,7 @@ pub fn measure_crate(checkout: &Path, name: &str) -> Result<CrateReport> {
         code_lines,
         test_lines,
         files: tree.files.len(),
-        circles: circles(&tree),
+        cycles: cycles(&tree),
         rendering,
     })
 }

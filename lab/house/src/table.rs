@@ -14,8 +14,8 @@ fn figures(report: &CrateReport) -> [usize; 6] {
         report.code_lines,
         report.test_lines,
         report.files,
-        report.circles.len(),
-        report.files_in_circles(),
+        report.cycles.len(),
+        report.files_in_cycles(),
         report.files_that_render(),
     ]
 }
@@ -103,7 +103,7 @@ mod tests {
             code_lines,
             test_lines: 20,
             files: 3,
-            circles: Vec::new(),
+            cycles: Vec::new(),
             rendering: Vec::new(),
         }
     }

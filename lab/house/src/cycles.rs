@@ -18,7 +18,7 @@ pub struct Edge {
 
 /// Files that depend on each other: a strongly connected component of more than one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Circle {
+pub struct Cycle {
     /// The files, relative to the crate's directory, sorted.
     pub files: Vec<PathBuf>,
     /// The edges between them.
@@ -26,10 +26,10 @@ pub struct Circle {
 }
 
 /// The cycles of a crate, the largest first.
-pub(crate) fn circles(tree: &Tree) -> Vec<Circle> {
+pub(crate) fn cycles(tree: &Tree) -> Vec<Cycle> {
     let edges = edges(tree);
     let path = |file: FileId| tree.files[file].path.clone();
-    let mut circles: Vec<Circle> = components(&edges)
+    let mut cycles: Vec<Cycle> = components(&edges)
         .into_iter()
         .filter(|files| files.len() > 1)
         .map(|files| {
@@ -46,14 +46,14 @@ pub(crate) fn circles(tree: &Tree) -> Vec<Circle> {
             inner.sort_by(|a, b| (&a.from, &a.to).cmp(&(&b.from, &b.to)));
             let mut files: Vec<PathBuf> = files.into_iter().map(path).collect();
             files.sort();
-            Circle {
+            Cycle {
                 files,
                 edges: inner,
             }
         })
         .collect();
-    circles.sort_by(|a, b| (b.files.len(), &a.files).cmp(&(a.files.len(), &b.files)));
-    circles
+    cycles.sort_by(|a, b| (b.files.len(), &a.files).cmp(&(a.files.len(), &b.files)));
+    cycles
 }
 
 /// Strongly connected components: R. Tarjan, "Depth-first search and linear graph algorithms", SIAM
@@ -138,21 +138,21 @@ mod tests {
             let path = path.strip_prefix("src").unwrap();
             path.to_str().unwrap().to_owned()
         };
-        circles(&Tree::read(directory.path(), "made-up").unwrap())
+        cycles(&Tree::read(directory.path(), "made-up").unwrap())
             .iter()
-            .map(|circle| {
-                let edges = circle.edges.iter().map(|edge| {
+            .map(|cycle| {
+                let edges = cycle.edges.iter().map(|edge| {
                     let items = edge.items.join(" ");
                     format!("{} -> {}: {items}", name(&edge.from), name(&edge.to))
                 });
-                (circle.files.iter().map(name).collect(), edges.collect())
+                (cycle.files.iter().map(name).collect(), edges.collect())
             })
             .collect()
     }
 
     /// Asserts that the crate has a single cycle of two files with these edges.
     #[track_caller]
-    fn assert_circle(files: &[(&str, &str)], expected: [&str; 2]) {
+    fn assert_cycle(files: &[(&str, &str)], expected: [&str; 2]) {
         let found = found(files);
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].1, expected);
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn two_files_that_use_each_other() {
-        assert_circle(
+        assert_cycle(
             &[
                 ("lib.rs", "mod a; mod b; pub use a::A;"),
                 ("a.rs", "use crate::b::B; pub struct A(B);"),
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_parent_and_its_module() {
-        assert_circle(
+        assert_cycle(
             &[
                 ("lib.rs", "mod a;"),
                 (
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn re_exports_and_renames_resolve_to_the_definition() {
-        assert_circle(
+        assert_cycle(
             &[
                 (
                     "lib.rs",
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn glob_imports_count_where_names_are_used() {
-        assert_circle(
+        assert_cycle(
             &[
                 ("lib.rs", "mod a; mod b; use a::A; const B: A = A;"),
                 ("a.rs", "use super::*; pub struct A; const C: A = B;"),
@@ -271,7 +271,7 @@ mod tests {
             "trait T { fn g() -> u8 { <u8 as super::b::B>::g() } } pub fn f() {}",
             "pub fn f() {} impl crate::b::B {}",
         ] {
-            assert_circle(
+            assert_cycle(
                 &[
                     ("lib.rs", "mod a; mod b;"),
                     ("a.rs", code),
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn macros_have_textual_scope() {
-        assert_circle(
+        assert_cycle(
             &[
                 (
                     "lib.rs",
