@@ -92,7 +92,7 @@ fn files(bytes: &[u8]) -> Vec<Log> {
 }
 
 /// All runs are within the log's time range, and in order.
-fn sound(log: &Log) {
+fn assert_runs_valid(log: &Log) {
     assert!(log.from <= log.until);
     let mut count = 0;
     for events in log.events() {
@@ -116,7 +116,7 @@ pub fn run(bytes: &[u8]) {
     let Some(log) = Log::joined(files) else {
         return;
     };
-    sound(&log);
+    assert_runs_valid(&log);
     assert!(most <= Some(log.count()) && log.count() <= all);
     let of_twice = Log::joined(twice).expect("files");
     assert_eq!(of_twice.count(), log.count());
@@ -126,7 +126,7 @@ pub fn run(bytes: &[u8]) {
         let Some(own) = log.clone().lines_of(&whose) else {
             continue;
         };
-        sound(&own);
+        assert_runs_valid(&own);
         assert!(own.count() <= log.count());
         assert!(log.from <= own.from && own.until <= log.until);
         // Filtering again changes nothing.

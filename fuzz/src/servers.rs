@@ -28,7 +28,7 @@ pub const SEARCHES: &[&str] = &[
 ];
 
 /// Invariants of every series.
-fn sound(outcome: &Result<Reading, SourceError>) {
+fn assert_series_valid(outcome: &Result<Reading, SourceError>) {
     match outcome {
         Ok(reading) => {
             assert!(!reading.series.is_empty());
@@ -81,15 +81,15 @@ fn file(chunk: &[u8]) -> Vec<u8> {
 /// Reads the input as a file and as a chunk within a file; truncated files are read in part or
 /// rejected.
 pub fn ftdc(bytes: &[u8]) {
-    sound(&read_ftdc(bytes, 0));
+    assert_series_valid(&read_ftdc(bytes, 0));
     let file = file(bytes);
-    sound(&read_ftdc(&file, 0));
-    sound(&read_ftdc(&file, 10));
-    sound(&read_ftdc(&file[..file.len() * (bytes.len() % 16) / 16], 0));
+    assert_series_valid(&read_ftdc(&file, 0));
+    assert_series_valid(&read_ftdc(&file, 10));
+    assert_series_valid(&read_ftdc(&file[..file.len() * (bytes.len() % 16) / 16], 0));
 }
 
 pub fn prometheus(bytes: &[u8]) {
-    sound(&prometheus::read_answer(
+    assert_series_valid(&prometheus::read_answer(
         bytes,
         "answer",
         &Limits::default(),
@@ -102,14 +102,14 @@ pub fn elastic(bytes: &[u8]) {
             figure,
             ..elastic::Query::new("m-*", "load", 60)
         };
-        sound(&elastic::read_answer(
+        assert_series_valid(&elastic::read_answer(
             bytes,
             "answer",
             &query,
             &Limits::default(),
         ));
     }
-    sound(&elastic::rally::read_answer(
+    assert_series_valid(&elastic::rally::read_answer(
         bytes,
         "answer",
         &Limits::default(),

@@ -37,7 +37,7 @@ fn options(bytes: &[u8]) -> Options {
     }
 }
 
-fn said(record: Record, name: String) -> (u64, Kind, u64, u64, String) {
+fn named_record(record: Record, name: String) -> (u64, Kind, u64, u64, String) {
     let Record {
         at_ns,
         kind,
@@ -67,7 +67,7 @@ pub fn read(bytes: &[u8]) {
                 Ok(record) => {
                     assert!(record.offset_bytes.checked_add(record.len_bytes).is_some());
                     let name = name(&reader, &record);
-                    records.push(said(record, name));
+                    records.push(named_record(record, name));
                 }
                 Err(error) => {
                     assert!(error.to_string().len() < 400);
@@ -99,7 +99,7 @@ fn write_and_read(format: Format, first_ns: u64, records: &[(u64, Kind, u64, u64
             device: 0,
         };
         match printer.write(&record, name) {
-            Ok(()) => expected.push(said(record, name.clone())),
+            Ok(()) => expected.push(named_record(record, name.clone())),
             // Names that are not UTF-8 are converted lossily, and may not be printable.
             Err(PrintError::Name { .. }) => return,
             Err(error) => panic!("{error}"),
@@ -110,7 +110,7 @@ fn write_and_read(format: Format, first_ns: u64, records: &[(u64, Kind, u64, u64
     let mut found = Vec::new();
     while let Some(record) = again.next() {
         let record = record.expect("its own text is read");
-        found.push(said(record, name(&again, &record)));
+        found.push(named_record(record, name(&again, &record)));
     }
     assert_eq!(found, expected);
 }

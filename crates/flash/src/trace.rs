@@ -175,7 +175,7 @@ impl Format {
     }
 
     /// Whether the format can represent this type of request.
-    pub fn has(self, kind: Kind) -> bool {
+    pub fn supports(self, kind: Kind) -> bool {
         match self {
             Self::Blkparse(_) | Self::FioV2 | Self::FioV3 | Self::CloudPhysics => true,
             Self::Msr | Self::Alibaba | Self::Tencent | Self::SsdSim => {

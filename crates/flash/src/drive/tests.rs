@@ -166,16 +166,16 @@ fn discard_cost_depends_on_commands_ranges_and_bytes() {
         (DiscardHandling::Ignored, 5 + 100_000),
         (DiscardHandling::Swallowed, 5),
     ] {
-        let mut deaf = with(handling);
-        assert_eq!(deaf.discard_ranges(5, &ranges), done);
+        let mut ignoring = with(handling);
+        assert_eq!(ignoring.discard_ranges(5, &ranges), done);
         assert_eq!(
-            deaf.discard_pages(&mut Queue::closed(1), &[1, 2, 3]) > 0,
+            ignoring.discard_pages(&mut Queue::closed(1), &[1, 2, 3]) > 0,
             done > 5
         );
-        assert_eq!(deaf.counters().trimmed_pages, 0);
-        assert_eq!(deaf.ftl().mapped_pages(), 1000);
-        assert_eq!(deaf.ignored_discard_pages(), 14);
-        assert_eq!(deaf.recorder().whole().discards.requests, 4);
+        assert_eq!(ignoring.counters().trimmed_pages, 0);
+        assert_eq!(ignoring.ftl().mapped_pages(), 1000);
+        assert_eq!(ignoring.ignored_discard_pages(), 14);
+        assert_eq!(ignoring.recorder().whole().discards.requests, 4);
     }
     // an empty discard is not a request
     assert_eq!(queued.discard_ranges(7, &[]), 7);

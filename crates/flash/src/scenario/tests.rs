@@ -17,7 +17,7 @@ use crate::time::{Recorder, Timing};
 use crate::workload::database::Pattern;
 use crate::workload::rhythm::Rhythm;
 
-fn go(scenario: &Scenario) -> Outcome {
+fn simulate(scenario: &Scenario) -> Outcome {
     let mut watch = |_: Progress| ControlFlow::Continue(());
     scenario.run(&mut watch).unwrap()
 }
@@ -91,7 +91,7 @@ fn free_space_is_spare_area_once_the_drive_knows() {
             pages_max: 1 << 17,
             ..uniform()
         };
-        let outcome = go(&scenario);
+        let outcome = simulate(&scenario);
         let expected = theory::greedy(spare, 128);
         let found = write_amplification(&outcome);
         // 1,024 blocks: with so little spare area, the one open for moved pages matters.
@@ -122,7 +122,7 @@ fn scaling_keeps_write_amplification() {
         pages_max: 1 << 14,
         ..full.clone()
     };
-    let (full, eighth) = (go(&full), go(&eighth));
+    let (full, eighth) = (simulate(&full), simulate(&eighth));
     assert!(!full.scale.is_scaled() && close(eighth.scale.factor, 8.0, 1e-9));
     let (expected, found) = (write_amplification(&full), write_amplification(&eighth));
     assert!(close(found, expected, 0.02), "{found} {expected}");
@@ -144,7 +144,7 @@ fn scaling_keeps_write_amplification() {
             pages_max,
             ..mixed()
         };
-        let outcome = go(&scenario);
+        let outcome = simulate(&scenario);
         let cycle = outcome.cycle(&scenario.drive).unwrap();
         let ends = [cycle.after, cycle.before].map(|point| point.write_amplification.unwrap());
         (
@@ -221,7 +221,7 @@ fn sustained_throughput_matches_a_saturated_drive() {
 #[test]
 fn more_frequent_trims_move_fewer_pages() {
     let amplification = |trims, reach| {
-        let outcome = go(&Scenario {
+        let outcome = simulate(&Scenario {
             trims,
             reach,
             ..mixed()
@@ -266,7 +266,7 @@ fn a_trim_in_pieces_takes_longer_with_the_same_result() {
             pieces,
             ..Schedule::every(7, 0)
         };
-        let outcome = go(&Scenario {
+        let outcome = simulate(&Scenario {
             trims: Trims::Periodic(schedule),
             warm_up_days: 0,
             days: 8,
@@ -299,7 +299,7 @@ fn the_series_adds_up() {
         warm_up_days: 1,
         ..mixed()
     };
-    let outcome = go(&scenario);
+    let outcome = simulate(&scenario);
     assert_eq!(
         outcome.intervals.len(),
         15,
@@ -341,7 +341,7 @@ fn excessive_load_is_throttled_to_sustained_throughput() {
         queue_depth: 512,
         ..uniform()
     };
-    let outcome = go(&scenario);
+    let outcome = simulate(&scenario);
     assert!(outcome.intervals.iter().all(|interval| interval.throttled));
     let mb_s = outcome.written_bytes as f64 / 1e6 / (2.0 * 86_400.0);
     assert!(
@@ -359,7 +359,7 @@ fn an_array_wears_like_a_drive_and_scales_in_speed() {
             capacity_bytes: 1_000_000_000_000 / u64::from(drives),
             ..uniform().drive
         };
-        go(&Scenario {
+        simulate(&Scenario {
             drive: spec,
             ..uniform()
         })
@@ -382,10 +382,13 @@ fn the_same_seed_gives_the_same_outcome() {
         seed,
         ..mixed()
     };
-    assert_eq!(go(&scenario(3)), go(&scenario(3)));
-    assert_ne!(go(&scenario(3)).counters, go(&scenario(4)).counters);
+    assert_eq!(simulate(&scenario(3)), simulate(&scenario(3)));
+    assert_ne!(
+        simulate(&scenario(3)).counters,
+        simulate(&scenario(4)).counters
+    );
     assert!(
-        go(&scenario(3))
+        simulate(&scenario(3))
             .intervals
             .iter()
             .all(|interval| interval.reads.is_some())

@@ -228,14 +228,14 @@ impl Clock {
     }
 
     /// Times all remaining staged writes. Each is a request that arrives when a slot of `queue` is
-    /// free, but not before `not_before_ns`. Passes the results to `some` in order, a few at a
+    /// free, but not before `not_before_ns`. Passes the results to `on_served` in order, a few at a
     /// time.
     #[inline]
     pub fn write_all_staged(
         &mut self,
         queue: &mut Slots,
         not_before_ns: u64,
-        mut some: impl FnMut(&[Served]),
+        mut on_served: impl FnMut(&[Served]),
     ) {
         let mut served = [Served::default(); SERVED];
         let plain = self.costs.link_ns == 0 && self.cache.is_none() && self.slc.is_none();
@@ -259,7 +259,7 @@ impl Clock {
                                 served.done_ns = self.end();
                                 queue.replace_earliest(served.done_ns);
                             }
-                            some(served);
+                            on_served(served);
                         }
                     }
                     Staged::Victim { valid } => {
@@ -316,7 +316,7 @@ impl Clock {
                                 die = 0;
                             }
                         }
-                        some(served);
+                        on_served(served);
                     }
                 }
                 Staged::Victim { valid } => {

@@ -80,7 +80,7 @@ impl<W: Write> Printer<W> {
     /// If the format cannot represent the record, or the writer fails.
     pub fn write(&mut self, record: &Record, device: &str) -> Result<(), PrintError> {
         let format = self.format;
-        if !format.has(record.kind) {
+        if !format.supports(record.kind) {
             return Err(PrintError::Kind {
                 format,
                 kind: record.kind,

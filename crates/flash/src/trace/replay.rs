@@ -187,7 +187,7 @@ impl Replay {
         trace: &mut Reader<R>,
         device: &mut D,
     ) -> Result<(), TraceError> {
-        while !self.some(trace, device, u64::MAX)? {}
+        while !self.replay_records(trace, device, u64::MAX)? {}
         Ok(())
     }
 
@@ -196,7 +196,7 @@ impl Replay {
     ///
     /// # Errors
     /// If the reader fails.
-    pub fn some<R: Read, D: Device + ?Sized>(
+    pub fn replay_records<R: Read, D: Device + ?Sized>(
         &mut self,
         trace: &mut Reader<R>,
         device: &mut D,

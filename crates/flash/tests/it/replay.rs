@@ -278,7 +278,7 @@ fn a_replay_in_pieces_gives_the_same_result() {
     let mut replay = Replay::new(ReplaySettings::default(), &device);
     let mut trace = records(FIO.as_bytes(), Format::FioV3);
     let mut pieces = 0;
-    while !replay.some(&mut trace, &mut device, 2).unwrap() {
+    while !replay.replay_records(&mut trace, &mut device, 2).unwrap() {
         pieces += 1;
     }
     assert_eq!(pieces, 4);

@@ -533,7 +533,7 @@ fn made(format: Format) -> impl Strategy<Value = Vec<Record>> {
     let unit_ns = format.time_unit_ns();
     let kinds: Vec<Kind> = [Kind::Read, Kind::Write, Kind::Discard, Kind::Flush]
         .into_iter()
-        .filter(|kind| format.has(*kind))
+        .filter(|kind| format.supports(*kind))
         .collect();
     let record = (
         0_u64..1 << 20,
