@@ -6,7 +6,7 @@ use facts::host::Job;
 use facts::series::{Dating, Series};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use schedule::{Conditions, CronSense, Log, Seen};
+use schedule::{Conditions, CronFlavor, Log, Seen};
 
 /// Runs of one job: one every five minutes for a year, and some more.
 const RUNS_MAX: usize = 120_000;
@@ -21,7 +21,7 @@ pub struct Clock {
     /// The host's own zone, whatever zone the answer is told in.
     pub zone: TimeZone,
     /// How its cron takes changes of the clock.
-    pub cron: CronSense,
+    pub cron: CronFlavor,
 }
 
 /// The stretch of time that runs may have to do with: that of all series that know their days.
