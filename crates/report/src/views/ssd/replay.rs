@@ -213,7 +213,7 @@ impl ReplayAnswer {
         for stats in run.stats {
             lines.lines += stats.lines;
             lines.records += stats.records;
-            lines.passed_over += stats.passed_over;
+            lines.passed_over += stats.ignored;
             lines.blank += stats.blank;
             lines.bad += stats.bad_lines;
         }

@@ -391,7 +391,7 @@ impl ScenarioResult {
             .map(|interval| (day(interval.hour), day(interval.hour)))
             .collect();
         let name = match self.setup.when.reach {
-            Reach::Heard => "trim",
+            Reach::Executed => "trim",
             Reach::Ignored | Reach::Swallowed => "trim that no drive hears",
         };
         let marks = Marks {

@@ -6,7 +6,7 @@ use crate::values as plain;
 use clap::{Args, Subcommand, ValueEnum};
 use flash::calibrate::HostWrites;
 use flash::ftl::{Collection, PowerOn};
-use flash::setup::{Mix, TrimWhen};
+use flash::setup::{Mix, TrimSchedule};
 use flash::workload::rhythm::Rhythm;
 use std::path::PathBuf;
 
@@ -91,7 +91,7 @@ pub struct Run {
         value_name = "WHEN",
         help_heading = "Drive below a filesystem, over days"
     )]
-    pub trim: Option<TrimWhen>,
+    pub trim: Option<TrimSchedule>,
 
     /// Share of requests that trim a random page; the others write one (uniform only)
     #[arg(long, value_name = "SHARE", value_parser = values::trim_share, allow_hyphen_values = true, help_heading = "Bare drive, in pages")]
@@ -347,7 +347,7 @@ pub struct Sweep {
         help_heading = "Grid",
         conflicts_with = "logical_pages"
     )]
-    pub trim: Vec<TrimWhen>,
+    pub trim: Vec<TrimSchedule>,
 
     /// Shares of requests that trim (bare drive only) [default: 0]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = values::trim_share, allow_hyphen_values = true, help_heading = "Grid")]
