@@ -1,5 +1,5 @@
-//! What would become of one copy, with every decider's reason: what the cluster's explain API tells
-//! (`decideShardAllocation`, `decideRebalance`).
+//! Explains the decision for one copy, with every decider's reason, as the server's cluster allocation
+//! explain API does (`decideShardAllocation`, `decideRebalance`).
 
 use super::Balancer;
 use super::unassigned::Throttled;
@@ -11,30 +11,30 @@ use crate::introsort::compare_f32;
 use crate::model::NodeIndex;
 use crate::nodes::CopyIndex;
 
-/// How a question about a copy came out, for one node or for all (`AllocationDecision`); in the order in
-/// which the server sorts.
+/// Outcome of an allocation decision, for one node or overall (`AllocationDecision`), in the server's
+/// sort order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// It can go there.
+    /// The copy can go there.
     Yes,
-    /// It can, later.
+    /// The copy can go there, but later.
     Throttled,
-    /// It cannot.
+    /// The copy cannot go there.
     No,
-    /// It could, but the balance would be no better.
+    /// The copy could go there, but the balance would not improve.
     WorseBalance,
-    /// Nodes have not yet said what they hold.
+    /// Nodes have not yet reported which copies they hold.
     AwaitingInfo,
-    /// It waits for a node to come back.
+    /// Allocation is delayed until a node comes back.
     AllocationDelayed,
-    /// No copy fit to be the primary was found.
+    /// No copy suitable as the primary was found.
     NoValidShardCopy,
-    /// Nothing was tried.
+    /// No attempt was made.
     NoAttempt,
 }
 
 impl Outcome {
-    /// As the server's answers spell it.
+    /// The name used in the server's responses.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -60,66 +60,68 @@ impl From<Verdict> for Outcome {
     }
 }
 
-/// What would become of a copy on one node (`NodeAllocationResult`).
+/// Decision for a copy on one node (`NodeAllocationResult`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeResult {
     /// The node.
     pub node: NodeIndex,
-    /// Whether the copy could go there, the balance taken into account where it counts.
+    /// Whether the copy could go there; where balance matters, this includes its effect on the balance.
     pub outcome: Outcome,
-    /// What the deciders say.
+    /// The deciders' decision.
     pub decision: Decision,
-    /// The node's rank by weight, from 1; nodes may share one.
+    /// The node's rank by weight, from 1; nodes may share a rank.
     pub weight_ranking: u32,
-    /// The node's weight for the copy's index: with the copy, if it is unassigned; as it is, if not.
+    /// The node's weight for the copy's index: including the copy if it is unassigned, as it is now
+    /// otherwise.
     pub weight: f32,
 }
 
-/// What would become of an unassigned copy (`AllocateUnassignedDecision`).
+/// Decision for an unassigned copy (`AllocateUnassignedDecision`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct AllocateDecision {
-    /// Why it is not allocated; none if it can be.
+    /// Why it is not allocated; `None` if it can be.
     pub status: Option<AllocationStatus>,
-    /// Where it would go, now or, if throttled, later.
+    /// The node it would go to, now or, if throttled, later.
     pub target: Option<NodeIndex>,
-    /// Whether it may be allocated anywhere at all, whatever the node.
+    /// Whether it may be allocated at all, on any node.
     pub anywhere: Decision,
-    /// Each node, the best first.
+    /// The nodes, best first.
     pub nodes: Vec<NodeResult>,
 }
 
-/// What would become of a started copy (`MoveDecision`).
+/// Decision for a started copy (`MoveDecision`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct MoveDecision {
-    /// Whether it can stay.
+    /// Whether it can remain on its node.
     pub can_remain: Decision,
-    /// Whether it may be moved for balance; none if it has to move anyway.
+    /// Whether it may be rebalanced; `None` if it has to move anyway.
     pub can_rebalance: Option<Decision>,
     /// Whether it moves.
     pub outcome: Outcome,
-    /// Where it would go.
+    /// The node it would go to.
     pub target: Option<NodeIndex>,
-    /// The rank of its own node by weight; 0 if it has to move anyway.
+    /// Rank by weight of its current node; 0 if the copy has to move anyway.
     pub current_ranking: u32,
-    /// Each other node, the best first.
+    /// The other nodes, best first.
     pub nodes: Vec<NodeResult>,
 }
 
-/// What would become of a copy (`ShardAllocationDecision`).
+/// Decision for a copy (`ShardAllocationDecision`).
 #[derive(Clone, Debug, PartialEq)]
 pub enum CopyDecision {
-    /// It recovers or moves: nothing is decided.
+    /// No decision: the copy is recovering or relocating.
     NotTaken,
-    /// It is unassigned.
+    /// The copy is unassigned.
     Allocate(AllocateDecision),
-    /// It is started.
+    /// The copy is started.
     Move(MoveDecision),
 }
 
-/// Explains what the balancer would do with a copy as things are. Nothing is changed.
+/// Explains what the balancer would do with a copy now, without changing anything.
 ///
-/// The target of an unassigned copy is the one that the server names; it may differ from the one that a
-/// round takes, since an explanation passes over no node (see [`super::allocate`]).
+/// For an unassigned copy the target is the one that the server's explain API names. It may differ from
+/// the target of an actual round, because an explanation does not skip any node (see
+/// [`super::allocate`]).
 pub fn explain(round: &mut Allocation<'_>, handle: CopyIndex, without_yes: bool) -> CopyDecision {
     let copy = *round.nodes.copy(handle);
     let mut told = Told::new(without_yes);
@@ -225,7 +227,7 @@ impl Balancer<'_, '_> {
         let own_weight = self.weight(own, 0);
         let mut best = Verdict::No;
         let mut target = None;
-        // by what going there would do to the balance
+        // Grouped by the effect that moving there would have on the balance.
         let (mut better, mut same, mut worse) = (Vec::new(), Vec::new(), Vec::new());
         for &place in self.sorter.nodes.iter().filter(|place| **place != own) {
             let verdict = self.round.can_allocate(copy, self.model.node(place), told);
@@ -295,7 +297,7 @@ impl Balancer<'_, '_> {
         }
     }
 
-    /// As answers list nodes: by outcome, rank and id.
+    /// Sorts nodes as in the server's responses: by outcome, rank and id.
     fn sorted(&self, mut nodes: Vec<NodeResult>) -> Vec<NodeResult> {
         let id = |node: NodeIndex| &self.round.cluster.node(node).id;
         nodes.sort_by(|a, b| {

@@ -1,4 +1,4 @@
-//! Copies that cannot stay where they are (`moveShards`, `decideMove`).
+//! Moves copies that cannot remain where they are (`moveShards`, `decideMove`).
 
 use super::Balancer;
 use crate::copy::{ShardCopy, UNKNOWN_SIZE};
@@ -6,10 +6,10 @@ use crate::deciders::{Silent, Verdict, Why};
 use crate::model::NodeIndex;
 
 impl Balancer<'_, '_> {
-    /// Moves every started copy that a decider says cannot remain to the lightest node that takes it, if
-    /// there is one. Nodes give up copies in turn.
+    /// Moves every started copy that a decider does not allow to remain to the lightest node that accepts
+    /// it, if there is one. Takes copies from the nodes in turn.
     pub(super) fn move_copies(&mut self) {
-        // where nothing has to move nothing changes on the way either
+        // When no copy has to move, the loop below has no side effects either.
         if self.round.deciders.engine.takes_proofs() && self.round.all_can_remain() {
             return;
         }
@@ -36,8 +36,8 @@ impl Balancer<'_, '_> {
         }
     }
 
-    /// The lightest node but its own that takes the copy, and the best of all answers until then. Where
-    /// reasons are heard, all nodes are asked.
+    /// Finds the lightest other node that accepts the copy, and the best verdict up to there. When
+    /// reasons are recorded, all nodes are evaluated.
     pub(super) fn lightest<W: Why>(
         &mut self,
         copy: &ShardCopy,
@@ -68,7 +68,7 @@ impl Balancer<'_, '_> {
         (best, target)
     }
 
-    /// The size of a copy for a relocation (`ClusterInfo.getShardSize`), bytes.
+    /// Size of a copy for a relocation (`ClusterInfo.getShardSize`), bytes.
     pub(super) fn size_bytes(&self, copy: &ShardCopy) -> i64 {
         let info = self.round.cluster.info.as_ref();
         let known = info.and_then(|info| info.size_bytes(copy.shard, copy.primary));

@@ -1,5 +1,5 @@
-//! Deciders that wait for other copies: `ReplicaAfterPrimaryActive`, `RebalanceOnlyWhenActive`,
-//! `ClusterRebalance`, `ConcurrentRebalance`.
+//! Deciders that depend on the state of other copies: `ReplicaAfterPrimaryActive`,
+//! `RebalanceOnlyWhenActive`, `ClusterRebalance`, `ConcurrentRebalance`.
 
 use super::decision::answer;
 use super::{Verdict, Why};
@@ -7,7 +7,7 @@ use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
 use crate::model::AllowRebalance;
 
-/// A replica needs an active primary to recover from.
+/// A replica needs an active primary from which to recover.
 pub(super) fn replica_after_primary<W: Why>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
@@ -28,7 +28,7 @@ pub(super) fn replica_after_primary<W: Why>(
     answer!(why, Yes, NAME, "the primary of this replica is active")
 }
 
-/// All copies of a shard have to be active before one of them moves for balance.
+/// All copies of a shard must be active before one of them may be rebalanced.
 pub(super) fn rebalance_only_when_active<W: Why>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
@@ -104,7 +104,8 @@ pub(super) fn cluster_rebalance<W: Why>(round: &Allocation<'_>, why: &mut W) -> 
     }
 }
 
-/// `cluster.routing.allocation.cluster_concurrent_rebalance`: how many copies move at a time.
+/// `cluster.routing.allocation.cluster_concurrent_rebalance`: number of copies that may move
+/// concurrently.
 pub(super) fn concurrent_rebalance<W: Why>(round: &Allocation<'_>, why: &mut W) -> Verdict {
     const NAME: &str = "concurrent_rebalance";
     const SETTING: &str = "cluster.routing.allocation.cluster_concurrent_rebalance";

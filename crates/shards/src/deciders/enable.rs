@@ -1,5 +1,5 @@
-//! `EnableAllocationDecider`: what may be allocated or rebalanced at all; an index's setting overrides
-//! the cluster's.
+//! `EnableAllocationDecider`: which copies may be allocated or rebalanced at all. An index's setting
+//! overrides the cluster's.
 
 use super::decision::answer;
 use super::{Verdict, Why};
@@ -86,7 +86,7 @@ pub(super) fn allocate<W: Why>(round: &Allocation<'_>, copy: &ShardCopy, why: &m
     )
 }
 
-/// `rebalance.enable`, for one copy.
+/// `rebalance.enable` for one copy.
 pub(super) fn rebalance<W: Why>(round: &Allocation<'_>, copy: &ShardCopy, why: &mut W) -> Verdict {
     if round.ignore_disable {
         return answer!(
@@ -131,7 +131,7 @@ pub(super) fn rebalance<W: Why>(round: &Allocation<'_>, copy: &ShardCopy, why: &
     )
 }
 
-/// `rebalance.enable`, for the cluster: where it is `none`, an index that overrides it suffices.
+/// `rebalance.enable` for the cluster: if it is `none`, one index that overrides it is enough.
 pub(super) fn rebalance_cluster<W: Why>(round: &Allocation<'_>, why: &mut W) -> Verdict {
     if round.ignore_disable {
         return answer!(

@@ -1,4 +1,4 @@
-//! `FilterAllocationDecider`: which nodes an index, or anything, may be on.
+//! `FilterAllocationDecider`: restricts an index, or all indices, to certain nodes.
 
 use super::decision::answer;
 use super::filters::{Fault, Join, Shown, matches};
@@ -9,8 +9,8 @@ use crate::model::{Filters, IndexIndex, NodeIndex};
 
 const NAME: &str = "filter";
 
-/// Whether a copy may be put on a node. Where an index has just been shrunk, only nodes that hold a copy
-/// of each of its source's shards count.
+/// Whether a copy may be allocated to a node. For an index that has just been shrunk, only nodes with a
+/// copy of every source shard are allowed.
 pub(super) fn allocate<W: Why>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
@@ -33,7 +33,7 @@ pub(super) fn allocate<W: Why>(
     index(round, copy.shard.index, node, why)
 }
 
-/// Whether a copy may stay on a node.
+/// Whether a copy may remain on a node.
 pub(super) fn remain<W: Why>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
@@ -43,7 +43,7 @@ pub(super) fn remain<W: Why>(
     index(round, copy.shard.index, node, why)
 }
 
-/// Whether copies of an index may be on a node: the cluster's filters, then the index's.
+/// Whether copies of an index may be on a node: checks the cluster's filters, then the index's.
 pub(super) fn index<W: Why>(
     round: &Allocation<'_>,
     index: IndexIndex,

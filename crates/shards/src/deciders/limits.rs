@@ -1,4 +1,4 @@
-//! Deciders that count: `ThrottlingAllocationDecider`, `ShardsLimitAllocationDecider`.
+//! Deciders that enforce numeric limits: `ThrottlingAllocationDecider`, `ShardsLimitAllocationDecider`.
 
 use super::decision::answer;
 use super::{Verdict, Why};
@@ -7,7 +7,7 @@ use crate::copy::ShardCopy;
 use crate::engine::Sums;
 use crate::model::NodeIndex;
 
-/// How many recoveries a node may take part in at a time.
+/// Limits the number of concurrent recoveries per node.
 pub(super) fn throttling<W: Why>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
@@ -83,9 +83,11 @@ const LIMIT_NAME: &str = "shards_limit";
 const CLUSTER: &str = "cluster setting [cluster.routing.allocation.total_shards_per_node";
 const INDEX: &str = "index setting [index.routing.allocation.total_shards_per_node";
 
-/// How many copies a node may hold, of all indices and of one. Copies that move away do not count.
+/// Limits the number of copies per node, in total and per index. Copies that are moving away do not
+/// count.
 ///
-/// To be added (`adding`) a copy has to find the limit not reached; to stay, not exceeded.
+/// To be added (`adding`), a copy needs the count to be below the limit; to remain, the limit must not be
+/// exceeded.
 pub(super) fn shards_limit<W: Why>(
     round: &Allocation<'_>,
     copy: &ShardCopy,

@@ -1,4 +1,4 @@
-//! Each decider's rule, at its edges.
+//! Each decider's rule, including edge cases.
 
 mod disks;
 mod places;
@@ -32,7 +32,7 @@ fn as_many_failures_as_retries_are_too_many() {
         let verdict = builder.allocate("max_retry", &failed(failures), 0);
         assert_eq!(verdict, expected, "{failures} of {retries}");
     }
-    // force does not help
+    // Force does not override this.
     let forced =
         builder.ask(|round| round.can_force_allocate_primary(&failed(9), node(0), &mut Silent));
     assert_eq!(forced, No);
@@ -205,7 +205,7 @@ fn rebalance_enable_of_the_index_overrides_the_clusters() {
         let verdicts = [primary, replica].map(|copy| builder.rebalance("enable", &copy));
         assert_eq!(verdicts, expected, "{cluster:?} {own:?}");
         let anywhere = builder.ask(|round| round.can_rebalance_cluster(&mut Silent));
-        // only a cluster's `none` that no index overrides stops all balancing
+        // Only a cluster-wide `none` that no index overrides stops all rebalancing.
         let stopped = cluster == None && own.is_none_or(|own| own == None);
         assert_eq!(
             anywhere,
@@ -318,7 +318,7 @@ fn recoveries_are_limited_on_both_ends() {
     let settings = &mut builder.cluster.settings;
     settings.node_concurrent_incoming_recoveries = 1;
     settings.node_concurrent_outgoing_recoveries = 1;
-    // node 1 takes one already, node 0 gives one already
+    // Node 1 already has an incoming recovery, node 0 an outgoing one.
     assert_eq!(builder.allocate("throttling", &free, 1), Throttle);
     assert_eq!(builder.allocate("throttling", &free, 3), Yes);
     assert_eq!(builder.allocate("throttling", &replica, 3), Throttle);
@@ -332,7 +332,7 @@ fn first_recoveries_of_primaries_have_a_limit_of_their_own() {
     let index = builder.index("i", 4, 0);
     builder.initializing(index, 0, true, 0, RecoverySource::EmptyStore);
     builder.initializing(index, 1, true, 0, RecoverySource::ExistingStore);
-    // on its way to node 0, so no first recovery
+    // It is relocating to node 0, so this is not an initial recovery.
     builder.relocating(index, 2, true, (1, 0));
     let copy = builder.unassigned(index, 3, true, RecoverySource::EmptyStore);
     builder.cluster.settings.node_concurrent_incoming_recoveries = 0;

@@ -1,4 +1,4 @@
-//! How shards, nodes and sizes are written in reasons.
+//! Formats shards, nodes and sizes for use in reasons.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ impl<'a> Allocation<'a> {
     }
 }
 
-/// An amount of bytes in the largest unit of which there is at least one: `1.5gb`.
+/// A byte count in the largest unit in which it is at least one, such as `1.5gb`.
 pub(super) struct Bytes(pub i64);
 
 impl fmt::Display for Bytes {

@@ -1,4 +1,4 @@
-//! The disk threshold: which watermark counts when, and what is counted in.
+//! Disk threshold: which watermark applies when, and which bytes are counted.
 
 use super::super::fixture::{Builder, node};
 use super::super::{Silent, Verdict, expected_size_bytes};
@@ -8,7 +8,7 @@ use Verdict::{No, Yes};
 
 const DISK: &str = "disk_threshold";
 
-/// Two nodes with disks of 1,000 bytes, so that 150 free are at the low watermark and 100 at the high one.
+/// Two nodes with 1,000-byte disks, so the low watermark is at 150 bytes free and the high one at 100.
 fn builder(free_bytes: i64) -> (Builder, IndexIndex) {
     let mut builder = Builder::new(2);
     builder.disks(&[Some(free_bytes), Some(1000)]);
@@ -55,7 +55,7 @@ fn the_copy_has_to_fit_below_the_high_watermark() {
             .unwrap()
             .set_size_bytes(copy.shard, true, size);
         assert_eq!(verdict(&builder, &copy), expected, "{size}");
-        // as bytes, too
+        // The same with watermarks in bytes.
         builder.cluster.settings.watermark_low = Watermark::parse("150b").unwrap();
         builder.cluster.settings.watermark_high = Watermark::parse("100b").unwrap();
         assert_eq!(verdict(&builder, &copy), expected, "{size}");
@@ -105,13 +105,13 @@ fn what_arrives_counts_and_what_leaves_counts_for_staying_only() {
     let info = builder.cluster.info.as_mut().unwrap();
     let path = info.path("/d");
     info.set_size_bytes(leaving.shard, true, 60);
-    // its path was read before it began to move
+    // Its path was read before it began to move.
     info.set_data_path(&leaving.cancel_relocation(), path);
     info.set_data_path(&held, path);
     assert_eq!(verdict(&builder, &copy), Yes);
     assert_eq!(builder.remain(DISK, &held), Yes);
 
-    // 60 leave and 111 arrive: 39 left to allocate into; 99 left to stay in
+    // 60 leave and 111 arrive: 39 free for allocating, 99 free for remaining.
     let arriving = builder.relocating(other, 0, true, (1, 0));
     let size = |builder: &mut Builder, bytes| {
         let info = builder.cluster.info.as_mut().unwrap();
@@ -144,7 +144,7 @@ fn what_arrives_on_another_path_does_not_count() {
 
 #[test]
 fn a_node_of_unknown_usage_counts_as_the_average() {
-    // (100 + 200) / 2 = 150 free of 1,000: at the low watermark; one byte less is above it
+    // (100 + 200) / 2 = 150 of 1,000 free is at the low watermark; one byte less is above it.
     for (free, expected) in [(200, Yes), (199, No)] {
         let mut builder = Builder::new(3);
         builder.disks(&[None, Some(100), Some(free)]);
@@ -174,7 +174,7 @@ fn disks_do_not_matter_without_knowledge_or_with_one_node() {
         change(|b| b.cluster.info.as_mut().unwrap().most.clear()),
         Yes
     );
-    // a disk of no size is all free, as far as shares go
+    // A disk of size zero counts as 100 % free.
     let empty = DiskUsage {
         path: None,
         total_bytes: 0,

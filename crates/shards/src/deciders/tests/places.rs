@@ -1,4 +1,4 @@
-//! Deciders about which nodes a copy suits: filters, hosts, counts, awareness.
+//! Deciders that restrict a copy to certain nodes: filters, hosts, limits, awareness.
 
 use super::super::fixture::{Builder, node, told};
 use super::super::{Silent, Verdict};
@@ -76,7 +76,8 @@ fn copies_of_a_shard_share_no_node_and_if_asked_no_host() {
     let replica = builder.unassigned(index, 0, false, RecoverySource::Peer);
     let verdicts =
         |builder: &Builder| [0, 1, 2, 3].map(|at| builder.allocate("same_shard", &replica, at));
-    // node 1 is on node 0's host, node 2 has no address but its name, node 3 only shares the name
+    // Node 1 is on node 0's host, node 2 has no address but the same host name, node 3 shares only the
+    // name.
     builder.cluster.nodes[1].host_address = "10.0.0.0".into();
     builder.cluster.nodes[2].host_address = String::new();
     builder.cluster.nodes[2].host = "host-0".into();
@@ -92,7 +93,7 @@ fn nodes_hold_so_many_copies() {
     let index = builder.index("i", 4, 0);
     let held = builder.started(index, 0, true, 0);
     builder.started(index, 1, true, 0);
-    // leaves, so it does not count on node 0, but does on node 1
+    // It is leaving node 0, so it does not count there, but it does on node 1.
     builder.relocating(index, 2, true, (0, 1));
     let copy = builder.unassigned(index, 3, true, RecoverySource::EmptyStore);
     let other = builder.index("j", 1, 0);
@@ -115,7 +116,7 @@ fn nodes_hold_so_many_copies() {
             stays,
             "{of_index} {of_node}"
         );
-        // the limit of one index is no other's
+        // The limit of one index does not apply to another.
         let foreign = builder.allocate("shards_limit", &foreign, 0);
         assert_eq!(foreign, if (1..=2).contains(&of_node) { No } else { Yes });
         let node_level = builder.ask(|round| round.can_allocate_node(node(0), &mut Silent));
@@ -123,7 +124,7 @@ fn nodes_hold_so_many_copies() {
     }
 }
 
-/// Four nodes: two in zone a, one in b, one in none.
+/// Four nodes: two in zone a, one in b, one in no zone.
 fn zones() -> Builder {
     let mut builder = Builder::new(4);
     for (at, zone) in [(0, "a"), (1, "a"), (2, "b")] {
@@ -146,11 +147,11 @@ fn a_node_without_the_attribute_takes_nothing_but_counts_as_a_value() {
     let primary = builder.started(index, 0, true, 0);
     let replica = builder.unassigned(index, 0, false, RecoverySource::Peer);
     builder.unassigned(index, 0, false, RecoverySource::Peer);
-    // three copies over the values a, b and none: one each
+    // Three copies over the values a, b and none: one each.
     let verdicts = [0, 1, 2, 3].map(|at| builder.allocate("awareness", &replica, at));
     assert_eq!(verdicts, [No, No, Yes, No]);
     assert_eq!(builder.remain("awareness", &primary), Yes);
-    // the node without the attribute gone: two values, so two in a
+    // Without the node that has no zone: two values, so two copies in a.
     builder.cluster.data_nodes.pop();
     builder.cluster.nodes[3].present = false;
     let verdicts = [1, 2].map(|at| builder.allocate("awareness", &replica, at));
@@ -187,7 +188,7 @@ fn moving_within_a_zone_changes_no_count() {
     let index = builder.index("i", 1, 1);
     let primary = builder.started(index, 0, true, 0);
     let replica = builder.started(index, 0, false, 2);
-    // one copy per zone: the primary may move within its zone, the replica not into it
+    // One copy per zone: the primary may move within its zone, the replica may not move into it.
     assert_eq!(builder.allocate("awareness", &primary, 1), Yes);
     assert_eq!(builder.allocate("awareness", &primary, 2), No);
     assert_eq!(builder.allocate("awareness", &replica, 1), No);
