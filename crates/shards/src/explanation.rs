@@ -1,4 +1,4 @@
-//! What the next reroute would do with each shard, and why: the answer of `trimtab shards reroute`.
+//! What the next reroute would do with each shard, and why: the result of `trimtab shards reroute`.
 
 use crate::balancer::{self, CopyDecision, NodeResult, Outcome};
 use crate::copy::{AllocationStatus, RecoverySource, ShardCopy};
@@ -14,98 +14,99 @@ use crate::what_if::picture;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What is explained, and how far.
+/// Level of detail.
 #[derive(Debug, Clone, Copy)]
 pub struct Detail {
-    /// Decisions that are explained at most; all are counted.
+    /// Maximum number of decisions to explain; all are counted.
     pub decisions_max: usize,
-    /// Deciders that say yes, too.
+    /// Whether to include deciders that say yes.
     pub all_deciders: bool,
 }
 
-/// What the next reroute would do.
+/// Explanation of the next reroute.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RerouteExplanation {
-    /// What the cluster runs.
+    /// The server the cluster runs.
     pub server: String,
     /// Shards in the routing table.
     pub routed_shards: u64,
     /// Live data nodes.
     pub data_nodes: usize,
-    /// A reroute with nothing to do, processor time of the master, milliseconds.
+    /// Time of a reroute with nothing to do: CPU time on the master, milliseconds.
     pub reroute_ms: f64,
-    /// Shards that are put on a node.
+    /// Shards that are allocated to a node.
     pub allocated: u64,
-    /// Shards that have to move.
+    /// Shards that must move.
     pub moved: u64,
-    /// Shards that move for balance.
+    /// Shards that are rebalanced.
     pub rebalanced: u64,
-    /// Shards that stay unassigned.
+    /// Shards that remain unassigned.
     pub unassigned: u64,
-    /// Shards that cannot stay where they are, and stay, since no node takes them in this round.
+    /// Shards that cannot remain where they are but stay, because no node accepts them in this round.
     pub stuck: u64,
-    /// The decisions, as many as asked for: what is allocated, what moves, what stays unassigned, what
-    /// stays though it should not.
+    /// The decisions, up to the maximum: allocations, moves, shards that remain unassigned, shards that
+    /// are stuck.
     pub decisions: Vec<DecisionRow>,
-    /// Decisions that are not told.
+    /// Number of decisions left out.
     pub left_out: u64,
-    /// Some were taken by what nodes have on disk, which had to be assumed.
+    /// Whether some decisions depend on the data on the nodes' disks, which had to be assumed.
     #[serde(skip)]
     #[schemars(skip)]
     pub from_disk: bool,
 }
 
-/// A decision about one shard.
+/// Decision for one shard.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DecisionRow {
-    /// Index.
+    /// Index name.
     pub index: String,
-    /// Number of the shard.
+    /// Shard number.
     pub shard: u32,
     /// Whether it is the primary.
     pub primary: bool,
     /// `allocate`, `move`, `rebalance`, `unassigned`, or `stuck`.
     pub decision: &'static str,
-    /// The node it is on, by name.
+    /// Name of the node it is on.
     pub from: Option<String>,
-    /// The node it goes to, by name.
+    /// Name of the node it goes to.
     pub to: Option<String>,
-    /// Why, in a sentence.
+    /// The reason, in one sentence.
     pub why: String,
-    /// What the deciders say: of the node it is on first, then of each other node. As things were before
-    /// the round; of shards that stay unassigned, as they are after it.
+    /// The deciders' decisions: first for the node the shard is on, then for each other node. They
+    /// describe the state before the round or, for shards that remain unassigned, after it.
     pub nodes: Vec<NodeRow>,
 }
 
-/// What the deciders say of one node.
+/// Decisions for one node.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct NodeRow {
-    /// Its name.
+    /// The node's name.
     pub node: String,
-    /// `yes`, `throttled`, `no`, `worse_balance`; `can_remain` and `cannot_remain` of its own node.
+    /// `yes`, `throttled`, `no` or `worse_balance`; for the shard's own node `can_remain` or
+    /// `cannot_remain`.
     pub outcome: &'static str,
-    /// Its weight for the index; null for its own node.
+    /// The node's weight for the index; null for the shard's own node.
     pub weight: Option<f32>,
-    /// Each decider.
+    /// The decision of each decider.
     pub deciders: Vec<DeciderRow>,
 }
 
-/// What one decider says.
+/// Decision of one decider.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DeciderRow {
-    /// Its name as in the server's answers; null where none was asked.
+    /// The decider's name as in the server's responses; null if no decider was consulted.
     pub decider: Option<&'static str>,
-    /// `YES`, `THROTTLE`, `NO`.
+    /// `YES`, `THROTTLE` or `NO`.
     pub decision: &'static str,
-    /// Why.
+    /// The reason.
     pub explanation: Option<String>,
 }
 
 impl RerouteExplanation {
-    /// Makes the next reroute of a cluster, and explains it.
+    /// Runs the next reroute of a cluster and explains it.
     ///
     /// # Errors
-    /// If the routing table contradicts itself.
+    /// If the routing table is inconsistent
     pub fn of(
         cluster: &mut Cluster,
         server: &Server,
@@ -131,7 +132,7 @@ impl RerouteExplanation {
         Ok(explained)
     }
 
-    /// What the explanation had to assume.
+    /// Assumptions made by the explanation.
     pub fn warnings(&self) -> Vec<String> {
         let from_disk = self.from_disk.then(|| {
             "What nodes have on disk is not told: it is taken to be what their active shards have."
@@ -201,7 +202,7 @@ fn from_disk(copy: &ShardCopy) -> bool {
     copy.recovery.is_some_and(RecoverySource::is_existing_store)
 }
 
-/// Asks the deciders about a cluster as it stands.
+/// Evaluates the deciders on a cluster in its current state.
 struct Asking<'c> {
     cluster: &'c Cluster,
     nodes: RoutingNodes,
@@ -240,7 +241,7 @@ impl<'c> Asking<'c> {
             .and_then(|node| self.nodes.on_node(node, copy.shard))
         {
             Some(handle) => Some(handle),
-            // Put on a node only now, or not at all.
+            // The copy was only just allocated, or not at all.
             None => self
                 .nodes
                 .unassigned()
@@ -254,7 +255,7 @@ impl<'c> Asking<'c> {
         }
     }
 
-    /// Whether a started copy cannot stay where it is.
+    /// Whether a started copy cannot remain where it is.
     fn must_move(&mut self, copy: &ShardCopy) -> bool {
         let Some(node) = copy.node else { return false };
         let allocation = Allocation::new(
@@ -299,7 +300,7 @@ impl<'c> Asking<'c> {
         let mut row = self.row(copy, decision, why);
         row.from = if moving { self.name(copy.node) } else { None };
         row.to = self.name(to);
-        // The gateway's choice is by the data, not by the deciders' weights.
+        // The gateway chooses by the data on disk, not by the weights.
         if let Some(handle) = self.handle(copy).filter(|_| !from_disk(copy)) {
             let decided = self.ask(handle);
             row.nodes = self.nodes_of(copy, &decided);

@@ -1,4 +1,4 @@
-//! The gateway's rule: unassigned copies go where their data is (`GatewayAllocator`,
+//! The gateway allocator: places unassigned copies where their data is (`GatewayAllocator`,
 //! `PrimaryShardAllocator`, `ReplicaShardAllocator`).
 
 mod fetch;
@@ -16,8 +16,8 @@ use crate::java::string_compare;
 use crate::nodes::CopyIndex;
 use placing::Placing;
 
-/// Puts unassigned copies where their data is (`innerAllocatedUnassigned`): indices of high priority,
-/// then the newest first; all primaries, then the replicas.
+/// Places unassigned copies where their data is (`innerAllocatedUnassigned`): indices of higher priority
+/// first, then newer ones; all primaries before the replicas.
 pub(crate) fn allocate_unassigned(allocation: &mut Allocation<'_>, fetch: &dyn Fetch) {
     let cluster = allocation.cluster;
     allocation.nodes.sort_unassigned(|a, b| {
@@ -39,7 +39,7 @@ pub(crate) fn allocate_unassigned(allocation: &mut Allocation<'_>, fetch: &dyn F
     });
 }
 
-/// Decides each unassigned copy in turn (`BaseGatewayShardAllocator.allocateUnassigned`).
+/// Decides on each unassigned copy in turn (`BaseGatewayShardAllocator.allocateUnassigned`).
 fn place_each(
     allocation: &mut Allocation<'_>,
     mut decide: impl FnMut(&mut Allocation<'_>, &ShardCopy) -> Placing,

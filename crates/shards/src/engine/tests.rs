@@ -1,4 +1,4 @@
-//! Both engines answer alike, whatever happens to copies.
+//! Both engines give the same results, whatever happens to copies.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,8 @@ use crate::deciders::{Deciders, Silent};
 use crate::model::{Cluster, IndexIndex};
 use crate::nodes::{CopyIndex, RoutingNodes};
 
-/// A random cluster: per shard the node of its primary (or none) and of a replica, and what they do.
+/// A random cluster: per shard the node of its primary (or none), the node of a replica, and their
+/// states.
 pub(crate) fn clusters() -> impl Strategy<Value = Builder> {
     let shard = (0..6_u32, 0..6_u32, 0..8_u8, 0..300_i64, any::<[bool; 2]>());
     let index = prop::collection::vec(shard, 1..5);
@@ -89,7 +90,7 @@ fn put(builder: &mut Builder, index: IndexIndex, shard: u32, (one, other, kind):
     let info = builder.cluster.info.as_mut().unwrap();
     let path = info.path(if shard == 0 { "/other" } else { "/d" });
     for (at, copy) in read.into_iter().enumerate() {
-        // a path read before the copy began to move, or since
+        // The path may have been read before the copy began to move, or since.
         let copy = if copy.is_relocating() && kind == 3 {
             copy.cancel_relocation()
         } else {
@@ -149,7 +150,7 @@ fn handles(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Copies start, fail, move and come to nodes; between these, or after several, both are asked.
+    /// Copies start, fail, move and are allocated; both engines are queried after one or several changes.
     #[test]
     fn sums_are_the_same(
         builder in clusters(),
@@ -196,7 +197,8 @@ proptest! {
         agree(&cluster, &mut nodes, &deciders);
     }
 
-    /// A whole round is the same with either, and so is the verdict on any copy, heard or silent.
+    /// A whole round is the same with either engine, and so is the verdict on any copy, with or without
+    /// recorded reasons.
     #[test]
     fn rounds_are_the_same(builder in clusters()) {
         let round = |engine: Engine| builder.ask_with(engine, |round| {
@@ -221,12 +223,12 @@ proptest! {
         }));
     }
 
-    /// Where it is proven that all copies can remain, each of them can.
+    /// If all copies are proven to be able to remain, each of them can.
     #[test]
     fn the_proof_that_all_remain_holds(builder in clusters(), room in any::<bool>()) {
         let mut builder = builder;
         if room {
-            // or hardly any cluster would be proven
+            // Otherwise hardly any cluster would pass the proof.
             builder.disks(&[Some(500); 6]);
             builder.cluster.settings.awareness_attributes.clear();
             builder.cluster.settings.total_shards_per_node = -1;

@@ -14,8 +14,8 @@ const SHORT: Detail = Detail {
 
 #[test]
 fn shards_are_allocated_for_a_reason() {
-    // Node a has one copy, b and c have two: `new` goes to a. The replica of logs[2] goes to a, too: as
-    // many copies as b, but fewer of the index; c has the primary.
+    // Node a has one copy, b and c have two: `new` goes to a. The replica of logs[2] goes to a as well: a
+    // has as many copies as b but fewer of the index, and c has the primary.
     let answer = explain(&mut small_cluster::full(40), SHORT);
     let told: Vec<(&str, &str, Option<&str>)> = answer
         .decisions

@@ -15,8 +15,8 @@ fn removed(names: &[&str]) -> Changes {
 #[test]
 fn a_dead_node_is_made_up_for() {
     // Node b has the primary of logs[1] and the replica of logs[0]. The replica of logs[1] on c is
-    // promoted; both are made anew on the two nodes left, beside the replica of logs[2]; `new` is
-    // allocated: seven copies on two nodes.
+    // promoted. Both lost copies are rebuilt on the two remaining nodes, along with the replica of
+    // logs[2]; `new` is allocated: seven copies on two nodes.
     let answer = forecast(&mut small_cluster::full(40), &removed(&["node-b"])).unwrap();
     assert_eq!((answer.promoted, answer.replicas_recovered), (1, 3));
     assert_eq!(answer.replica_bytes, 30_000_000_000);
@@ -29,7 +29,7 @@ fn a_dead_node_is_made_up_for() {
 #[test]
 fn lost_primaries_are_worse() {
     let answer = forecast(&mut small_cluster::full(40), &removed(&["node-b", "a"])).unwrap();
-    // Of logs[0] no copy is left.
+    // No copy of logs[0] is left.
     assert_eq!(answer.after.unassigned_primaries, 1);
     assert!(answer.worse);
 }
@@ -111,8 +111,8 @@ fn changes_that_cannot_be_made_are_refused() {
 
 #[test]
 fn a_disk_that_is_relieved_crosses_its_watermarks() {
-    // 92 % of node b are used, above the high watermark (90 %): one copy of 10 GB leaves, and then the
-    // disk is below the low one (85 %).
+    // Node b is 92 % full, above the high watermark (90 %): one copy of 10 GB leaves, after which the
+    // disk is below the low watermark (85 %).
     let answer = forecast(&mut small_cluster::full(92), &Changes::default()).unwrap();
     assert!(answer.moved >= 1 && !answer.worse);
     let crossed: Vec<(&str, Option<&str>, &str)> = answer

@@ -1,4 +1,4 @@
-//! Primaries that have data somewhere (`PrimaryShardAllocator`).
+//! Primaries with existing data (`PrimaryShardAllocator`).
 
 use super::{Fetch, Placing, StartedStore, StoreError};
 use crate::allocation::Allocation;
@@ -6,8 +6,8 @@ use crate::copy::{AllocationIndex, AllocationStatus, RecoverySource, ShardCopy};
 use crate::deciders::{Silent, Verdict};
 use crate::model::NodeIndex;
 
-/// Where an unassigned primary goes whose data exists, on a node or in a snapshot: to a node that has a
-/// copy in sync, by force if deciders forbid all of them.
+/// Places an unassigned primary whose data exists on a node or in a snapshot. It goes to a node with an
+/// in-sync copy, by force if the deciders reject all such nodes.
 pub(super) fn place(
     allocation: &mut Allocation<'_>,
     fetch: &dyn Fetch,
@@ -46,7 +46,7 @@ pub(super) fn place(
         }
         Asked { .. } => (None, true),
     };
-    // Once data of one copy is being asked for, no later primary of the round is placed.
+    // Once a fetch is pending for one copy, no later primary of the round is placed.
     if allocation.has_pending_fetch {
         Placing::No(AllocationStatus::FetchingShardData)
     } else if let Some((node, existing)) = place {
@@ -58,7 +58,7 @@ pub(super) fn place(
     }
 }
 
-/// Copies on disk fit to be the primary, the best first (`buildNodeShardsResult`).
+/// Copies on disk that can become the primary, best first (`buildNodeShardsResult`).
 fn candidates(
     allocation: &Allocation<'_>,
     copy: &ShardCopy,
@@ -89,9 +89,9 @@ fn candidates(
     found
 }
 
-/// What deciders say of all candidates together.
+/// Verdicts of the deciders on all candidates.
 struct Asked {
-    /// The first that may be taken.
+    /// The first candidate with a YES.
     yes: Option<(NodeIndex, Option<AllocationIndex>)>,
     throttled: usize,
     no: usize,

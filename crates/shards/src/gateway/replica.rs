@@ -1,4 +1,4 @@
-//! Replicas that have data somewhere, or wait for it (`ReplicaShardAllocator`).
+//! Replicas with existing data, or waiting for it (`ReplicaShardAllocator`).
 
 use super::{Fetch, FileStore, Placing};
 use crate::allocation::Allocation;
@@ -7,11 +7,12 @@ use crate::deciders::{Silent, Verdict};
 use crate::model::NodeIndex;
 use crate::nodes::CopyIndex;
 
-/// A match that is complete: the same sync id.
+/// Score of a complete match: the same sync id.
 const WHOLE: u64 = i64::MAX.cast_unsigned();
 
-/// Where an unassigned replica goes: to the node with most of its data. One whose node has left waits
-/// for it as long as no other node has any data. Replicas of a new index have no data anywhere.
+/// Places an unassigned replica on the node with most of its data. If its node has left and no other node
+/// has any data, the replica waits for that node until the delay expires. Replicas of a new index have no
+/// data anywhere.
 pub(super) fn place(
     allocation: &mut Allocation<'_>,
     fetch: &dyn Fetch,
@@ -58,7 +59,7 @@ pub(super) fn place(
     Placing::NotTaken
 }
 
-/// The best any node gives (`canBeAllocatedToAtLeastOneNode`).
+/// Best verdict of any node (`canBeAllocatedToAtLeastOneNode`).
 fn best_verdict(allocation: &Allocation<'_>, copy: &ShardCopy) -> Verdict {
     let mut best = Verdict::No;
     for &node in &allocation.cluster.data_nodes {
@@ -74,7 +75,7 @@ fn best_verdict(allocation: &Allocation<'_>, copy: &ShardCopy) -> Verdict {
     best
 }
 
-/// The files of an assigned copy among the answers (`findStore`).
+/// The file report for an assigned copy (`findStore`).
 fn store_of(
     allocation: &Allocation<'_>,
     copy: CopyIndex,
@@ -84,11 +85,11 @@ fn store_of(
     stores.iter().find(|store| store.node == node).copied()
 }
 
-/// How much of the primary's data nodes have (`MatchingNodes`).
+/// How well the nodes' files match the primary's (`MatchingNodes`).
 struct Matches {
-    /// The node with the most, and how many bytes; none if all have nothing.
+    /// The node with the most matching bytes and their number; `None` if no node has any.
     best: Option<(NodeIndex, u64)>,
-    /// Whether any node the copy may go to has files, matching or not.
+    /// Whether any node that can take the copy has files, matching or not.
     any: bool,
 }
 
@@ -121,7 +122,7 @@ impl Matches {
     }
 }
 
-/// Cancels recoveries of replicas where another node turns out to have all of the data
+/// Cancels recoveries of replicas if another node turns out to have all of the data
 /// (`processExistingRecoveries`).
 pub(super) fn cancel_worse_recoveries(allocation: &mut Allocation<'_>, fetch: &dyn Fetch) {
     if !allocation.nodes.has_inactive_replicas() {

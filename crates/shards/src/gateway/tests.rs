@@ -11,7 +11,7 @@ use crate::model::{Cluster, NodeIndex, RoutingTable, ShardId, TableOrder};
 use crate::nodes::RoutingNodes;
 use crate::nodes::sample::{cluster, shard, word};
 
-/// Answers as they are written down; a shard without any is not answered for if it is pending.
+/// Canned responses; none for the shards in `pending`.
 #[derive(Default)]
 struct Told {
     started: HashMap<ShardId, Vec<StartedStore>>,
@@ -54,7 +54,8 @@ fn files(node: u32, matching_bytes: u64, sync_id: Option<u64>) -> FileStore {
     }
 }
 
-/// All copies of a shard after the gateway's rule: those on nodes, then the unassigned with their status.
+/// Result of the gateway allocator; groups list the copies on nodes, then the unassigned ones with their
+/// status.
 struct Placed {
     nodes: RoutingNodes,
     pending: bool,
@@ -99,7 +100,7 @@ fn place(cluster: &Cluster, told: &dyn Fetch) -> Placed {
     place_with(cluster, told, |_| ())
 }
 
-/// Gives every unassigned copy another reason and delay.
+/// Sets reason and delay of every unassigned copy.
 fn waiting_for(cluster: &mut Cluster, reason: Reason, delayed: bool) {
     let mut tables = cluster.routing.tables().to_vec();
     for copy in tables.iter_mut().flat_map(|table| &mut table.copies) {
@@ -123,7 +124,7 @@ fn a_primary_goes_where_a_copy_in_sync_is() {
     in_sync(&mut cluster, &[11, 12]);
     let mut told = Told::default();
     let best = |told: &Told| place(&cluster, told).copy(ONE).node.unwrap().0;
-    // The stale copy does not count, though it was the primary; of the others the first.
+    // The stale copy does not count although it was the primary; the first of the others wins.
     let stale = StartedStore {
         primary: true,
         ..store(0, 99)
@@ -131,11 +132,11 @@ fn a_primary_goes_where_a_copy_in_sync_is() {
     told.started
         .insert(ONE, vec![stale, store(1, 11), store(2, 12)]);
     assert_eq!(best(&told), 1);
-    // Before them one that was the primary.
+    // One that was the primary takes precedence.
     let stores = told.started.get_mut(&ONE).unwrap();
     stores[2].primary = true;
     assert_eq!(best(&told), 2);
-    // Unless it is locked: that still counts as a copy, but comes last.
+    // Unless it is locked: it still counts as a copy, but comes last.
     let stores = told.started.get_mut(&ONE).unwrap();
     stores[2].error = Some(StoreError::Locked);
     assert_eq!(best(&told), 1);
@@ -143,7 +144,7 @@ fn a_primary_goes_where_a_copy_in_sync_is() {
     stores[1].error = Some(StoreError::Other);
     assert_eq!(best(&told), 2);
     let placed = place(&cluster, &told);
-    // It goes on under the allocation id of the data.
+    // It takes over the allocation id of the data.
     assert_eq!(placed.copy(ONE).allocation, Some(AllocationIndex(12)));
     assert_eq!(
         placed.copy(ONE).recovery,
@@ -158,7 +159,7 @@ fn a_primary_whose_data_nobody_has_stays_unassigned() {
     let mut told = Told::default();
     told.started.insert(ONE, vec![store(0, 99)]);
     assert_eq!(place(&cluster, &told).group(ONE), ["Pu NoValidShardCopy"]);
-    // Nor does it go back where it has just failed.
+    // It does not go back to where it has just failed either.
     told.started.insert(ONE, vec![store(1, 11)]);
     let failed = |allocation: &mut Allocation<'_>| allocation.ignore_node(ONE, NodeIndex(1));
     let placed = place_with(&cluster, &told, failed);
@@ -175,7 +176,7 @@ fn new_primaries_are_left_to_the_balancer() {
         place(&cluster, &Told::default()).group(ONE),
         ["Pu NoAttempt"]
     );
-    // From a snapshot, too, if no node has anything; else any copy will do.
+    // A snapshot restore is left to the balancer, too, if no node has data; otherwise any copy will do.
     tables[0].copies[0].recovery = Some(RecoverySource::Snapshot(1));
     cluster.routing = RoutingTable::new(tables, TableOrder::Kept);
     in_sync(&mut cluster, &[5]);
@@ -193,7 +194,7 @@ fn new_primaries_are_left_to_the_balancer() {
 #[test]
 fn while_one_primary_is_asked_for_no_later_one_is_placed() {
     let mut cluster = cluster(2, &["Pu", "Pu", "Pu"]);
-    // The newest index comes first, then the greater name.
+    // The newest index comes first, then the name that sorts last.
     cluster.indices[1].settings.creation_date = 10;
     for index in &mut cluster.indices {
         index.in_sync = vec![vec![AllocationIndex(11)]];
@@ -208,7 +209,7 @@ fn while_one_primary_is_asked_for_no_later_one_is_placed() {
     assert_eq!(placed.group(shard(1, 0)), ["Pi0"]);
     assert_eq!(placed.group(shard(2, 0)), ["Pu FetchingShardData"]);
     assert_eq!(placed.group(shard(0, 0)), ["Pu FetchingShardData"]);
-    // A higher priority comes before all that.
+    // A higher priority takes precedence over both.
     cluster.indices[0].settings.priority = 2;
     assert_eq!(place(&cluster, &told).group(shard(0, 0)), ["Pi0"]);
 }
@@ -259,25 +260,25 @@ fn a_replica_goes_where_most_of_its_data_is() {
         vec![files(0, 9, Some(7)), files(1, 3, None), files(2, 5, None)],
     );
     assert_eq!(group(&told), ["Ps0", "Ri2"]);
-    // The same sync id beats any number of bytes.
+    // A matching sync id beats any number of bytes.
     told.files.get_mut(&ONE).unwrap()[1].sync_id = Some(7);
     assert_eq!(group(&told), ["Ps0", "Ri1"]);
-    // A node that has files, but none of use, does not make it wait.
+    // If a node has files but none that match, the replica does not wait.
     told.files
         .insert(ONE, vec![files(0, 9, None), files(3, 0, None)]);
     assert_eq!(group(&told), ["Ps0", "Ru NoAttempt"]);
-    // Without any data it waits for its node, and is set aside.
+    // Without any data it waits for its node and is ignored in this round.
     told.files.insert(ONE, vec![files(0, 9, None)]);
     let placed = place(&cluster, &told);
     assert_eq!(placed.nodes.unassigned().ignored().len(), 1);
-    // If the primary's files could not be read, the balancer may try.
+    // If the primary's files could not be read, the balancer takes over.
     told.files.insert(ONE, Vec::new());
     assert_eq!(place(&cluster, &told).nodes.unassigned().list().len(), 1);
-    // Nor does it wait any longer once it is not delayed.
+    // It does not wait once it is no longer delayed.
     waiting_for(&mut cluster, Reason::NodeLeft, false);
     told.files.insert(ONE, vec![files(0, 9, None)]);
     assert_eq!(place(&cluster, &told).nodes.unassigned().list().len(), 1);
-    // Of a new index there is no data, so nobody is asked.
+    // A new index has no data, so nothing is fetched.
     waiting_for(&mut cluster, Reason::IndexCreated, false);
     told.pending.insert(ONE);
     assert!(!place(&cluster, &told).pending);
@@ -291,12 +292,12 @@ fn a_replica_that_may_go_nowhere_is_not_looked_up() {
     let placed = place(&cluster, &told);
     assert!(!placed.pending);
     assert_eq!(placed.nodes.unassigned().ignored().len(), 1);
-    // After commands it is, if nodes have been asked before.
+    // After commands it is, if its files have been fetched before.
     let commanded = |allocation: &mut Allocation<'_>| allocation.debug = true;
     assert!(!place_with(&cluster, &told, commanded).pending);
     told.asked = true;
     assert!(place_with(&cluster, &told, commanded).pending);
-    // With room for no recovery the replica is throttled.
+    // Without capacity for another recovery the replica is throttled.
     cluster = crate::nodes::sample::cluster(2, &["Ps0 Ru"]);
     cluster.settings.node_concurrent_incoming_recoveries = 0;
     told.asked = false;
@@ -315,7 +316,7 @@ fn a_recovery_gives_way_to_a_node_that_has_everything() {
     assert_eq!(group(&told), ["Ps0", "Ri1"]);
     told.files.get_mut(&ONE).unwrap()[2].sync_id = Some(7);
     assert_eq!(group(&told), ["Ps0", "Ri2"]);
-    // Not if it has the sync id itself.
+    // Not if the current node has the sync id itself.
     told.files.get_mut(&ONE).unwrap()[1].sync_id = Some(7);
     assert_eq!(group(&told), ["Ps0", "Ri1"]);
 }
@@ -329,17 +330,17 @@ fn stores_remember_where_copies_were() {
         started.iter().map(|store| store.node.0).collect()
     };
     assert_eq!(held(&stores), [0, 1]);
-    // The replica's node leaves and its copy with it.
+    // The replica's node leaves, and its copy fails.
     cluster.nodes[1].present = false;
     cluster.routing = crate::nodes::sample::cluster(3, &["Ps0 Ru"]).routing;
     stores.observe(&cluster);
     assert_eq!(held(&stores), [0]);
-    // It comes back before anything else happened: the data is still there.
+    // The node comes back before anything else happens: the data is still there.
     cluster.nodes[1].present = true;
     stores.observe(&cluster);
     assert_eq!(held(&stores), [0, 1]);
     assert_eq!(stores.files(ONE).unwrap().len(), 2);
-    // Once all copies have started elsewhere, the node drops it.
+    // Once all copies have started elsewhere, the node deletes its data.
     cluster.routing = crate::nodes::sample::cluster(3, &["Ps0 Rs2"]).routing;
     stores.observe(&cluster);
     assert_eq!(held(&stores), [0, 2]);
