@@ -1,15 +1,15 @@
-//! What a state that was read is taken for: its server, and all that was not told.
+//! Determines the server of a cluster state, and fills in and lists missing information.
 
 use crate::model::Version;
 use crate::profile::{Product, ProfileError, Server};
 use crate::state::State;
 
-/// The server that a cluster runs: the one that was said, the one that its nodes tell, or the one that
-/// the asked node told of itself; 7.4.0, whose decisions are modelled, where nobody told any. Nodes
-/// without a version are taken to run it.
+/// Determines the server that a cluster runs: the one given, else the one its nodes report, else the one
+/// the queried node reported; otherwise 7.4.0, the version whose decisions are modelled. Nodes without a
+/// version are assumed to run it.
 ///
 /// # Errors
-/// If what the nodes tell is not modelled.
+/// If the version reported by the nodes is not modelled
 pub fn settle_server(
     state: &mut State,
     said: Option<&Server>,
@@ -28,8 +28,8 @@ pub fn settle_server(
             server.clone()
         }
         (None, Some(told)) => {
-            // OpenSearch began with 1.0, long after Elasticsearch of these numbers; at `/` it may pass
-            // for Elasticsearch 7.10.2 (compatibility.override_main_response_version).
+            // OpenSearch started at 1.0, long after Elasticsearch had passed these versions. At `/` it
+            // may report itself as Elasticsearch 7.10.2 (compatibility.override_main_response_version).
             let product = if told.0 < Version::release(4, 0, 0) {
                 Product::OpenSearch
             } else {
@@ -66,7 +66,7 @@ fn nodes_run((low, high): (Version, Version)) -> String {
     }
 }
 
-/// Said of servers that are none of 7.4, whose allocation is the one that is modelled.
+/// Note for servers other than 7.4, the only version whose decisions are modelled.
 pub fn decisions_note(server: &Server) -> Option<String> {
     let modelled = Version::release(7, 4, 0)..Version::release(7, 5, 0);
     let is_modelled =
@@ -76,7 +76,7 @@ pub fn decisions_note(server: &Server) -> Option<String> {
     })
 }
 
-/// What was not told, and what it is taken for. Data paths that follow from others are filled in.
+/// Lists missing information and what is assumed instead. Fills in data paths that can be derived.
 pub fn assumptions(state: &mut State) -> Vec<String> {
     let mut warnings = Vec::new();
     let without_path = state.complete_paths();
@@ -154,7 +154,7 @@ mod tests {
         let (server, said) = settled(mixed, None, None);
         assert_eq!(server, "Elasticsearch 7.4.2");
         assert!(said.starts_with("The nodes run 7.4.2 to 7.17.28"), "{said}");
-        // Its nodes tell what `/` hides.
+        // The nodes' version takes precedence over the one at `/`.
         let (server, _) = settled(read([Some("2.19.1"); 3]), None, Some("7.10.2"));
         assert_eq!(server, "OpenSearch 2.19.1");
     }

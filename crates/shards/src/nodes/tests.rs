@@ -42,7 +42,7 @@ fn failed() -> UnassignedInfo {
     UnassignedInfo::new(Reason::AllocationFailed, 7)
 }
 
-/// Counts everything anew (`assertShardStats`).
+/// Recomputes all counts and compares them (`assertShardStats`).
 fn check(nodes: &RoutingNodes) {
     let mut inactive = 0;
     let mut inactive_primaries = 0;
@@ -103,9 +103,9 @@ fn a_table_is_spread_over_the_nodes() {
     assert_eq!(group(&nodes, shard(0, 1)), ["Pm01", "Pt10"]);
     assert_eq!(unassigned(&nodes), ["Ru", "Ru"]);
     assert_eq!(nodes.relocating_count(), 2);
-    // n0 feeds the moving replica and its own moving primary.
+    // n0 is the source for the moving replica and for its own moving primary.
     assert_eq!(nodes.outgoing_recoveries(NodeIndex(0)), 2);
-    // The primary that recovers from its store is fed by nobody.
+    // A primary that recovers from its store has no source node.
     assert_eq!(nodes.incoming_recoveries(NodeIndex(2)), 2);
     assert!(nodes.has_unassigned_copies() && !nodes.has_unassigned_primaries());
     assert!(nodes.has_inactive_primaries() && nodes.has_inactive_copies());
@@ -208,7 +208,7 @@ fn no_shard_is_listed_twice_or_far_from_the_others() {
     cluster.indices[0].shards = u32::MAX;
     cluster.routing = numbered(u32::MAX - 1);
     assert!(error(&cluster).contains("3 shards of [i0], of which there are 4294967295"));
-    // One that is missing, or a few, does not matter.
+    // One or a few missing shards are allowed.
     cluster.routing = numbered(3);
     assert_eq!(spread(&cluster).assigned(shard(0, 3)).len(), 1);
     assert!(spread(&cluster).assigned(shard(0, 2)).is_empty());
@@ -266,7 +266,7 @@ fn a_moving_copy_keeps_its_place_and_one_that_comes_back_is_last() {
     nodes.start(back);
     check(&nodes);
     assert_eq!(on(&nodes, 0), [shard(1, 0), shard(2, 0), shard(0, 0)]);
-    // It left in-sync sets under both its earlier ids.
+    // Both of its earlier ids were removed from the in-sync set.
     let changes = &nodes.changes().shards()[&shard(0, 0)];
     assert_eq!(changes.added.len(), 2);
     assert_eq!(changes.removed.len(), 2);
@@ -284,7 +284,7 @@ fn a_node_list_with_many_gaps_keeps_its_order() {
     check(&nodes);
     let left: Vec<ShardId> = (0..200).step_by(5).map(|index| shard(index, 0)).collect();
     assert_eq!(on(&nodes, 0), left);
-    // And handles still find their copies.
+    // Handles still find their copies.
     let target = nodes.relocate(at(&nodes, 0, shard(195, 0)), NodeIndex(1), UNKNOWN_SIZE);
     nodes.start(target);
     check(&nodes);
@@ -299,7 +299,7 @@ fn a_failed_primary_is_replaced_by_the_replica_of_the_highest_version() {
     let mut nodes = spread(&cluster);
     nodes.fail(at(&nodes, 0, shard(0, 0)), failed());
     check(&nodes);
-    // Of the two on 7.5.0 the first; it keeps its place in the list.
+    // The first of the two on 7.5.0; it keeps its position in the list.
     assert_eq!(group(&nodes, shard(0, 0)), ["Rs1", "Ps2", "Rs3"]);
     assert_eq!(unassigned(&nodes), ["Ru"]);
     let copy = nodes.copy(nodes.unassigned().list()[0]);
@@ -372,7 +372,7 @@ fn a_moving_primary_that_fails_takes_its_target_along() {
     let mut nodes = spread(&cluster);
     nodes.fail(at(&nodes, 0, shard(0, 0)), failed());
     check(&nodes);
-    // The replica's move is cancelled first, so that it can be promoted.
+    // The replica's relocation is cancelled first, so that it can be promoted.
     assert_eq!(group(&nodes, shard(0, 0)), ["Ps2"]);
     assert_eq!(unassigned(&nodes), ["Ru"]);
 }
@@ -383,7 +383,7 @@ fn a_target_that_fails_leaves_its_source_as_it_was() {
     let mut nodes = spread(&cluster);
     nodes.fail(at(&nodes, 3, shard(1, 0)), failed());
     assert_eq!(group(&nodes, shard(1, 0)), ["Ps0", "Rs1"]);
-    // The target of a primary counts as a primary: what recovers from it fails, too.
+    // The target of a primary counts as a primary: copies that recover from it fail as well.
     nodes.fail(at(&nodes, 1, shard(0, 0)), failed());
     assert_eq!(group(&nodes, shard(0, 0)), ["Ps0", "Rs2"]);
     assert!(unassigned(&nodes).is_empty());
@@ -419,7 +419,7 @@ fn a_primary_that_never_started_keeps_its_recovery_source() {
         nodes.copy(handle).recovery,
         Some(RecoverySource::EmptyStore)
     );
-    // It was not active, so nothing of it was in sync.
+    // It was not active, so none of its ids were in sync.
     assert!(nodes.changes().shards().is_empty());
     check(&nodes);
 }
@@ -440,7 +440,7 @@ fn ignored_primaries_remember_why() {
     assert_eq!(nodes.unassigned().ignored(), drained);
     assert!(nodes.has_unassigned_primaries() && nodes.unassigned().list().is_empty());
     assert_eq!(nodes.changes().log().len(), 1);
-    // Told the same again, nothing changes.
+    // The same status again changes nothing.
     nodes.ignore(drained[0], DecidersNo);
     assert_eq!(nodes.changes().log().len(), 1);
 }
@@ -452,14 +452,14 @@ fn all_replicas_are_active_only_if_there_are_enough() {
     let active = |number| nodes.all_replicas_active(shard(0, number), 1);
     assert!(active(0));
     assert!(!active(1));
-    // The target of the move is not active.
+    // The relocation target is not active.
     assert!(!active(2));
     assert!(!active(3));
     assert!(!nodes.all_replicas_active(shard(0, 0), 2));
     assert_eq!(table(&cluster, 0), "Ps0 Rs1|Ps0 Ru|Pm01 Rs2|Ps0 Ri1");
 }
 
-/// What may be done next, with numbers that choose among the copies and nodes there are.
+/// Performs one operation; the numbers select among the existing copies and nodes.
 fn act(nodes: &mut RoutingNodes, what: u8, which: usize, to: u32) {
     let handles: Vec<CopyIndex> = nodes.interleaved();
     let to = NodeIndex(to);
@@ -498,7 +498,7 @@ proptest! {
         let cluster = cluster(5, &["Ps0 Rs1 Rs2|Ps1 Rs2 Ru", "Ps3 Ri4 Ru|Pm34 Ri0 Rm12", "Pu Ru Ru"]);
         let mut nodes = spread(&cluster);
         for (what, which, to) in acts {
-            // Starting is likelier than the rest: else everything ends up unassigned.
+            // Start copies more often than the rest, otherwise everything ends up unassigned.
             act(&mut nodes, what.min(3), which, to);
             if what == 4 {
                 act(&mut nodes, 2, which, to);
@@ -520,7 +520,7 @@ proptest! {
                 }
             }
         }
-        // Written back and spread again, the same copies are on the same nodes.
+        // Converted to a table and back, the same copies are on the same nodes.
         let names: Vec<&str> = cluster.indices.iter().map(|index| index.name.as_str()).collect();
         for order in [TableOrder::Kept, TableOrder::Deterministic] {
             let mut after = cluster.clone();

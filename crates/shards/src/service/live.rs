@@ -1,9 +1,9 @@
 //! A cluster that is kept ready for the next round.
 //!
-//! The functions of [`super`] spread the routing table over the nodes anew for each round, as the server
-//! does: time and memory for all copies, whatever has changed. Here nodes, deciders, sums and the
-//! balancer's picture stay, and are brought up to date by what changed; a round that has nothing to do is
-//! proven to have nothing to do by what was proven before, and a look at what has changed since.
+//! Like the server, the functions of [`super`] redistribute the routing table over the nodes for each
+//! round, which costs time and memory for all copies, whatever has changed. Here the nodes, deciders,
+//! sums and the balancer's model are kept and updated by the changes. That a round has nothing to do is
+//! proven from the previous proof and the changes since.
 
 use super::rounds::{all_live, allocate_existing, start_on};
 use super::{Allocation, CopyId, Outcome, indices, metadata};
@@ -14,33 +14,34 @@ use crate::gateway::Fetch;
 use crate::model::{Cluster, ClusterInfo, Index, IndexIndex, RoutingTable, ShardId, TableOrder};
 use crate::nodes::{Change, Changes, RoutingError, RoutingNodes};
 
-/// A cluster whose copies stay spread over the nodes from round to round.
+/// A cluster whose copies stay distributed over the nodes from round to round.
 ///
-/// What it does to the cluster is what the functions of [`super`] do to it: the same changes in the same
-/// order, the same table. Its table is ordered as [`TableOrder::Kept`] says.
+/// Its operations have the same effect as the functions of [`super`]: the same changes in the same order,
+/// and the same table. The table is ordered as described for [`TableOrder::Kept`].
 ///
-/// Whatever is not a method here is done by [`Live::edit`], after which everything is made anew.
+/// Any operation without a method of its own goes through [`Live::edit`], after which everything is
+/// rebuilt.
 #[derive(Debug)]
 pub struct Live {
     cluster: Cluster,
     nodes: RoutingNodes,
-    /// Per node its place in the order of the nodes.
+    /// Per node, its position in the order of the nodes.
     ranks: Vec<u32>,
     deciders: Deciders,
-    /// What the balancer knows; taken out while it works.
+    /// State of the balancer; `None` while it runs.
     kept: Option<Kept>,
-    /// Whether replicas may have to expand or shrink with the number of nodes.
+    /// Whether auto-expanded replicas may have to be adapted to the number of nodes.
     expansion_is_due: bool,
-    /// Whether the copies of each shard are listed by the places of their nodes, as after a round.
+    /// Whether the copies of each shard are listed by the rank of their nodes, as after a round.
     is_listed: bool,
 }
 
 impl Live {
-    /// Makes a cluster ready. Its table gets the order that it has after any round that changes something:
-    /// copies of a shard by the places of their nodes.
+    /// Prepares a cluster. Its table gets the order that it has after any round with changes: copies of a
+    /// shard by the rank of their nodes.
     ///
     /// # Errors
-    /// If the routing table contradicts itself, or has copies on nodes that are gone.
+    /// If the routing table is inconsistent, or has copies on nodes that have left
     pub fn new(mut cluster: Cluster) -> Result<Self, RoutingError> {
         cluster.routing.order = TableOrder::Kept;
         let nodes = RoutingNodes::new(&cluster)?;
@@ -71,20 +72,20 @@ impl Live {
         })
     }
 
-    /// The cluster as it is now.
+    /// The current cluster.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
     }
 
-    /// The cluster as it is now, to keep.
+    /// Consumes this and returns the cluster.
     pub(crate) fn into_cluster(self) -> Cluster {
         self.cluster
     }
 
-    /// Changes the cluster in any way, and makes everything anew.
+    /// Applies an arbitrary change to the cluster and rebuilds everything.
     ///
     /// # Errors
-    /// If the routing table contradicts itself afterwards, or has copies on nodes that are gone.
+    /// If afterwards the routing table is inconsistent, or has copies on nodes that have left
     pub fn edit<T>(
         self,
         change: impl FnOnce(&mut Cluster) -> T,
@@ -95,10 +96,10 @@ impl Live {
         Ok((Self::ready(cluster)?, result))
     }
 
-    /// A round of allocation over everything, as [`super::reroute`].
+    /// Runs an allocation round, like [`super::reroute`].
     ///
     /// # Errors
-    /// If the routing table contradicts itself: not if it did not when it was made ready.
+    /// If the routing table is inconsistent, which cannot happen if it was consistent when prepared
     pub fn reroute(&mut self, fetch: &dyn Fetch, now_nanos: i64) -> Result<Outcome, RoutingError> {
         let expanded = std::mem::take(&mut self.expansion_is_due)
             && indices::expand_replicas(&mut self.cluster, now_nanos);
@@ -112,7 +113,7 @@ impl Live {
         let kept = match self.kept.take() {
             None => Kept::new(&allocation),
             Some(mut kept) => {
-                // The balancer finds what the gateway has placed.
+                // Let the balancer see the copies that the gateway has placed.
                 let placed = allocation.nodes.changes().touched_indices();
                 kept.follow(allocation.nodes, allocation.cluster, &placed);
                 kept
@@ -123,20 +124,20 @@ impl Live {
         self.end_round(expanded, pending_fetch)
     }
 
-    /// Copies have started, as [`super::start`].
+    /// Marks copies as started, like [`super::start`].
     ///
     /// # Errors
-    /// If one of them is not there, does not recover, or is named twice; nothing is changed then.
+    /// If one of them does not exist, is not recovering, or is named twice; the cluster is then unchanged
     pub fn start(&mut self, copies: &[CopyId]) -> Result<Outcome, RoutingError> {
         self.nodes.order_unassigned(&self.cluster);
         start_on(&self.cluster, &mut self.nodes, copies)?;
         self.end_round(false, false)
     }
 
-    /// Adds an index whose copies are all unassigned, as [`super::create_index`].
+    /// Adds an index with all its copies unassigned, like [`super::create_index`].
     ///
     /// # Errors
-    /// If the routing table contradicts itself: not if it did not when it was made ready.
+    /// If the routing table is inconsistent, which cannot happen if it was consistent when prepared
     pub fn create_index(
         &mut self,
         index: Index,
@@ -161,10 +162,10 @@ impl Live {
         Ok(number)
     }
 
-    /// Deletes an index, as [`super::delete_index`].
+    /// Deletes an index, like [`super::delete_index`].
     ///
     /// # Errors
-    /// If the routing table contradicts itself: not if it did not when it was made ready.
+    /// If the routing table is inconsistent, which cannot happen if it was consistent when prepared
     pub fn delete_index(&mut self, index: IndexIndex) -> Result<(), RoutingError> {
         let copies = self.cluster.index(index).total_copies();
         let lost = self.nodes.drop_index(&self.cluster, index);
@@ -183,7 +184,7 @@ impl Live {
         Ok(())
     }
 
-    /// Reads disks, sizes and paths anew; nothing is done where the cluster has never read any.
+    /// Updates disks, sizes and paths; does nothing if the cluster has no such information.
     pub(crate) fn read_disks(&mut self, read: impl FnOnce(&mut ClusterInfo, &RoutingTable)) {
         if let Some(info) = &mut self.cluster.info {
             read(info, &self.cluster.routing);
@@ -191,7 +192,7 @@ impl Live {
         }
     }
 
-    /// Makes everything anew from the cluster.
+    /// Rebuilds everything from the cluster.
     fn remake(&mut self) -> Result<(), RoutingError> {
         let cluster = std::mem::take(&mut self.cluster);
         let (expansion_is_due, is_listed) = (self.expansion_is_due, self.is_listed);
@@ -201,7 +202,7 @@ impl Live {
         Ok(())
     }
 
-    /// Writes a round back, and makes ready for the next one.
+    /// Writes the results of a round to the cluster and prepares for the next round.
     fn end_round(&mut self, expanded: bool, pending_fetch: bool) -> Result<Outcome, RoutingError> {
         let is_plain = |change: &Change| {
             matches!(
@@ -216,7 +217,8 @@ impl Live {
         let writes = self.nodes.changes().any() || expanded;
         let is_told = self.nodes.changes().log().iter().all(is_plain);
         if writes && !(is_told && self.is_listed && !self.nodes.is_sparse()) {
-            // What failed, or begins anew, changes more than is told; or all shards are to be listed anew.
+            // Failed and restarted copies change more than the log says; and the first time, all shards
+            // must be listed anew.
             let changes = self.nodes.changes().log().to_vec();
             metadata::apply(&mut self.cluster, &self.nodes);
             self.remake()?;
@@ -239,7 +241,7 @@ impl Live {
 
     fn write_back(&mut self, changes: &Changes, writes: bool) {
         if writes {
-            // Of what stays unassigned, the round may have changed the order.
+            // The round may have reordered the copies that remain unassigned.
             let mut unassigned = self.nodes.unassigned_by_shard();
             let several = unassigned.iter().filter(|(_, copies)| copies.len() > 1);
             let mut shards: Vec<ShardId> = several.map(|(shard, _)| *shard).collect();

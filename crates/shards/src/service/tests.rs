@@ -17,7 +17,7 @@ use crate::nodes::sample::{cluster as sample, node, shard, table};
 const ONE: ShardId = shard(0, 0);
 const SECOND: i64 = 1_000_000_000;
 
-/// As [`sample`], without rebalancing: what moves is only what is asked for.
+/// Like [`sample`], with rebalancing disabled, so that only requested moves happen.
 fn cluster(nodes: usize, indices: &[&str]) -> Cluster {
     let mut cluster = sample(nodes, indices);
     cluster.settings.rebalance_enable = RebalanceEnable::None;
@@ -67,7 +67,7 @@ fn failed(copy: CopyId) -> FailedCopy {
     }
 }
 
-/// A reroute in which nodes say what they had before.
+/// A reroute in which the nodes report their earlier copies.
 fn again(cluster: &mut Cluster, stores: &Stores, now_nanos: i64) -> Outcome {
     reroute(cluster, &Round::new(stores, now_nanos)).unwrap()
 }
@@ -86,7 +86,7 @@ fn a_reroute_with_nothing_to_do_changes_nothing() {
 fn what_has_to_leave_and_cannot_is_told() {
     let mut cluster = cluster(2, &["Ps0 Rs1", "Ps1 Rs0"]);
     assert_eq!(cannot_remain(&cluster, 0), Ok(Vec::new()));
-    // The other node has a copy of each shard already.
+    // The other node already has a copy of each shard.
     cluster.settings.exclude.add("_name", "n1");
     let outcome = again(&mut cluster, &Stores::default(), 0);
     assert_eq!(outcome, Outcome::default());
@@ -157,12 +157,12 @@ fn a_failed_primary_without_a_replica_stays_in_sync() {
         mark_stale: true,
     }];
     fail(&mut cluster, &list, &[], &Round::new(&stores, 0)).unwrap();
-    // It is kept off the node where it failed, the only one that has its data.
+    // It is not allocated to the node where it failed, the only one with its data.
     assert_eq!(table(&cluster, 0), "Pu");
     assert_eq!(in_sync(&cluster, ONE), [primary.allocation]);
     let info = infos(&cluster, ONE)[0];
     assert_eq!(info.last_status, AllocationStatus::NoValidShardCopy);
-    // In the next round it may go back, under its old id.
+    // In the next round it may go back, with its old id.
     again(&mut cluster, &stores, 0);
     assert_eq!(table(&cluster, 0), "Pi0");
     assert_eq!(at(&cluster, 0, ONE), primary);
@@ -225,7 +225,8 @@ fn a_copy_that_another_takes_along_is_passed_over() {
 
 #[test]
 fn sets_are_trimmed_when_they_grow() {
-    // One replica: the set may hold two. One of three is on no node; the new one drives it out.
+    // With one replica the set may hold two ids. It has two ids without a copy, which are dropped when
+    // the replica is added.
     let mut cluster = cluster(2, &["Ps0 Ri1"]);
     let primary = at(&cluster, 0, ONE).allocation;
     cluster.indices[0].in_sync[0] = vec![AllocationIndex(90), AllocationIndex(91), primary];
@@ -266,11 +267,11 @@ fn copies_of_a_node_that_left_wait_a_minute() {
     let info = infos(&cluster, ONE)[0];
     assert!(info.delayed);
     assert_eq!((info.reason, info.at_nanos), (Reason::NodeLeft, 5 * SECOND));
-    // The id of what left stays in sync: it may come back.
+    // The id of the copy that left remains in sync, because it may come back.
     assert_eq!(in_sync(&cluster, ONE).len(), 2);
     again(&mut cluster, &stores, 64 * SECOND);
     assert_eq!(table(&cluster, 0), "Ps0 Ru");
-    // Then they wait no longer, and the balancer puts them on the nodes that are left.
+    // Then they wait no longer, and the balancer allocates them to the remaining nodes.
     again(&mut cluster, &stores, 65 * SECOND);
     assert_eq!(table(&cluster, 0), "Ps0 Ri2");
     assert_eq!(table(&cluster, 1), "Ri0 Ps2");
@@ -311,7 +312,7 @@ fn closing_and_opening_allocate_everything_again() {
     open_index(&mut cluster, IndexIndex(0), 6);
     assert_eq!(table(&cluster, 0), "Pu Ru");
     assert_eq!(infos(&cluster, ONE)[0].reason, Reason::IndexReopened);
-    // Asked once more, nothing happens.
+    // A second time, nothing happens.
     let before = cluster.routing.clone();
     open_index(&mut cluster, IndexIndex(0), 7);
     assert_eq!(cluster.routing.tables(), before.tables());
@@ -361,7 +362,7 @@ fn a_new_index_starts_empty() {
     let states = table(&cluster, index.0);
     assert_eq!(states.matches("Pi").count(), 2, "{states}");
     assert_eq!(states.matches("Ru").count(), 2, "{states}");
-    // A resized one gets its shards from another.
+    // A resized index gets its shards from another.
     let mut resized = new_index("resized", 1, 0);
     resized.resize_source = Some(index);
     let index = create_index(&mut cluster, resized, 9);
@@ -373,7 +374,7 @@ fn a_new_index_starts_empty() {
 fn replicas_come_and_go() {
     let mut cluster = cluster(3, &["Ps0 Rs1 Ru|Ps1 Rs0 Rs2"]);
     set_replicas(&mut cluster, IndexIndex(0), 1, 0);
-    // The one on no node goes first, else the first.
+    // An unassigned one is removed first, else the first.
     assert_eq!(table(&cluster, 0), "Ps0 Rs1|Ps1 Rs2");
     set_replicas(&mut cluster, IndexIndex(0), 3, 0);
     assert_eq!(table(&cluster, 0), "Ps0 Rs1 Ru Ru|Ps1 Rs2 Ru Ru");
@@ -389,7 +390,7 @@ fn replicas_expand_to_the_nodes() {
         (4, (0, 1), 1),
         (4, (0, u32::MAX), 3),
         (1, (0, u32::MAX), 0),
-        // Fewer nodes than the least asks for: as it was.
+        // Fewer nodes than the minimum requires: unchanged.
         (2, (2, 5), 1),
         (4, (2, 2), 2),
     ] {
@@ -463,8 +464,8 @@ fn a_copy_is_moved_by_hand() {
 
 #[test]
 fn names_decide_the_order_of_a_deterministic_table() {
-    // What a 7.4.0 jar with -Dhppc.bitmixer=DETERMINISTIC does with these maps is tested beside them
-    // (`java`); here, that tables pass through them: a map of shards has 3, 4, 1, 2, 0.
+    // The `java` tests compare these maps with a 7.4.0 jar run with -Dhppc.bitmixer=DETERMINISTIC. This
+    // tests that tables use them: a map of shards has the order 3, 4, 1, 2, 0.
     let mut cluster = cluster(1, &[]);
     cluster.routing.order = TableOrder::Deterministic;
     cluster.nodes.push(node("n1"));

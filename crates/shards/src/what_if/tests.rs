@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 const GIB: i64 = 1 << 30;
 
-/// So many nodes with 100 GiB disks, 40 GiB used beside the shards of 1 GiB; indices of one shard with a
-/// replica each, the primary of index i on node i and its replica on the next.
+/// A cluster with 100 GiB disks, of which 40 GiB are used by other data, and 1 GiB shards. Each index has
+/// one shard and a replica, with the primary of index i on node i and its replica on the next node.
 fn cluster(nodes: u32, indices: u32) -> Cluster {
     let started = |index: &str, primary: bool, node: u32| {
         json!({"state": "STARTED", "primary": primary, "node": format!("n{node}"), "shard": 0, "index": index,
@@ -107,11 +107,11 @@ fn a_node_more_takes_its_share() {
         after.iter().all(|count| (11..=13).contains(count)),
         "{after:?}"
     );
-    // Only what the new node takes moves, each once, and two at a time (cluster_concurrent_rebalance).
+    // Only copies for the new node move, each once, and two at a time (cluster_concurrent_rebalance).
     assert_eq!(course.moved, after[3]);
     assert_eq!(course.moved_bytes, after[3] << 30);
     assert!(u64::from(course.rounds) >= course.moved / 2, "{course:?}");
-    // Its disk is as large as the others', and holds what came.
+    // Its disk is as large as the others' and holds the copies that moved.
     let node = &picture(&cluster).nodes[3];
     assert_eq!(node.bytes, after[3] << 30);
     #[allow(clippy::cast_precision_loss)]
@@ -130,7 +130,7 @@ fn what_a_dead_node_had_is_made_anew() {
     ));
     let course = run(&mut cluster, &mut stores, 0, 10_000).unwrap();
     assert!(course.quiet, "{course:?}");
-    // Twelve copies were on it: six primaries, whose replicas take over, and six replicas.
+    // Twelve copies were on it: six primaries, whose replicas are promoted, and six replicas.
     assert_eq!(course.promoted, 6);
     assert_eq!(course.replicas_recovered, 12);
     assert_eq!(course.replica_bytes, 12 << 30);
@@ -163,10 +163,10 @@ fn an_excluded_node_is_emptied() {
     let mut cluster = cluster(3, 12);
     cluster.settings.exclude.add("_name", "node-0");
     let course = run_on(&mut cluster);
-    // Eight copies were on it. Each can go to the one node that has no copy of its shard.
+    // Eight copies were on it. Each can only go to the one node without a copy of its shard.
     assert_eq!(course.moved, 8);
     assert_eq!(copies(&cluster), [0, 12, 12]);
-    // Its disk has what is no shard's: 40 GiB.
+    // Only its other data is left: 40 GiB.
     assert!((picture(&cluster).nodes[0].used_percent.unwrap() - 40.0).abs() < 1e-9);
 }
 
@@ -218,7 +218,7 @@ fn the_last_round_allowed_may_be_the_last_needed() {
 
 #[test]
 fn closing_takes_no_space() {
-    // All copies are allocated anew, where their files are: what is on the disks stays.
+    // All copies are reallocated where their files are, so disk usage does not change.
     let mut cluster = cluster(3, 12);
     let before = cluster.info.clone().unwrap();
     let mut stores = Stores::of(&cluster);
@@ -243,7 +243,7 @@ fn what_moves_takes_space_where_it_goes_and_frees_it_where_it_was() {
     };
     assert_eq!(free(&cluster), [52 * GIB; 3]);
     let course = run_on(&mut cluster);
-    // Eight copies lay on the node: four each go to the two others.
+    // Eight copies were on the node: four go to each of the two others.
     assert_eq!((course.moved, course.moved_bytes), (8, 8 << 30));
     assert_eq!(free(&cluster), [60 * GIB, 48 * GIB, 48 * GIB]);
 }
@@ -261,7 +261,7 @@ fn levels_by_watermark() {
             },
         )
     };
-    // 85, 90 and 95 % used by default; at the watermark itself it is not crossed.
+    // 85, 90 and 95 % used by default; exactly at the watermark it is not exceeded.
     assert_eq!(
         [at(151), at(150), at(149), at(99), at(49)],
         [

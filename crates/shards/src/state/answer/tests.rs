@@ -5,7 +5,7 @@ use std::io::BufReader;
 
 const VERSION: Version = Version::release(7, 4, 0);
 
-/// Two nodes, one of them of 7.6.1; an index with a copy on the other.
+/// Two nodes, one on 7.6.1; an index with a copy on the other.
 fn state() -> Value {
     json!({
         "nodes": {"a": {"name": "alpha"}, "b": {"name": "beta", "version": "7.6.1"}},
@@ -21,7 +21,7 @@ fn read(value: &Value) -> State {
     State::read(Source::Bytes(value.to_string().as_bytes()), VERSION).expect("a state")
 }
 
-/// Why it is refused, in memory and as a stream, which have to say the same, but for a column: the parser
+/// The error, which must be the same from memory and from a stream, except for the column: the parser
 /// looks ahead.
 fn refused(bytes: &[u8]) -> StateError {
     let error = State::read(Source::Bytes(bytes), VERSION).expect_err("no state");
