@@ -4,10 +4,11 @@
 //! |---|---|---|
 //! | `_cluster/state` | nodes, indices, routing table, snapshots, restores | [`State::read`] |
 //! | `_nodes`, `_nodes/stats` | roles, versions, hosts, disks | [`State::read_nodes`] |
-//! | `_stats?level=shards`, `_cat/shards?bytes=b&format=json` | sizes; paths from `_stats` only | [`State::read_sizes`] |
+//! | `_stats?level=shards`, `_cat/shards?bytes=b&format=json` | sizes, paths | [`State::read_sizes`] |
 //! | `_cluster/settings` | cluster settings | [`State::read_settings`] |
 //!
-//! Supports Elasticsearch 6.8 to 9 and OpenSearch. A state may have hundreds of megabytes, so it is
+//! Only `_stats` contains paths. Supports Elasticsearch 6.8 to 9 and OpenSearch. A state may have hundreds
+//! of megabytes, so it is
 //! parsed as a stream; mappings and unknown fields are skipped. The input is not trusted: inconsistencies
 //! are reported as errors.
 
