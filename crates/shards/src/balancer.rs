@@ -23,7 +23,7 @@ use crate::model::{Cluster, IndexIndex, NodeIndex};
 use crate::nodes::RoutingNodes;
 use model::Model;
 use sorter::NodeSorter;
-use spread::Spreads;
+use spread::SpreadBounds;
 use weight::{WeightFunction, average};
 
 /// Allocates unassigned copies, moves copies that cannot remain, then rebalances (`allocate`).
@@ -52,7 +52,7 @@ pub(crate) fn allocate_with(allocation: &mut Allocation<'_>, kept: Kept) -> Kept
 #[derive(Debug)]
 pub(crate) struct Kept {
     model: Model,
-    spreads: Spreads,
+    spreads: SpreadBounds,
     /// Total copies that the metadata asks for.
     copies: u64,
 }
@@ -67,7 +67,7 @@ impl Kept {
         });
         Kept {
             model: Model::new(cluster, nodes, order),
-            spreads: Spreads::default(),
+            spreads: SpreadBounds::default(),
             copies: cluster.total_copies(),
         }
     }
@@ -95,7 +95,7 @@ struct Balancer<'r, 'a> {
     sorter: NodeSorter,
     weights: WeightFunction,
     threshold: f32,
-    spreads: Spreads,
+    spreads: SpreadBounds,
     /// Total copies that the metadata asks for, and their average per node.
     copies: u64,
     average: f32,

@@ -1,7 +1,7 @@
 //! The allocation deciders: whether a copy may be allocated to a node, remain there, or be rebalanced.
 //!
 //! There are sixteen, consulted in the order of `ClusterModule.createDeciders` in 7.4.0. Each is a file
-//! or part of one and reports its reasons to a [`Why`], so that bulk decisions produce no text.
+//! or part of one and reports its reasons to a [`ReasonSink`], so that bulk decisions produce no text.
 
 mod activity;
 mod awareness;
@@ -18,7 +18,7 @@ mod same_shard;
 mod sizes;
 mod words;
 
-pub use decision::{Decision, Reason, Silent, Told, Verdict, Why};
+pub use decision::{Decision, NoReasons, Reason, ReasonRecorder, ReasonSink, Verdict};
 pub use filters::{Join, matches};
 pub(crate) use pattern::simple_match;
 pub use prepared::Deciders;
@@ -34,7 +34,7 @@ macro_rules! ask {
         let mut all = Verdict::Yes;
         $(
             all = all.and($question);
-            if all == Verdict::No && !decision::on($why) {
+            if all == Verdict::No && !decision::records_reasons($why) {
                 return all;
             }
         )+
@@ -52,10 +52,10 @@ impl<'a> Allocation<'a> {
         self.cluster.node(node)
     }
 
-    fn is_ignored<W: Why>(&self, shard: ShardId, node: NodeIndex, why: &mut W) -> bool {
+    fn is_ignored<W: ReasonSink>(&self, shard: ShardId, node: NodeIndex, why: &mut W) -> bool {
         let ignored = self.is_node_ignored(shard, node);
         if ignored && W::ON {
-            why.hear(Reason {
+            why.record(Reason {
                 verdict: Verdict::No,
                 decider: None,
                 explanation: None,
@@ -65,7 +65,7 @@ impl<'a> Allocation<'a> {
     }
 
     /// Whether the copy may be allocated to the node.
-    pub(crate) fn can_allocate<W: Why>(
+    pub(crate) fn can_allocate<W: ReasonSink>(
         &self,
         copy: &ShardCopy,
         node: NodeIndex,
@@ -92,7 +92,12 @@ impl<'a> Allocation<'a> {
     }
 
     /// Whether a started copy may remain on its node.
-    pub fn can_remain<W: Why>(&self, copy: &ShardCopy, node: NodeIndex, why: &mut W) -> Verdict {
+    pub fn can_remain<W: ReasonSink>(
+        &self,
+        copy: &ShardCopy,
+        node: NodeIndex,
+        why: &mut W,
+    ) -> Verdict {
         if self.is_ignored(copy.shard, node, why) {
             return Verdict::No;
         }
@@ -117,7 +122,11 @@ impl<'a> Allocation<'a> {
     }
 
     /// Whether the copy may be allocated at all, on any node.
-    pub(crate) fn can_allocate_anywhere<W: Why>(&self, copy: &ShardCopy, why: &mut W) -> Verdict {
+    pub(crate) fn can_allocate_anywhere<W: ReasonSink>(
+        &self,
+        copy: &ShardCopy,
+        why: &mut W,
+    ) -> Verdict {
         ask!(why:
             recovery::max_retry(self, copy, why),
             recovery::resize(self, copy, None, why),
@@ -128,7 +137,7 @@ impl<'a> Allocation<'a> {
     }
 
     /// Whether copies of the index may be allocated to the node.
-    pub(crate) fn can_allocate_index<W: Why>(
+    pub(crate) fn can_allocate_index<W: ReasonSink>(
         &self,
         index: IndexIndex,
         node: NodeIndex,
@@ -138,12 +147,12 @@ impl<'a> Allocation<'a> {
     }
 
     /// Whether the node may take any copy at all.
-    pub(crate) fn can_allocate_node<W: Why>(&self, node: NodeIndex, why: &mut W) -> Verdict {
+    pub(crate) fn can_allocate_node<W: ReasonSink>(&self, node: NodeIndex, why: &mut W) -> Verdict {
         limits::node_limit(self, node, why)
     }
 
     /// Whether the copy may be rebalanced, to any node.
-    pub(crate) fn can_rebalance<W: Why>(&self, copy: &ShardCopy, why: &mut W) -> Verdict {
+    pub(crate) fn can_rebalance<W: ReasonSink>(&self, copy: &ShardCopy, why: &mut W) -> Verdict {
         ask!(why:
             activity::rebalance_only_when_active(self, copy, why),
             activity::cluster_rebalance(self, why),
@@ -154,7 +163,7 @@ impl<'a> Allocation<'a> {
     }
 
     /// Whether rebalancing is allowed at all.
-    pub(crate) fn can_rebalance_cluster<W: Why>(&self, why: &mut W) -> Verdict {
+    pub(crate) fn can_rebalance_cluster<W: ReasonSink>(&self, why: &mut W) -> Verdict {
         ask!(why:
             activity::cluster_rebalance(self, why),
             activity::concurrent_rebalance(self, why),
@@ -166,7 +175,7 @@ impl<'a> Allocation<'a> {
     /// data.
     ///
     /// Most deciders can be overridden by force; those that know the copy would be useless there cannot.
-    pub(crate) fn can_force_allocate_primary<W: Why>(
+    pub(crate) fn can_force_allocate_primary<W: ReasonSink>(
         &self,
         copy: &ShardCopy,
         node: NodeIndex,
@@ -197,7 +206,7 @@ impl<'a> Allocation<'a> {
 
     /// Turns a NO into a YES if the decider can be overridden by force
     /// (`AllocationDecider.canForceAllocatePrimary`).
-    fn forced<W: Why>(
+    fn forced<W: ReasonSink>(
         &self,
         copy: &ShardCopy,
         node: NodeIndex,
@@ -210,9 +219,9 @@ impl<'a> Allocation<'a> {
             return verdict;
         }
         if W::ON {
-            let decider = why.take_back(mark);
+            let decider = why.discard_since(mark);
             let (shard, node) = (self.shown(copy.shard), &self.node(node).id);
-            why.hear(Reason {
+            why.record(Reason {
                 verdict: Verdict::Yes,
                 decider,
                 explanation: Some(format!(

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_and_indices_become_numbers() {
+    fn shares_and_indices_are_resolved() {
         let estimate = CostEstimate::of(&Question {
             closed_share: 0.9,
             ..question("7.1.1", 50_000)
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn the_setting_is_an_alternative_only_where_it_changes_something() {
+    fn the_alternative_is_only_given_if_it_differs() {
         let without = |question: &Question| CostEstimate::of(question).without_relocations;
         let here = without(&question("7.4.0", 20_000)).unwrap();
         let set = CostEstimate::of(&Question {
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_meets_the_estimate_at_the_cluster_itself() {
+    fn growth_passes_through_the_estimate() {
         for copies in [1, 3, 25_000, 100_000_000] {
             let estimate = CostEstimate::of(&question("7.4.0", copies));
             let here = estimate.growth.iter().find(|point| point.shards == copies);
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_said() {
+    fn unmeasured_versions_and_sizes_cause_warnings() {
         let warnings = |version, copies| {
             let question = question(version, copies);
             CostEstimate::of(&question).warnings(&question.server)

@@ -2,7 +2,7 @@
 
 use crate::balancer::{self, CopyDecision, NodeResult, Outcome};
 use crate::copy::{AllocationStatus, RecoverySource, ShardCopy};
-use crate::deciders::{Deciders, Decision, Silent, Verdict};
+use crate::deciders::{Deciders, Decision, NoReasons, Verdict};
 use crate::engine::Engine;
 use crate::forecast::reroute_ms;
 use crate::gateway::Stores;
@@ -10,7 +10,7 @@ use crate::model::{Cluster, NodeIndex};
 use crate::nodes::{Change, CopyIndex, RoutingError, RoutingNodes};
 use crate::profile::Server;
 use crate::service::{self, Allocation, Round};
-use crate::what_if::picture;
+use crate::what_if::summary;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -113,7 +113,7 @@ impl RerouteExplanation {
         now_nanos: i64,
         detail: Detail,
     ) -> Result<Self, RoutingError> {
-        let shape = picture(cluster);
+        let shape = summary(cluster);
         let mut explained = Self {
             server: server.to_string(),
             routed_shards: shape.routed,
@@ -150,7 +150,7 @@ impl RerouteExplanation {
         let before = cluster.clone();
         let stores = Stores::of(cluster);
         let outcome = service::reroute(cluster, &Round::new(&stores, now_nanos))?;
-        let mut asking = Asking::new(&before, now_nanos, !detail.all_deciders)?;
+        let mut evaluator = Evaluator::new(&before, now_nanos, !detail.all_deciders)?;
         for change in &outcome.changes {
             let (copy, to) = match change {
                 Change::Initialized(copy) => {
@@ -161,12 +161,13 @@ impl RerouteExplanation {
                 _ => continue,
             };
             let moving = matches!(change, Change::RelocationStarted { .. });
-            let must = moving && asking.must_move(copy);
+            let must = moving && evaluator.must_move(copy);
             self.moved += u64::from(must);
             self.rebalanced += u64::from(moving && !must);
             if self.decisions.len() < detail.decisions_max {
                 self.from_disk |= from_disk(copy);
-                self.decisions.push(asking.decided(copy, to, moving, must));
+                self.decisions
+                    .push(evaluator.decided(copy, to, moving, must));
             } else {
                 self.left_out += 1;
             }
@@ -184,13 +185,13 @@ impl RerouteExplanation {
         let rest = waiting.len() + stuck.len();
         self.left_out += rest.saturating_sub(room) as u64;
         if room > 0 && rest > 0 {
-            let mut asking = Asking::new(cluster, now_nanos, !detail.all_deciders)?;
+            let mut evaluator = Evaluator::new(cluster, now_nanos, !detail.all_deciders)?;
             for copy in waiting.iter().chain(&stuck).take(room) {
                 self.decisions.push(if copy.is_unassigned() {
                     self.from_disk |= from_disk(copy);
-                    asking.waiting(copy)
+                    evaluator.waiting(copy)
                 } else {
-                    asking.stuck(copy)
+                    evaluator.stuck(copy)
                 });
             }
         }
@@ -203,7 +204,7 @@ fn from_disk(copy: &ShardCopy) -> bool {
 }
 
 /// Evaluates the deciders on a cluster in its current state.
-struct Asking<'c> {
+struct Evaluator<'c> {
     cluster: &'c Cluster,
     nodes: RoutingNodes,
     deciders: Deciders,
@@ -211,7 +212,7 @@ struct Asking<'c> {
     without_yes: bool,
 }
 
-impl<'c> Asking<'c> {
+impl<'c> Evaluator<'c> {
     fn new(cluster: &'c Cluster, now_nanos: i64, without_yes: bool) -> Result<Self, RoutingError> {
         let nodes = RoutingNodes::new(cluster)?;
         let deciders = Deciders::new(cluster, &nodes, Engine::incremental());
@@ -264,7 +265,7 @@ impl<'c> Asking<'c> {
             &self.deciders,
             self.now_nanos,
         );
-        let verdict = allocation.can_remain(copy, node, &mut Silent);
+        let verdict = allocation.can_remain(copy, node, &mut NoReasons);
         verdict == Verdict::No
     }
 

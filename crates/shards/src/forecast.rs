@@ -11,7 +11,7 @@ use crate::profile::Server;
 use crate::reading::decisions_note;
 use crate::service;
 use crate::state::{State, StateError};
-use crate::what_if::{self, ChangeError, Course, Level, NewNode, Picture};
+use crate::what_if::{self, ChangeError, ClusterSummary, Course, Level, NewNode};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -159,7 +159,7 @@ impl Forecast {
         now_nanos: i64,
         rounds_max: u32,
     ) -> Result<Self, ForecastError> {
-        let before = what_if::picture(&state.cluster);
+        let before = what_if::summary(&state.cluster);
         let before_row = standing(&state.cluster, &before, server, now_nanos)?;
         let mut stores = Stores::of(&state.cluster);
         let to_server = changes.to_server.as_ref();
@@ -171,7 +171,7 @@ impl Forecast {
         let told = make(changes, state, server, now_nanos, &mut warnings)?;
         let cluster = &mut state.cluster;
         let course = what_if::run(cluster, &mut stores, now_nanos, rounds_max)?;
-        let after = what_if::picture(cluster);
+        let after = what_if::summary(cluster);
         let after_row = standing(cluster, &after, to_server.unwrap_or(server), now_nanos)?;
         if course.of_unknown_size > 0 {
             warnings.push(format!(
@@ -265,14 +265,14 @@ fn matches_no_node(cluster: &Cluster, key: &str, value: &str) -> bool {
 }
 
 /// Time of a reroute on the cluster.
-pub fn reroute_ms(cluster: &Cluster, picture: &Picture, server: &Server) -> f64 {
+pub fn reroute_ms(cluster: &Cluster, summary: &ClusterSummary, server: &Server) -> f64 {
     let closed = |copy: &&ShardCopy| cluster.index(copy.shard.index).state == IndexState::Closed;
     let shape = Shape {
-        data_nodes: u32::try_from(picture.nodes.len())
+        data_nodes: u32::try_from(summary.nodes.len())
             .unwrap_or(u32::MAX)
             .max(1),
         // Closed indices may exist in the metadata only.
-        copies: picture.routed,
+        copies: summary.routed,
         closed_copies: cluster.routing.copies().filter(closed).count() as u64,
         shards: cluster.routing.copies().filter(|copy| copy.primary).count() as u64,
         indices: cluster.routing.tables().len() as u64,
@@ -283,11 +283,11 @@ pub fn reroute_ms(cluster: &Cluster, picture: &Picture, server: &Server) -> f64 
 
 fn standing(
     cluster: &Cluster,
-    picture: &Picture,
+    summary: &ClusterSummary,
     server: &Server,
     now_nanos: i64,
 ) -> Result<Standing, RoutingError> {
-    let nodes: Vec<NodeStanding> = picture
+    let nodes: Vec<NodeStanding> = summary
         .nodes
         .iter()
         .map(|load| NodeStanding {
@@ -307,13 +307,13 @@ fn standing(
         cannot_stay: service::cannot_remain(cluster, now_nanos)?.len() as u64,
         server: server.to_string(),
         data_nodes: nodes.len(),
-        routed_shards: picture.routed,
-        unassigned_primaries: picture.unassigned_primaries,
-        unassigned_replicas: picture.unassigned_replicas,
+        routed_shards: summary.routed,
+        unassigned_primaries: summary.unassigned_primaries,
+        unassigned_replicas: summary.unassigned_replicas,
         shards_per_node: range(nodes.iter().map(|node| node.shards)),
         bytes_per_node: range(nodes.iter().map(|node| node.bytes)),
         disk_used_percent: emptiest.zip(fullest).map(|(least, most)| [least, most]),
-        reroute_ms: reroute_ms(cluster, picture, server),
+        reroute_ms: reroute_ms(cluster, summary, server),
         nodes,
     })
 }
@@ -331,7 +331,7 @@ fn word(level: Level) -> &'static str {
     }
 }
 
-fn crossed(cluster: &Cluster, before: &Picture, after: &Picture) -> Vec<Crossed> {
+fn crossed(cluster: &Cluster, before: &ClusterSummary, after: &ClusterSummary) -> Vec<Crossed> {
     let mut rows = Vec::new();
     for now in &after.nodes {
         let then = before.nodes.iter().find(|node| node.node == now.node);
@@ -353,9 +353,9 @@ fn crossed(cluster: &Cluster, before: &Picture, after: &Picture) -> Vec<Crossed>
     rows
 }
 
-fn is_worse(course: &Course, before: &Picture, after: &Picture) -> bool {
-    let high = |picture: &Picture, node| {
-        let load = picture.nodes.iter().find(|load| load.node == node);
+fn is_worse(course: &Course, before: &ClusterSummary, after: &ClusterSummary) -> bool {
+    let high = |summary: &ClusterSummary, node| {
+        let load = summary.nodes.iter().find(|load| load.node == node);
         load.and_then(|load| load.level)
             .is_some_and(|level| level >= Level::High)
     };

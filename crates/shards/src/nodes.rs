@@ -89,19 +89,19 @@ impl RoutingNodes {
     }
 
     fn assigned_add(&mut self, handle: CopyIndex) {
-        if let Some(dense) = self.dense(self.copies[handle.at()].shard) {
-            self.assigned[dense].push(handle);
+        if let Some(shard_position) = self.shard_position(self.copies[handle.at()].shard) {
+            self.assigned[shard_position].push(handle);
         }
     }
 
     fn assigned_remove(&mut self, handle: CopyIndex) {
-        if let Some(dense) = self.dense(self.copies[handle.at()].shard) {
-            self.assigned[dense].remove(handle);
+        if let Some(shard_position) = self.shard_position(self.copies[handle.at()].shard) {
+            self.assigned[shard_position].remove(handle);
         }
     }
 
     /// Position of the shard in `assigned`.
-    fn dense(&self, shard: ShardId) -> Option<usize> {
+    fn shard_position(&self, shard: ShardId) -> Option<usize> {
         let (first, places) = *self.shards.get(shard.index.at())?;
         (shard.shard < places).then_some(first as usize + shard.shard as usize)
     }
@@ -165,8 +165,8 @@ impl RoutingNodes {
 
     /// Assigned copies of a shard, including relocation targets, in the server's order.
     pub fn assigned(&self, shard: ShardId) -> &[CopyIndex] {
-        self.dense(shard)
-            .and_then(|dense| self.assigned.get(dense))
+        self.shard_position(shard)
+            .and_then(|shard_position| self.assigned.get(shard_position))
             .map_or(&[], Handles::as_slice)
     }
 

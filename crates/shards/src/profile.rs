@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_taken_for_something_with_a_warning() {
+    fn unmeasured_versions_map_to_a_profile_with_a_warning() {
         assert_eq!(profile("8.5.3"), ("7.17 and later", true));
         assert_eq!(profile("8.6.0"), ("7.17 and later", true));
         assert_eq!(profile("OpenSearch 2.19.1"), ("7.6 to 7.16", true));
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_refused_by_name() {
+    fn unsupported_versions_are_rejected_by_name() {
         for text in ["5.6.16", "6.7.2", "7.18.0", "10.0.0", "opensearch-4.0.0"] {
             let error = Server::parse(text).unwrap_err();
             assert!(matches!(error, ProfileError::NotModelled { .. }), "{text}");

@@ -10,13 +10,13 @@ use crate::state::State;
 ///
 /// # Errors
 /// If the version reported by the nodes is not modelled
-pub fn settle_server(
+pub fn determine_server(
     state: &mut State,
     said: Option<&Server>,
     asked: Option<Server>,
 ) -> Result<(Server, Vec<String>), ProfileError> {
     let mut warnings = Vec::new();
-    let server = match (said, state.told_versions()) {
+    let server = match (said, state.known_versions()) {
         (Some(server), told) => {
             if let Some(told) = told.filter(|&told| told != (server.version, server.version)) {
                 warnings.push(format!(
@@ -134,11 +134,11 @@ mod tests {
     }
 
     #[test]
-    fn the_server_is_what_was_said_or_told() {
+    fn the_server_is_given_or_reported() {
         let settled = |mut state: State, said: Option<&str>, asked: Option<&str>| {
             let said = said.map(|text| Server::parse(text).unwrap());
             let asked = asked.map(|text| Server::parse(text).unwrap());
-            let (server, warnings) = settle_server(&mut state, said.as_ref(), asked).unwrap();
+            let (server, warnings) = determine_server(&mut state, said.as_ref(), asked).unwrap();
             (server.to_string(), warnings.join(" "))
         };
         let silent = || read([None; 3]);
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_server_that_is_not_modelled_is_refused() {
         let mut state = read([Some("5.6.16"); 3]);
-        let error = settle_server(&mut state, None, None).unwrap_err();
+        let error = determine_server(&mut state, None, None).unwrap_err();
         assert!(error.to_string().contains("5.6.16"), "{error}");
     }
 
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_is_not_assumed() {
+    fn known_values_are_not_assumed() {
         let mut bare = read([None; 3]);
         let said = assumptions(&mut bare).join(" ");
         for part in ["roles of 3 nodes", "Disks were not told", "Sizes of shards"] {

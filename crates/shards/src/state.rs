@@ -8,9 +8,8 @@
 //! | `_cluster/settings` | cluster settings | [`State::read_settings`] |
 //!
 //! Only `_stats` contains paths. Supports Elasticsearch 6.8 to 9 and OpenSearch. A state may have hundreds
-//! of megabytes, so it is
-//! parsed as a stream; mappings and unknown fields are skipped. The input is not trusted: inconsistencies
-//! are reported as errors.
+//! of megabytes, so it is parsed as a stream; mappings and unknown fields are skipped. The input is not
+//! trusted: inconsistencies are reported as errors.
 
 mod answer;
 mod assemble;

@@ -406,7 +406,7 @@ pub struct NodeLoad {
 
 /// Summary of a cluster.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Picture {
+pub struct ClusterSummary {
     /// Live data nodes, in the order of the state.
     pub nodes: Vec<NodeLoad>,
     /// Copies in the routing table.
@@ -418,8 +418,8 @@ pub struct Picture {
 }
 
 /// Summarizes a cluster.
-pub fn picture(cluster: &Cluster) -> Picture {
-    let mut picture = Picture {
+pub fn summary(cluster: &Cluster) -> ClusterSummary {
+    let mut summary = ClusterSummary {
         nodes: Vec::new(),
         routed: 0,
         unassigned_primaries: 0,
@@ -427,7 +427,7 @@ pub fn picture(cluster: &Cluster) -> Picture {
     };
     let mut loads = vec![(0, 0); cluster.nodes.len()];
     for copy in cluster.routing.copies() {
-        picture.routed += 1;
+        summary.routed += 1;
         let bytes =
             size(cluster, copy.shard, copy.primary).and_then(|bytes| u64::try_from(bytes).ok());
         for node in [copy.node, copy.relocating].into_iter().flatten() {
@@ -436,12 +436,12 @@ pub fn picture(cluster: &Cluster) -> Picture {
             *sum += bytes.unwrap_or(0);
         }
         if copy.is_unassigned() && copy.primary {
-            picture.unassigned_primaries += 1;
+            summary.unassigned_primaries += 1;
         } else if copy.is_unassigned() {
-            picture.unassigned_replicas += 1;
+            summary.unassigned_replicas += 1;
         }
     }
-    picture.nodes = cluster
+    summary.nodes = cluster
         .data_nodes
         .iter()
         .map(|&node| {
@@ -456,7 +456,7 @@ pub fn picture(cluster: &Cluster) -> Picture {
             }
         })
         .collect();
-    picture
+    summary
 }
 
 /// Level of a disk relative to the watermarks.

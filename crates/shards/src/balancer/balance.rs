@@ -6,14 +6,14 @@ use super::Balancer;
 use super::sorter::BySpread;
 use super::weight::within;
 use crate::copy::{CopyState, ShardCopy};
-use crate::deciders::{Silent, Verdict};
+use crate::deciders::{NoReasons, Verdict};
 use crate::model::{IndexIndex, ShardId};
 
 impl Balancer<'_, '_> {
     /// Evens out the weights, index by index, if any copy may move at all.
     pub(super) fn balance(&mut self) {
         if self.round.has_pending_fetch
-            || self.round.can_rebalance_cluster(&mut Silent) != Verdict::Yes
+            || self.round.can_rebalance_cluster(&mut NoReasons) != Verdict::Yes
             || self.model.node_count() < 2
             || (self.round.deciders.engine.takes_proofs() && self.is_balanced())
         {
@@ -52,7 +52,7 @@ impl Balancer<'_, '_> {
             let node = self.sorter.nodes[at];
             if self.model.count_of_index(node) > 0 || {
                 let node = self.model.node(node);
-                self.round.can_allocate_index(index, node, &mut Silent) != Verdict::No
+                self.round.can_allocate_index(index, node, &mut NoReasons) != Verdict::No
             } {
                 self.sorter.nodes.swap(at, count);
                 count += 1;
@@ -119,11 +119,11 @@ impl Balancer<'_, '_> {
                 continue;
             };
             let copy = *self.round.nodes.copy(handle);
-            let allocate = self.round.can_allocate(&copy, to, &mut Silent);
+            let allocate = self.round.can_allocate(&copy, to, &mut NoReasons);
             if allocate == Verdict::No {
                 continue;
             }
-            let rebalance = self.round.can_rebalance(&copy, &mut Silent);
+            let rebalance = self.round.can_rebalance(&copy, &mut NoReasons);
             if rebalance == Verdict::No {
                 continue;
             }

@@ -6,7 +6,7 @@ use super::unassigned::Throttled;
 use super::weight::within;
 use crate::allocation::Allocation;
 use crate::copy::{AllocationStatus, ShardCopy};
-use crate::deciders::{Decision, Told, Verdict};
+use crate::deciders::{Decision, ReasonRecorder, Verdict};
 use crate::introsort::compare_f32;
 use crate::model::NodeIndex;
 use crate::nodes::CopyIndex;
@@ -124,36 +124,40 @@ pub enum CopyDecision {
 /// [`super::allocate`]).
 pub fn explain(round: &mut Allocation<'_>, handle: CopyIndex, without_yes: bool) -> CopyDecision {
     let copy = *round.nodes.copy(handle);
-    let mut told = Told::new(without_yes);
+    let mut recorder = ReasonRecorder::new(without_yes);
     let mut balancer = Balancer::new(round);
     if copy.is_unassigned() {
-        return CopyDecision::Allocate(balancer.explain_unassigned(&copy, &mut told));
+        return CopyDecision::Allocate(balancer.explain_unassigned(&copy, &mut recorder));
     }
     let Some(node) = copy.node.filter(|_| copy.is_started()) else {
         return CopyDecision::NotTaken;
     };
-    let verdict = balancer.round.can_remain(&copy, node, &mut told);
-    let can_remain = told.decision(verdict);
+    let verdict = balancer.round.can_remain(&copy, node, &mut recorder);
+    let can_remain = recorder.decision(verdict);
     CopyDecision::Move(if verdict == Verdict::No {
-        balancer.explain_move(&copy, node, can_remain, &mut told)
+        balancer.explain_move(&copy, node, can_remain, &mut recorder)
     } else {
-        balancer.explain_rebalance(&copy, node, can_remain, &mut told)
+        balancer.explain_rebalance(&copy, node, can_remain, &mut recorder)
     })
 }
 
 impl Balancer<'_, '_> {
-    fn explain_unassigned(&mut self, copy: &ShardCopy, told: &mut Told) -> AllocateDecision {
-        let anywhere = self.round.can_allocate_anywhere(copy, told);
-        let anywhere = told.decision(anywhere);
+    fn explain_unassigned(
+        &mut self,
+        copy: &ShardCopy,
+        recorder: &mut ReasonRecorder,
+    ) -> AllocateDecision {
+        let anywhere = self.round.can_allocate_anywhere(copy, recorder);
+        let anywhere = recorder.decision(anywhere);
         let throttled = Throttled::new(self.model.node_count());
         let mut found = Vec::new();
         let choice = self.choose(
             copy,
             &throttled,
             true,
-            told,
-            |node, weight, verdict, told| {
-                found.push((node, weight, told.decision(verdict)));
+            recorder,
+            |node, weight, verdict, recorder| {
+                found.push((node, weight, recorder.decision(verdict)));
             },
         );
         found.sort_by(|a, b| compare_f32(a.1, b.1));
@@ -186,11 +190,11 @@ impl Balancer<'_, '_> {
         copy: &ShardCopy,
         node: NodeIndex,
         can_remain: Decision,
-        told: &mut Told,
+        recorder: &mut ReasonRecorder,
     ) -> MoveDecision {
         let mut found = Vec::new();
-        let (verdict, target) = self.lightest(copy, node, told, |place, verdict, told| {
-            found.push((place, told.decision(verdict)));
+        let (verdict, target) = self.lightest(copy, node, recorder, |place, verdict, recorder| {
+            found.push((place, recorder.decision(verdict)));
         });
         let ranked = found
             .into_iter()
@@ -218,10 +222,10 @@ impl Balancer<'_, '_> {
         copy: &ShardCopy,
         node: NodeIndex,
         can_remain: Decision,
-        told: &mut Told,
+        recorder: &mut ReasonRecorder,
     ) -> MoveDecision {
-        let can_rebalance = self.round.can_rebalance(copy, told);
-        let can_rebalance = told.decision(can_rebalance);
+        let can_rebalance = self.round.can_rebalance(copy, recorder);
+        let can_rebalance = recorder.decision(can_rebalance);
         self.reset(copy.shard.index, 0, self.sorter.len());
         let own = self.model.place(node);
         let own_weight = self.weight(own, 0);
@@ -230,8 +234,10 @@ impl Balancer<'_, '_> {
         // Grouped by the effect that moving there would have on the balance.
         let (mut better, mut same, mut worse) = (Vec::new(), Vec::new(), Vec::new());
         for &place in self.sorter.nodes.iter().filter(|place| **place != own) {
-            let verdict = self.round.can_allocate(copy, self.model.node(place), told);
-            let result = (place, told.decision(verdict));
+            let verdict = self
+                .round
+                .can_allocate(copy, self.model.node(place), recorder);
+            let result = (place, recorder.decision(verdict));
             let weight = self.weight(place, 0);
             let is_lighter = weight <= own_weight;
             if !is_lighter {

@@ -2,7 +2,7 @@
 
 use super::Balancer;
 use crate::copy::{ShardCopy, UNKNOWN_SIZE};
-use crate::deciders::{Silent, Verdict, Why};
+use crate::deciders::{NoReasons, ReasonSink, Verdict};
 use crate::model::NodeIndex;
 
 impl Balancer<'_, '_> {
@@ -19,10 +19,10 @@ impl Balancer<'_, '_> {
             let Some(from) = copy.node.filter(|_| copy.is_started()) else {
                 continue;
             };
-            if self.round.can_remain(&copy, from, &mut Silent) != Verdict::No {
+            if self.round.can_remain(&copy, from, &mut NoReasons) != Verdict::No {
                 continue;
             }
-            let (verdict, target) = self.lightest(&copy, from, &mut Silent, |_, _, _| {});
+            let (verdict, target) = self.lightest(&copy, from, &mut NoReasons, |_, _, _| {});
             let Some(target) = target.filter(|_| verdict == Verdict::Yes) else {
                 continue;
             };
@@ -38,7 +38,7 @@ impl Balancer<'_, '_> {
 
     /// Finds the lightest other node that accepts the copy, and the best verdict up to there. When
     /// reasons are recorded, all nodes are evaluated.
-    pub(super) fn lightest<W: Why>(
+    pub(super) fn lightest<W: ReasonSink>(
         &mut self,
         copy: &ShardCopy,
         from: NodeIndex,

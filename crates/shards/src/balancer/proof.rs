@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Balancer;
-use super::spread::Look;
+use super::spread::FullLook;
 use super::weight::{float, within};
 use crate::model::IndexIndex;
 
@@ -28,12 +28,12 @@ impl Balancer<'_, '_> {
             self.spreads.look = Some(look);
             return true;
         }
-        self.spreads.look = self.looks_balanced();
+        self.spreads.look = self.prove_balanced();
         self.spreads.look.is_some()
     }
 
     /// Proves balance from the last full look, checking only the indices whose copies have changed since.
-    fn is_still_balanced(&mut self, look: &mut Look, changed: &BTreeSet<IndexIndex>) -> bool {
+    fn is_still_balanced(&mut self, look: &mut FullLook, changed: &BTreeSet<IndexIndex>) -> bool {
         let (fewest, most) = range(self.model.nodes().map(|node| self.model.count(node)));
         let nodes = self.model.nodes().zip(&look.counts);
         let (fell, rose) = range(nodes.map(|(node, before)| self.model.count(node) - before));
@@ -73,9 +73,9 @@ impl Balancer<'_, '_> {
     }
 
     /// Proves balance by looking at all indices.
-    fn looks_balanced(&mut self) -> Option<Look> {
+    fn prove_balanced(&mut self) -> Option<FullLook> {
         let by_count = self.model.by_count();
-        let mut look = Look {
+        let mut look = FullLook {
             counts: self
                 .model
                 .nodes()

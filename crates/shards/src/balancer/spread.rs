@@ -17,13 +17,13 @@ use crate::model::IndexIndex;
 /// Either bound can prove that a round has no work, in time proportional to the nodes and the changed
 /// indices. When neither does, all indices are examined.
 #[derive(Debug, Default)]
-pub(super) struct Spreads {
+pub(super) struct SpreadBounds {
     /// State at the last full look at all indices; `None` if that did not prove balance.
-    pub(super) look: Option<Look>,
+    pub(super) look: Option<FullLook>,
 }
 
 #[derive(Debug)]
-pub(super) struct Look {
+pub(super) struct FullLook {
     /// Copies per node at that time.
     pub(super) counts: Vec<i32>,
     /// The widest spread of any index at that time or since.
@@ -38,7 +38,7 @@ pub(super) struct Look {
     pub(super) slack: f32,
 }
 
-impl Look {
+impl FullLook {
     pub(super) fn set_range(&mut self, index: IndexIndex, range: Option<i32>) {
         if self.ranges.len() <= index.at() {
             self.ranges.resize(index.at() + 1, None);

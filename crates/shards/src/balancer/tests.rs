@@ -91,7 +91,7 @@ fn deleted_indices_weigh_nothing() {
 }
 
 #[test]
-fn nothing_moves_while_data_is_being_asked_for() {
+fn nothing_moves_while_a_fetch_is_pending() {
     let mut builder = Builder::new(2);
     let index = builder.index("i", 4, 0);
     for number in 0..4 {
@@ -105,7 +105,7 @@ fn nothing_moves_while_data_is_being_asked_for() {
 }
 
 #[test]
-fn copies_leave_an_excluded_node_for_the_lightest() {
+fn copies_move_from_an_excluded_node_to_the_lightest() {
     let mut builder = Builder::new(3);
     let index = builder.index("i", 2, 0);
     builder.started(index, 0, true, 0);
@@ -173,7 +173,7 @@ fn a_new_index_spreads_its_primaries() {
 
 /// Tie-breaking rule: the node whose highest primary follows the shard in ring order.
 #[test]
-fn equal_nodes_are_taken_like_a_ring() {
+fn ties_are_broken_in_ring_order() {
     for (number, expected) in [(0, 1), (1, 2), (2, 0)] {
         let mut builder = Builder::new(3);
         let index = builder.index("i", 3, 1);
@@ -192,7 +192,7 @@ fn equal_nodes_are_taken_like_a_ring() {
 }
 
 #[test]
-fn a_throttled_copy_waits_and_weighs_all_the_same() {
+fn a_throttled_copy_waits_but_counts() {
     let mut builder = Builder::new(2);
     let index = builder.index("i", 4, 0);
     for number in 0..4 {
@@ -212,7 +212,7 @@ fn a_throttled_copy_waits_and_weighs_all_the_same() {
 }
 
 #[test]
-fn what_no_node_takes_is_set_aside_with_all_its_equals() {
+fn an_unplaceable_replica_is_ignored_with_its_duplicates() {
     let mut builder = Builder::new(2);
     let index = builder.index("i", 1, 2);
     builder.unassigned(index, 0, true, RecoverySource::EmptyStore);
@@ -273,7 +273,7 @@ fn an_unassigned_copy_is_explained_node_by_node() {
 }
 
 #[test]
-fn a_copy_that_cannot_stay_is_explained() {
+fn a_copy_that_cannot_remain_is_explained() {
     let mut builder = Builder::new(3);
     let index = builder.index("i", 1, 0);
     let copy = builder.started(index, 0, true, 0);
@@ -368,7 +368,7 @@ proptest! {
 
     /// Where the shortcut proves balance, the full loop moves nothing.
     #[test]
-    fn balance_is_not_found_where_there_is_none(builder in spread_clusters()) {
+    fn the_balance_proof_is_sound(builder in spread_clusters()) {
         let proven = builder.ask(|round| {
             let mut balancer = Balancer::new(round);
             let proven = balancer.is_balanced();
@@ -382,7 +382,7 @@ proptest! {
 
     /// The shortcut does prove balance where no index has two nodes further apart than the threshold.
     #[test]
-    fn balance_is_found_where_it_is(builder in spread_clusters()) {
+    fn the_balance_proof_is_complete(builder in spread_clusters()) {
         builder.ask(|round| {
             let mut balancer = Balancer::new(round);
             let found = balancer.is_balanced();
@@ -403,7 +403,7 @@ proptest! {
     /// Rebalancing terminates: once all relocations have completed repeatedly, nothing moves any more,
     /// and no copy appears or disappears.
     #[test]
-    fn rounds_come_to_rest(builder in spread_clusters()) {
+    fn rebalancing_terminates(builder in spread_clusters()) {
         let cluster = builder.build();
         let mut nodes = RoutingNodes::new(&cluster).unwrap();
         let count = |nodes: &RoutingNodes| -> usize {

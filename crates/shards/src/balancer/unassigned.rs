@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::Balancer;
 use crate::copy::{AllocationStatus, ShardCopy, UNKNOWN_SIZE};
-use crate::deciders::{Silent, Verdict, Why, expected_size_bytes};
+use crate::deciders::{NoReasons, ReasonSink, Verdict, expected_size_bytes};
 use crate::java::string_compare;
 use crate::model::{Cluster, IndexIndex};
 use crate::nodes::CopyIndex;
@@ -56,7 +56,7 @@ impl Balancer<'_, '_> {
                     &copy,
                     &throttled,
                     self.round.debug,
-                    &mut Silent,
+                    &mut NoReasons,
                     |_, _, _, _| {},
                 );
                 let status = choice.status();
@@ -105,7 +105,7 @@ impl Balancer<'_, '_> {
             self.model.add(place, self.round.nodes.copy(handle));
         } else {
             self.model.add(place, copy);
-            if self.round.can_allocate_node(node, &mut Silent) != Verdict::Yes {
+            if self.round.can_allocate_node(node, &mut NoReasons) != Verdict::Yes {
                 throttled.add(place);
             }
         }
@@ -117,7 +117,7 @@ impl Balancer<'_, '_> {
     ///
     /// In `debug` mode no node is skipped, which also lets a heavier node win over a lighter one that
     /// comes before it. The server does this after commands and when it explains.
-    pub(super) fn choose<W: Why>(
+    pub(super) fn choose<W: ReasonSink>(
         &mut self,
         copy: &ShardCopy,
         throttled: &Throttled,
@@ -126,7 +126,7 @@ impl Balancer<'_, '_> {
         mut each: impl FnMut(u32, f32, Verdict, &mut W),
     ) -> Choice {
         if !debug {
-            let anywhere = self.round.can_allocate_anywhere(copy, &mut Silent);
+            let anywhere = self.round.can_allocate_anywhere(copy, &mut NoReasons);
             if anywhere == Verdict::No || throttled.all() {
                 return Choice::NO;
             }

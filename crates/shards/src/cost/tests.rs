@@ -18,7 +18,7 @@ const FIVE_PRIMARIES: IndexShape = IndexShape {
 };
 
 #[test]
-fn the_table_is_what_the_measurements_give() {
+fn the_table_matches_a_fresh_fit() {
     let rows = shortest(&read_csv(MEASURED).unwrap());
     let held = hold_back(&rows);
     let fitted = fit_all(&rows);
@@ -59,7 +59,7 @@ fn the_table_is_what_the_measurements_give() {
 }
 
 #[test]
-fn held_back_sizes_are_met() {
+fn held_out_sizes_are_predicted_accurately() {
     let rows = shortest(&read_csv(MEASURED).unwrap());
     let held = hold_back(&rows);
     let met = held.iter().filter(|held| held.factor() <= 1.5).count();
@@ -77,7 +77,7 @@ fn every_step_of_every_profile_can_be_predicted() {
 }
 
 #[test]
-fn scanning_grows_with_the_square_and_kept_sets_with_the_size() {
+fn scanning_is_quadratic_and_kept_sets_are_linear() {
     let at = |profile, copies| {
         let shape = Shape {
             copies,
@@ -99,7 +99,7 @@ fn scanning_grows_with_the_square_and_kept_sets_with_the_size() {
 }
 
 #[test]
-fn without_the_disk_deciders_question_nothing_is_scanned() {
+fn nothing_is_scanned_if_the_disk_decider_does_not_ask() {
     let shape = Shape {
         copies: 100_000,
         ..TWO_NODES
@@ -133,7 +133,7 @@ fn without_the_disk_deciders_question_nothing_is_scanned() {
 }
 
 #[test]
-fn closed_indices_count_from_7_2_on() {
+fn closed_indices_count_since_7_2() {
     let shape = Shape {
         copies: 50_000,
         closed_copies: 45_000,
@@ -144,7 +144,7 @@ fn closed_indices_count_from_7_2_on() {
 }
 
 #[test]
-fn what_was_never_measured_is_told() {
+fn extrapolation_is_flagged() {
     let MeasuredRange {
         copies_max: most,
         nodes_max: most_nodes,
@@ -227,7 +227,7 @@ fn reroutes_of_the_other_operations() {
 }
 
 #[test]
-fn a_reroute_belongs_to_starting_before_7_4_and_follows_it_from_then_on() {
+fn the_reroute_is_part_of_starting_only_before_7_4() {
     // Both use the same measurements, so the whole creation takes equally long.
     let index = IndexShape {
         primaries: 5,

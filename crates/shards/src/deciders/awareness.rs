@@ -1,7 +1,7 @@
 //! `AwarenessAllocationDecider`: spreads the copies of a shard over the values of node attributes.
 
 use super::decision::answer;
-use super::{Verdict, Why};
+use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
 use crate::model::NodeIndex;
@@ -11,7 +11,7 @@ const SETTING: &str = "cluster setting [cluster.routing.allocation.awareness.att
 
 /// Whether, for each attribute, the nodes with this node's value hold no more than their share of the
 /// shard's copies: after the copy has moved there if `moving`, otherwise as it is now.
-pub(super) fn under_capacity<W: Why>(
+pub(super) fn under_capacity<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: NodeIndex,

@@ -1,8 +1,8 @@
 //! Decisions of deciders and how their reasons are recorded (`Decision` of 7.4.0).
 //!
-//! Deciders are generic over a [`Why`]. With [`Silent`] no text is produced, nothing is allocated, and
-//! the first NO ends the evaluation; with [`Told`] every decider is consulted and records its reason as
-//! text.
+//! Deciders are generic over a [`ReasonSink`]. With [`NoReasons`] no text is produced, nothing is allocated,
+//! and the first NO ends the evaluation; with [`ReasonRecorder`] every decider is consulted and records its
+//! reason as text.
 
 /// Verdict of one decider or of all of them combined (`Decision.Type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,45 +62,45 @@ pub struct Decision {
 }
 
 /// Receives the deciders' reasons.
-pub trait Why {
+pub trait ReasonSink {
     /// Whether reasons are recorded. If not, evaluation stops at the first NO.
     const ON: bool;
     /// Records a decider's reason.
-    fn hear(&mut self, reason: Reason);
-    /// Current position, for [`Why::take_back`].
+    fn record(&mut self, reason: Reason);
+    /// Current position, for [`ReasonSink::discard_since`].
     fn mark(&self) -> usize;
     /// Discards the reasons recorded since `mark` and returns the name of the last decider among them.
-    fn take_back(&mut self, mark: usize) -> Option<&'static str>;
+    fn discard_since(&mut self, mark: usize) -> Option<&'static str>;
 }
 
 /// Records nothing; for bulk decisions.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
+pub struct NoReasons;
 
-impl Why for Silent {
+impl ReasonSink for NoReasons {
     const ON: bool = false;
-    fn hear(&mut self, _: Reason) {}
+    fn record(&mut self, _: Reason) {}
     fn mark(&self) -> usize {
         0
     }
-    fn take_back(&mut self, _: usize) -> Option<&'static str> {
+    fn discard_since(&mut self, _: usize) -> Option<&'static str> {
         None
     }
 }
 
 /// Records every reason (the debug modes `ON` and `EXCLUDE_YES_DECISIONS`).
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct ReasonRecorder {
     reasons: Vec<Reason>,
     /// Omits reasons for YES, as the explain API does by default.
     pub without_yes: bool,
 }
 
-impl Told {
+impl ReasonRecorder {
     /// Creates a recorder of all reasons, or of all except those for YES.
     #[must_use]
-    pub fn new(without_yes: bool) -> Told {
-        Told {
+    pub fn new(without_yes: bool) -> ReasonRecorder {
+        ReasonRecorder {
             reasons: Vec::new(),
             without_yes,
         }
@@ -116,15 +116,15 @@ impl Told {
     }
 }
 
-impl Why for Told {
+impl ReasonSink for ReasonRecorder {
     const ON: bool = true;
-    fn hear(&mut self, reason: Reason) {
+    fn record(&mut self, reason: Reason) {
         self.reasons.push(reason);
     }
     fn mark(&self) -> usize {
         self.reasons.len()
     }
-    fn take_back(&mut self, mark: usize) -> Option<&'static str> {
+    fn discard_since(&mut self, mark: usize) -> Option<&'static str> {
         let last = self.reasons[mark..]
             .last()
             .and_then(|reason| reason.decider);
@@ -137,8 +137,8 @@ impl Why for Told {
 /// ...)`.
 macro_rules! answer {
     ($why:expr, $verdict:ident, $name:expr, $($text:tt)+) => {{
-        if crate::deciders::decision::on($why) {
-            $why.hear(crate::deciders::decision::Reason {
+        if crate::deciders::decision::records_reasons($why) {
+            $why.record(crate::deciders::decision::Reason {
                 verdict: crate::deciders::decision::Verdict::$verdict,
                 decider: Some($name),
                 explanation: Some(format!($($text)+)),
@@ -149,8 +149,8 @@ macro_rules! answer {
 }
 pub(crate) use answer;
 
-/// Whether this [`Why`] records reasons; a compile-time constant.
-pub(crate) fn on<W: Why>(_: &W) -> bool {
+/// Whether this [`ReasonSink`] records reasons; a compile-time constant.
+pub(crate) fn records_reasons<W: ReasonSink>(_: &W) -> bool {
     W::ON
 }
 
@@ -168,26 +168,26 @@ mod tests {
     }
 
     #[test]
-    fn silence_makes_no_text() {
-        struct Loud;
-        impl std::fmt::Display for Loud {
+    fn no_text_is_formatted_without_a_recorder() {
+        struct PanicsWhenFormatted;
+        impl std::fmt::Display for PanicsWhenFormatted {
             fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 panic!("text was made")
             }
         }
-        fn ask<W: Why>(why: &mut W) -> Verdict {
-            answer!(why, No, "loud", "{}", Loud)
+        fn ask<W: ReasonSink>(why: &mut W) -> Verdict {
+            answer!(why, No, "loud", "{}", PanicsWhenFormatted)
         }
-        assert_eq!(ask(&mut Silent), Verdict::No);
-        assert!(std::panic::catch_unwind(|| ask(&mut Told::default())).is_err());
+        assert_eq!(ask(&mut NoReasons), Verdict::No);
+        assert!(std::panic::catch_unwind(|| ask(&mut ReasonRecorder::default())).is_err());
     }
 
     #[test]
-    fn reasons_for_yes_are_left_out_on_request() {
-        let mut told = Told::new(true);
-        let why = &mut told;
+    fn reasons_for_yes_are_omitted_on_request() {
+        let mut recorder = ReasonRecorder::new(true);
+        let why = &mut recorder;
         let both = answer!(why, Yes, "a", "fine").and(answer!(why, Throttle, "b", "limit [{}]", 2));
-        let decision = told.decision(both);
+        let decision = recorder.decision(both);
         assert_eq!(decision.verdict, Verdict::Throttle);
         assert_eq!(decision.reasons.len(), 1);
         assert_eq!(

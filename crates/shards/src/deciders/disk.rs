@@ -6,7 +6,7 @@
 use super::decision::answer;
 use super::sizes::expected_size_bytes;
 use super::words::Bytes;
-use super::{Verdict, Why};
+use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::engine::{Disk, Sums};
@@ -52,7 +52,7 @@ fn usage(round: &Allocation<'_>, node: NodeIndex, disk: Disk) -> DiskUsage {
 }
 
 /// Whether a copy may be allocated to a node, based on the node's path with the most free space.
-pub(super) fn allocate<W: Why>(
+pub(super) fn allocate<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: NodeIndex,
@@ -126,7 +126,7 @@ pub(super) fn allocate<W: Why>(
 
 /// Whether a copy may remain on its node, based on the node's path with the least free space. A copy on
 /// another path, or on an unknown one, may remain.
-pub(super) fn remain<W: Why>(
+pub(super) fn remain<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: NodeIndex,
@@ -181,7 +181,7 @@ fn is_enough(usage: &DiskUsage, mark: &Watermark) -> bool {
     usage.free_bytes >= mark.free_bytes && usage.free_percent() >= mark.free_percent
 }
 
-fn below<W: Why>(
+fn below<W: ReasonSink>(
     setting: &str,
     mark: &Watermark,
     usage: DiskUsage,

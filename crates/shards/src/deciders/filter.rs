@@ -2,7 +2,7 @@
 
 use super::decision::answer;
 use super::filters::{Fault, Join, Shown, matches};
-use super::{Verdict, Why};
+use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::model::{Filters, IndexIndex, NodeIndex};
@@ -11,7 +11,7 @@ const NAME: &str = "filter";
 
 /// Whether a copy may be allocated to a node. For an index that has just been shrunk, only nodes with a
 /// copy of every source shard are allowed.
-pub(super) fn allocate<W: Why>(
+pub(super) fn allocate<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: NodeIndex,
@@ -34,7 +34,7 @@ pub(super) fn allocate<W: Why>(
 }
 
 /// Whether a copy may remain on a node.
-pub(super) fn remain<W: Why>(
+pub(super) fn remain<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: NodeIndex,
@@ -44,7 +44,7 @@ pub(super) fn remain<W: Why>(
 }
 
 /// Whether copies of an index may be on a node: checks the cluster's filters, then the index's.
-pub(super) fn index<W: Why>(
+pub(super) fn index<W: ReasonSink>(
     round: &Allocation<'_>,
     index: IndexIndex,
     node: NodeIndex,
@@ -53,12 +53,12 @@ pub(super) fn index<W: Why>(
     if let Some(fault) = round.deciders.cluster_fault(node) {
         let settings = &round.cluster.settings;
         let groups = [&settings.require, &settings.include, &settings.exclude];
-        return kept_out(fault, "cluster setting [cluster", groups, why);
+        return rejection(fault, "cluster setting [cluster", groups, why);
     }
     if let Some(fault) = round.deciders.index_fault(round.cluster, index, node) {
         let settings = &round.index(index).settings;
         let groups = [&settings.require, &settings.include, &settings.exclude];
-        return kept_out(fault, "index setting [index", groups, why);
+        return rejection(fault, "index setting [index", groups, why);
     }
     answer!(
         why,
@@ -68,7 +68,12 @@ pub(super) fn index<W: Why>(
     )
 }
 
-fn kept_out<W: Why>(fault: Fault, scope: &str, groups: [&Filters; 3], why: &mut W) -> Verdict {
+fn rejection<W: ReasonSink>(
+    fault: Fault,
+    scope: &str,
+    groups: [&Filters; 3],
+    why: &mut W,
+) -> Verdict {
     let (filters, join, text, word) = match fault {
         Fault::Require => (groups[0], Join::And, "does not match", "require"),
         Fault::Include => (groups[1], Join::Or, "does not match", "include"),

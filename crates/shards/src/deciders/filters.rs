@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_filter_looks_at_its_own_field() {
+    fn each_kind_of_filter_checks_its_own_field() {
         for (attribute, value, expected) in [
             ("_ip", "10.0.0.*", true),
             ("_ip", "192.168.7.1", true),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn one_address_of_several_suffices_even_for_require() {
+    fn one_matching_address_suffices_even_for_require() {
         let values = group(&[
             ("_ip", "10.9.9.9,192.168.7.1"),
             ("_host_ip", "10.0.0.1,10.0.0.2"),

@@ -1,6 +1,6 @@
 //! Small clusters for tests, built copy by copy.
 
-use super::{Deciders, Decision, Told, Verdict};
+use super::{Deciders, Decision, ReasonRecorder, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::{
     AllocationIndex, CopyState, Reason, RecoverySource, ShardCopy, UNKNOWN_SIZE, UnassignedInfo,
@@ -184,7 +184,7 @@ impl Builder {
     /// One decider's verdict on allocating a copy to a node.
     pub fn allocate(&self, decider: &str, copy: &ShardCopy, at: u32) -> Verdict {
         self.ask(|round| {
-            let decision = told(|why| round.can_allocate(copy, node(at), why));
+            let decision = decision_with_reasons(|why| round.can_allocate(copy, node(at), why));
             verdict_of(&decision, decider)
         })
     }
@@ -193,21 +193,31 @@ impl Builder {
     pub fn remain(&self, decider: &str, copy: &ShardCopy) -> Verdict {
         self.ask(|round| {
             let at = copy.node.expect("an assigned copy");
-            verdict_of(&told(|why| round.can_remain(copy, at, why)), decider)
+            verdict_of(
+                &decision_with_reasons(|why| round.can_remain(copy, at, why)),
+                decider,
+            )
         })
     }
 
     /// One decider's verdict on rebalancing a copy.
     pub fn rebalance(&self, decider: &str, copy: &ShardCopy) -> Verdict {
-        self.ask(|round| verdict_of(&told(|why| round.can_rebalance(copy, why)), decider))
+        self.ask(|round| {
+            verdict_of(
+                &decision_with_reasons(|why| round.can_rebalance(copy, why)),
+                decider,
+            )
+        })
     }
 }
 
 /// Evaluates `question` and records all reasons.
-pub(crate) fn told(question: impl FnOnce(&mut Told) -> Verdict) -> Decision {
-    let mut told = Told::default();
-    let verdict = question(&mut told);
-    told.decision(verdict)
+pub(crate) fn decision_with_reasons(
+    question: impl FnOnce(&mut ReasonRecorder) -> Verdict,
+) -> Decision {
+    let mut recorder = ReasonRecorder::default();
+    let verdict = question(&mut recorder);
+    recorder.decision(verdict)
 }
 
 fn verdict_of(decision: &Decision, decider: &str) -> Verdict {

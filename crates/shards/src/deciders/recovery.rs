@@ -2,7 +2,7 @@
 //! `SnapshotInProgress`, `RestoreInProgress`.
 
 use super::decision::answer;
-use super::{Verdict, Why};
+use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::{RecoverySource, ShardCopy};
 use crate::model::{IndexState, NodeIndex, ShardId, Version};
@@ -11,7 +11,11 @@ use crate::model::{IndexState, NodeIndex, ShardId, Version};
 const SPLITS_FROM: Version = Version::release(6, 1, 0);
 
 /// `index.allocation.max_retries`: limit on failed allocations.
-pub(super) fn max_retry<W: Why>(round: &Allocation<'_>, copy: &ShardCopy, why: &mut W) -> Verdict {
+pub(super) fn max_retry<W: ReasonSink>(
+    round: &Allocation<'_>,
+    copy: &ShardCopy,
+    why: &mut W,
+) -> Verdict {
     const NAME: &str = "max_retry";
     let failed = copy.unassigned.map_or(0, |info| info.failed_allocations);
     if failed == 0 {
@@ -38,7 +42,7 @@ pub(super) fn max_retry<W: Why>(round: &Allocation<'_>, copy: &ShardCopy, why: &
 /// A copy created by a split or clone must be allocated where its source's primary is.
 ///
 /// Without a node, only checks that this primary is active.
-pub(super) fn resize<W: Why>(
+pub(super) fn resize<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: Option<NodeIndex>,
@@ -107,7 +111,7 @@ pub(super) fn resize<W: Why>(
 }
 
 /// A copy can only recover from a node of the same or an older version.
-pub(super) fn node_version<W: Why>(
+pub(super) fn node_version<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: NodeIndex,
@@ -145,7 +149,7 @@ pub(super) fn node_version<W: Why>(
 }
 
 /// Throttles a primary that a snapshot is reading.
-pub(super) fn snapshot_in_progress<W: Why>(
+pub(super) fn snapshot_in_progress<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     why: &mut W,
@@ -170,7 +174,7 @@ pub(super) fn snapshot_in_progress<W: Why>(
 }
 
 /// A copy restored from a snapshot needs a running restore.
-pub(super) fn restore_in_progress<W: Why>(
+pub(super) fn restore_in_progress<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     why: &mut W,

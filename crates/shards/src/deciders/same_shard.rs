@@ -1,7 +1,7 @@
 //! `SameShardAllocationDecider`: no two copies of a shard on the same node or host.
 
 use super::decision::answer;
-use super::{Verdict, Why};
+use super::{ReasonSink, Verdict};
 use crate::allocation::Allocation;
 use crate::copy::ShardCopy;
 use crate::model::{Node, NodeIndex};
@@ -9,7 +9,7 @@ use crate::model::{Node, NodeIndex};
 const NAME: &str = "same_shard";
 
 /// Whether the node and, with `same_shard.host`, its host have no copy of the shard.
-pub(super) fn allocate<W: Why>(
+pub(super) fn allocate<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: NodeIndex,
@@ -23,7 +23,7 @@ pub(super) fn allocate<W: Why>(
         return Verdict::No;
     }
     // A decider reports only one reason.
-    why.take_back(mark);
+    why.discard_since(mark);
     let here = round.node(node);
     for other in round
         .nodes
@@ -48,7 +48,7 @@ pub(super) fn allocate<W: Why>(
 }
 
 /// Whether the node has no copy of the shard.
-pub(super) fn same_node<W: Why>(
+pub(super) fn same_node<W: ReasonSink>(
     round: &Allocation<'_>,
     copy: &ShardCopy,
     node: NodeIndex,

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_short() {
+    fn sizes_use_the_largest_fitting_unit() {
         assert_eq!(Bytes(0).to_string(), "0b");
         assert_eq!(Bytes(1023).to_string(), "1023b");
         assert_eq!(Bytes(1536).to_string(), "1.5kb");

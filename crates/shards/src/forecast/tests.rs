@@ -13,7 +13,7 @@ fn removed(names: &[&str]) -> Changes {
 }
 
 #[test]
-fn a_dead_node_is_made_up_for() {
+fn a_failed_node_is_compensated() {
     // Node b has the primary of logs[1] and the replica of logs[0]. The replica of logs[1] on c is
     // promoted. Both lost copies are rebuilt on the two remaining nodes, along with the replica of
     // logs[2]; `new` is allocated: seven copies on two nodes.
@@ -35,7 +35,7 @@ fn lost_primaries_are_worse() {
 }
 
 #[test]
-fn no_rest_within_the_rounds_is_worse() {
+fn an_unstable_cluster_is_worse() {
     let changes = Changes {
         settings: vec![
             (
@@ -56,7 +56,7 @@ fn no_rest_within_the_rounds_is_worse() {
 }
 
 #[test]
-fn a_version_tells_what_a_reroute_takes() {
+fn the_version_determines_the_reroute_time() {
     let changes = Changes {
         to_server: Some(Server::parse("8.11.0").unwrap()),
         ..Changes::default()
@@ -75,7 +75,7 @@ fn a_version_tells_what_a_reroute_takes() {
 }
 
 #[test]
-fn filters_that_match_no_node_are_told() {
+fn filters_that_match_no_node_cause_a_warning() {
     let said = |key: &str, value: &str| {
         let key = format!("cluster.routing.allocation.{key}");
         let changes = Changes {
@@ -94,7 +94,7 @@ fn filters_that_match_no_node_are_told() {
 }
 
 #[test]
-fn changes_that_cannot_be_made_are_refused() {
+fn invalid_changes_are_rejected() {
     let mut state = small_cluster::full(40);
     let error = forecast(&mut state, &removed(&["node-x"])).unwrap_err();
     assert!(matches!(error, ForecastError::Change(_)), "{error}");
@@ -110,7 +110,7 @@ fn changes_that_cannot_be_made_are_refused() {
 }
 
 #[test]
-fn a_disk_that_is_relieved_crosses_its_watermarks() {
+fn a_disk_that_gets_emptier_crosses_its_watermarks() {
     // Node b is 92 % full, above the high watermark (90 %): one copy of 10 GB leaves, after which the
     // disk is below the low watermark (85 %).
     let answer = forecast(&mut small_cluster::full(92), &Changes::default()).unwrap();

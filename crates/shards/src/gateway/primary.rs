@@ -1,9 +1,9 @@
 //! Primaries with existing data (`PrimaryShardAllocator`).
 
-use super::{Fetch, Placing, StartedStore, StoreError};
+use super::{Fetch, Placement, StartedStore, StoreError};
 use crate::allocation::Allocation;
 use crate::copy::{AllocationIndex, AllocationStatus, RecoverySource, ShardCopy};
-use crate::deciders::{Silent, Verdict};
+use crate::deciders::{NoReasons, Verdict};
 use crate::model::NodeIndex;
 
 /// Places an unassigned primary whose data exists on a node or in a snapshot. It goes to a node with an
@@ -12,49 +12,49 @@ pub(super) fn place(
     allocation: &mut Allocation<'_>,
     fetch: &dyn Fetch,
     copy: &ShardCopy,
-) -> Placing {
+) -> Placement {
     let restored = match copy.recovery {
         Some(RecoverySource::Snapshot(_)) => true,
         Some(source) if source.is_existing_store() => false,
-        _ => return Placing::NotTaken,
+        _ => return Placement::NotTaken,
     };
     if !copy.primary {
-        return Placing::NotTaken;
+        return Placement::NotTaken;
     }
     let Some(stores) = fetch.started(copy.shard) else {
         allocation.has_pending_fetch = true;
-        return Placing::No(AllocationStatus::FetchingShardData);
+        return Placement::No(AllocationStatus::FetchingShardData);
     };
     let candidates = candidates(allocation, copy, restored, stores);
     if candidates.is_empty() {
         return if restored {
-            Placing::NotTaken
+            Placement::NotTaken
         } else {
-            Placing::No(AllocationStatus::NoValidShardCopy)
+            Placement::No(AllocationStatus::NoValidShardCopy)
         };
     }
     let asked = ask(allocation, copy, &candidates, false);
     let (place, throttled) = match asked {
-        Asked {
+        CandidateVerdicts {
             yes: Some(place), ..
         } => (Some(place), false),
-        Asked {
+        CandidateVerdicts {
             throttled: 0, no, ..
         } if no > 0 => {
             let forced = ask(allocation, copy, &candidates, true);
             (forced.yes, forced.throttled > 0)
         }
-        Asked { .. } => (None, true),
+        CandidateVerdicts { .. } => (None, true),
     };
     // Once a fetch is pending for one copy, no later primary of the round is placed.
     if allocation.has_pending_fetch {
-        Placing::No(AllocationStatus::FetchingShardData)
+        Placement::No(AllocationStatus::FetchingShardData)
     } else if let Some((node, existing)) = place {
-        Placing::Yes(node, existing)
+        Placement::Yes(node, existing)
     } else if throttled {
-        Placing::No(AllocationStatus::DecidersThrottled)
+        Placement::No(AllocationStatus::DecidersThrottled)
     } else {
-        Placing::No(AllocationStatus::DecidersNo)
+        Placement::No(AllocationStatus::DecidersNo)
     }
 }
 
@@ -90,7 +90,7 @@ fn candidates(
 }
 
 /// Verdicts of the deciders on all candidates.
-struct Asked {
+struct CandidateVerdicts {
     /// The first candidate with a YES.
     yes: Option<(NodeIndex, Option<AllocationIndex>)>,
     throttled: usize,
@@ -102,8 +102,8 @@ fn ask(
     copy: &ShardCopy,
     candidates: &[StartedStore],
     force: bool,
-) -> Asked {
-    let mut asked = Asked {
+) -> CandidateVerdicts {
+    let mut asked = CandidateVerdicts {
         yes: None,
         throttled: 0,
         no: 0,
@@ -113,9 +113,9 @@ fn ask(
             continue;
         }
         let verdict = if force {
-            allocation.can_force_allocate_primary(copy, store.node, &mut Silent)
+            allocation.can_force_allocate_primary(copy, store.node, &mut NoReasons)
         } else {
-            allocation.can_allocate(copy, store.node, &mut Silent)
+            allocation.can_allocate(copy, store.node, &mut NoReasons)
         };
         match verdict {
             Verdict::Yes => {

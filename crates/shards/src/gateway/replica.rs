@@ -1,14 +1,14 @@
 //! Replicas with existing data, or waiting for it (`ReplicaShardAllocator`).
 
-use super::{Fetch, FileStore, Placing};
+use super::{Fetch, FileStore, Placement};
 use crate::allocation::Allocation;
 use crate::copy::{AllocationStatus, Reason, ShardCopy, UnassignedInfo};
-use crate::deciders::{Silent, Verdict};
+use crate::deciders::{NoReasons, Verdict};
 use crate::model::NodeIndex;
 use crate::nodes::CopyIndex;
 
 /// Score of a complete match: the same sync id.
-const WHOLE: u64 = i64::MAX.cast_unsigned();
+const COMPLETE_MATCH: u64 = i64::MAX.cast_unsigned();
 
 /// Places an unassigned replica on the node with most of its data. If its node has left and no other node
 /// has any data, the replica waits for that node until the delay expires. Replicas of a new index have no
@@ -17,15 +17,15 @@ pub(super) fn place(
     allocation: &mut Allocation<'_>,
     fetch: &dyn Fetch,
     copy: &ShardCopy,
-) -> Placing {
+) -> Placement {
     let Some(info) = copy.unassigned else {
-        return Placing::NotTaken;
+        return Placement::NotTaken;
     };
     if copy.primary || info.reason == Reason::IndexCreated {
-        return Placing::NotTaken;
+        return Placement::NotTaken;
     }
     let best = best_verdict(allocation, copy);
-    let no = Placing::No(match best {
+    let no = Placement::No(match best {
         Verdict::Throttle => AllocationStatus::DecidersThrottled,
         _ => AllocationStatus::DecidersNo,
     });
@@ -35,28 +35,28 @@ pub(super) fn place(
     }
     let Some(stores) = fetch.files(copy.shard) else {
         allocation.has_pending_fetch = true;
-        return Placing::No(AllocationStatus::FetchingShardData);
+        return Placement::No(AllocationStatus::FetchingShardData);
     };
     let Some(primary) = allocation.nodes.active_primary(copy.shard) else {
         return no;
     };
     let Some(primary) = store_of(allocation, primary, &stores) else {
-        return Placing::NotTaken;
+        return Placement::NotTaken;
     };
     let matches = Matches::of(allocation, copy, &primary, &stores);
     if best != Verdict::Yes {
         return no;
     }
     if let Some((node, _)) = matches.best {
-        return match allocation.can_allocate(copy, node, &mut Silent) {
-            Verdict::Throttle => Placing::No(AllocationStatus::DecidersThrottled),
-            _ => Placing::Yes(node, None),
+        return match allocation.can_allocate(copy, node, &mut NoReasons) {
+            Verdict::Throttle => Placement::No(AllocationStatus::DecidersThrottled),
+            _ => Placement::Yes(node, None),
         };
     }
     if !matches.any && info.delayed {
-        return Placing::No(AllocationStatus::DelayedAllocation);
+        return Placement::No(AllocationStatus::DelayedAllocation);
     }
-    Placing::NotTaken
+    Placement::NotTaken
 }
 
 /// Best verdict of any node (`canBeAllocatedToAtLeastOneNode`).
@@ -66,7 +66,7 @@ fn best_verdict(allocation: &Allocation<'_>, copy: &ShardCopy) -> Verdict {
         if !allocation.nodes.is_routed(node) {
             continue;
         }
-        match allocation.can_allocate(copy, node, &mut Silent) {
+        match allocation.can_allocate(copy, node, &mut NoReasons) {
             Verdict::Yes => return Verdict::Yes,
             Verdict::Throttle => best = Verdict::Throttle,
             Verdict::No => {}
@@ -107,13 +107,17 @@ impl Matches {
         for store in stores {
             if store.is_empty
                 || !allocation.nodes.is_routed(store.node)
-                || allocation.can_allocate(copy, store.node, &mut Silent) == Verdict::No
+                || allocation.can_allocate(copy, store.node, &mut NoReasons) == Verdict::No
             {
                 continue;
             }
             matches.any = true;
             let same = store.sync_id.is_some() && store.sync_id == primary.sync_id;
-            let bytes = if same { WHOLE } else { store.matching_bytes };
+            let bytes = if same {
+                COMPLETE_MATCH
+            } else {
+                store.matching_bytes
+            };
             if bytes > matches.best.map_or(0, |(_, most)| most) {
                 matches.best = Some((store.node, bytes));
             }
@@ -171,5 +175,5 @@ fn is_worse(
         .iter()
         .find(|store| store.node == node)
         .and_then(|store| store.sync_id);
-    best != node && here != primary.sync_id && bytes == WHOLE
+    best != node && here != primary.sync_id && bytes == COMPLETE_MATCH
 }

@@ -13,14 +13,14 @@ use crate::nodes::sample::{cluster, shard, word};
 
 /// Canned responses; none for the shards in `pending`.
 #[derive(Default)]
-struct Told {
+struct FakeFetch {
     started: HashMap<ShardId, Vec<StartedStore>>,
     files: HashMap<ShardId, Vec<FileStore>>,
     pending: HashSet<ShardId>,
     asked: bool,
 }
 
-impl Fetch for Told {
+impl Fetch for FakeFetch {
     fn started(&self, shard: ShardId) -> Option<Vec<StartedStore>> {
         let known = self.started.get(&shard).cloned().unwrap_or_default();
         (!self.pending.contains(&shard)).then_some(known)
@@ -119,11 +119,11 @@ fn in_sync(cluster: &mut Cluster, ids: &[u64]) {
 const ONE: ShardId = shard(0, 0);
 
 #[test]
-fn a_primary_goes_where_a_copy_in_sync_is() {
+fn a_primary_goes_to_an_in_sync_copy() {
     let mut cluster = cluster(4, &["Pu"]);
     in_sync(&mut cluster, &[11, 12]);
-    let mut told = Told::default();
-    let best = |told: &Told| place(&cluster, told).copy(ONE).node.unwrap().0;
+    let mut told = FakeFetch::default();
+    let best = |told: &FakeFetch| place(&cluster, told).copy(ONE).node.unwrap().0;
     // The stale copy does not count although it was the primary; the first of the others wins.
     let stale = StartedStore {
         primary: true,
@@ -153,10 +153,10 @@ fn a_primary_goes_where_a_copy_in_sync_is() {
 }
 
 #[test]
-fn a_primary_whose_data_nobody_has_stays_unassigned() {
+fn a_primary_without_data_anywhere_stays_unassigned() {
     let mut cluster = cluster(2, &["Pu"]);
     in_sync(&mut cluster, &[11]);
-    let mut told = Told::default();
+    let mut told = FakeFetch::default();
     told.started.insert(ONE, vec![store(0, 99)]);
     assert_eq!(place(&cluster, &told).group(ONE), ["Pu NoValidShardCopy"]);
     // It does not go back to where it has just failed either.
@@ -173,7 +173,7 @@ fn new_primaries_are_left_to_the_balancer() {
     tables[0].copies[0].recovery = Some(RecoverySource::EmptyStore);
     cluster.routing = RoutingTable::new(tables.clone(), TableOrder::Kept);
     assert_eq!(
-        place(&cluster, &Told::default()).group(ONE),
+        place(&cluster, &FakeFetch::default()).group(ONE),
         ["Pu NoAttempt"]
     );
     // A snapshot restore is left to the balancer, too, if no node has data; otherwise any copy will do.
@@ -185,21 +185,21 @@ fn new_primaries_are_left_to_the_balancer() {
         shard: ONE,
         completed: false,
     });
-    let mut told = Told::default();
+    let mut told = FakeFetch::default();
     assert_eq!(place(&cluster, &told).group(ONE), ["Pu NoAttempt"]);
     told.started.insert(ONE, vec![store(0, 99), store(1, 5)]);
     assert_eq!(place(&cluster, &told).group(ONE), ["Pi1"]);
 }
 
 #[test]
-fn while_one_primary_is_asked_for_no_later_one_is_placed() {
+fn a_pending_fetch_blocks_later_primaries() {
     let mut cluster = cluster(2, &["Pu", "Pu", "Pu"]);
     // The newest index comes first, then the name that sorts last.
     cluster.indices[1].settings.creation_date = 10;
     for index in &mut cluster.indices {
         index.in_sync = vec![vec![AllocationIndex(11)]];
     }
-    let mut told = Told::default();
+    let mut told = FakeFetch::default();
     for index in 0..3 {
         told.started.insert(shard(index, 0), vec![store(0, 11)]);
     }
@@ -215,9 +215,9 @@ fn while_one_primary_is_asked_for_no_later_one_is_placed() {
 }
 
 #[test]
-fn four_primaries_recover_on_a_node_at_a_time() {
+fn four_primaries_recover_per_node() {
     let mut cluster = cluster(2, &["Pu|Pu|Pu|Pu|Pu"]);
-    let mut told = Told::default();
+    let mut told = FakeFetch::default();
     for number in 0..5 {
         cluster.indices[0].in_sync[number as usize] = vec![AllocationIndex(u64::from(number))];
         told.started
@@ -232,11 +232,11 @@ fn four_primaries_recover_on_a_node_at_a_time() {
 }
 
 #[test]
-fn a_primary_is_forced_where_its_data_is() {
+fn a_primary_is_forced_to_the_node_with_its_data() {
     let mut cluster = cluster(2, &["Pu"]);
     in_sync(&mut cluster, &[11]);
     cluster.settings.exclude.add("_name", "n1");
-    let mut told = Told::default();
+    let mut told = FakeFetch::default();
     told.started.insert(ONE, vec![store(1, 11)]);
     assert_eq!(place(&cluster, &told).group(ONE), ["Pi1"]);
     // But not after too many failures.
@@ -250,11 +250,11 @@ fn a_primary_is_forced_where_its_data_is() {
 }
 
 #[test]
-fn a_replica_goes_where_most_of_its_data_is() {
+fn a_replica_goes_to_the_node_with_most_of_its_data() {
     let mut cluster = cluster(4, &["Ps0 Ru"]);
     waiting_for(&mut cluster, Reason::NodeLeft, true);
-    let mut told = Told::default();
-    let group = |told: &Told| place(&cluster, told).group(ONE);
+    let mut told = FakeFetch::default();
+    let group = |told: &FakeFetch| place(&cluster, told).group(ONE);
     told.files.insert(
         ONE,
         vec![files(0, 9, Some(7)), files(1, 3, None), files(2, 5, None)],
@@ -285,9 +285,9 @@ fn a_replica_goes_where_most_of_its_data_is() {
 }
 
 #[test]
-fn a_replica_that_may_go_nowhere_is_not_looked_up() {
+fn a_replica_that_no_node_may_take_is_not_fetched() {
     let mut cluster = cluster(2, &["Pi0 Ru"]);
-    let mut told = Told::default();
+    let mut told = FakeFetch::default();
     told.pending.insert(ONE);
     let placed = place(&cluster, &told);
     assert!(!placed.pending);
@@ -305,10 +305,10 @@ fn a_replica_that_may_go_nowhere_is_not_looked_up() {
 }
 
 #[test]
-fn a_recovery_gives_way_to_a_node_that_has_everything() {
+fn a_recovery_is_cancelled_for_a_node_with_all_data() {
     let cluster = cluster(3, &["Ps0 Ri1"]);
-    let mut told = Told::default();
-    let group = |told: &Told| place(&cluster, told).group(ONE);
+    let mut told = FakeFetch::default();
+    let group = |told: &FakeFetch| place(&cluster, told).group(ONE);
     told.files.insert(
         ONE,
         vec![files(0, 9, Some(7)), files(1, 3, None), files(2, 9, None)],
@@ -348,9 +348,9 @@ fn stores_remember_where_copies_were() {
 }
 
 #[test]
-fn statuses_are_kept_of_primaries_alone() {
+fn only_primaries_keep_their_status() {
     let cluster = cluster(2, &["Pu Ru"]);
-    let placed = place(&cluster, &Told::default());
+    let placed = place(&cluster, &FakeFetch::default());
     let statuses: Vec<AllocationStatus> = placed
         .nodes
         .unassigned()

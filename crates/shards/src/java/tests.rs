@@ -65,7 +65,7 @@ fn forty_nodes() {
 }
 
 #[test]
-fn items_come_back_in_the_maps_order() {
+fn items_are_in_the_maps_order() {
     let ids = ["b", "a", "c"];
     assert_eq!(HashOrder::of(&ids, |id| id), ["a", "b", "c"]);
 }
@@ -89,7 +89,7 @@ fn growing_sets() {
 }
 
 #[test]
-fn keys_of_one_hash_become_a_tree() {
+fn keys_with_equal_hashes_become_a_tree() {
     let keys = |count: u32| -> Vec<String> { (0..count).map(|i| twin(i * 37 % 64, 6)).collect() };
     // The ninth and tenth keys only double the table; the eleventh creates a tree, whose root comes
     // first.
@@ -173,7 +173,7 @@ fn hppc_maps_of_numbers_end_with_zero() {
 }
 
 #[test]
-fn zero_can_be_taken_out() {
+fn zero_can_be_removed() {
     let mut order = HppcOrder::of_numbers([0, 5]);
     order.remove(0);
     assert_eq!(order.iter().collect::<Vec<_>>(), [1]);

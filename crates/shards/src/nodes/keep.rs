@@ -37,10 +37,10 @@ impl RoutingNodes {
     /// Sorts the assigned copies of a shard by the rank of their nodes; a relocation target follows its
     /// source.
     fn list_by_rank(&mut self, shard: ShardId, ranks: &[u32]) {
-        let Some(dense) = self.dense(shard) else {
+        let Some(shard_position) = self.shard_position(shard) else {
             return;
         };
-        let mut listed = self.assigned[dense].as_slice().to_vec();
+        let mut listed = self.assigned[shard_position].as_slice().to_vec();
         listed.sort_by_key(|handle| {
             let copy = self.copy(*handle);
             let target = copy.is_relocation_target();
@@ -51,7 +51,7 @@ impl RoutingNodes {
         for handle in listed {
             handles.push(handle);
         }
-        self.assigned[dense] = handles;
+        self.assigned[shard_position] = handles;
     }
 
     /// Sorts the unassigned copies into table order.
@@ -91,8 +91,8 @@ impl RoutingNodes {
         let mut ranks = vec![u32::MAX; self.assigned.len()];
         let groups = cluster.routing.tables().iter().flat_map(IndexTable::groups);
         for (rank, group) in (0..).zip(groups) {
-            if let Some(dense) = self.dense(group[0].shard) {
-                ranks[dense] = rank;
+            if let Some(shard_position) = self.shard_position(group[0].shard) {
+                ranks[shard_position] = rank;
             }
         }
         let mut lists = std::mem::take(&mut self.lists);
@@ -100,8 +100,8 @@ impl RoutingNodes {
             let mut handles: Vec<CopyIndex> = list.iter().collect();
             // Almost sorted already, which this sort exploits.
             handles.sort_by_key(|handle| {
-                let dense = self.dense(self.copies[handle.at()].shard);
-                let rank = dense.map_or(u32::MAX, |dense| ranks[dense]);
+                let shard_position = self.shard_position(self.copies[handle.at()].shard);
+                let rank = shard_position.map_or(u32::MAX, |shard_position| ranks[shard_position]);
                 let came = arrived.contains(handle);
                 (came, if came { 0 } else { rank })
             });
@@ -174,8 +174,8 @@ impl RoutingNodes {
                 }
                 self.dropped += 1;
             }
-            if let Some(dense) = self.dense(shard) {
-                self.assigned[dense] = Handles::default();
+            if let Some(shard_position) = self.shard_position(shard) {
+                self.assigned[shard_position] = Handles::default();
             }
         }
         let copies = &self.copies;

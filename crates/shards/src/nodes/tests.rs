@@ -113,7 +113,7 @@ fn a_table_is_spread_over_the_nodes() {
 }
 
 #[test]
-fn copies_are_walked_one_node_after_the_other() {
+fn copies_are_interleaved_by_node() {
     let cluster = cluster(2, &["Ps0", "Ps0", "Ps1", "Ps0"]);
     let nodes = spread(&cluster);
     let walked: Vec<u32> = nodes
@@ -127,7 +127,7 @@ fn copies_are_walked_one_node_after_the_other() {
 }
 
 #[test]
-fn tables_that_cannot_be_are_refused() {
+fn invalid_tables_are_rejected() {
     let error = |text: &[&str]| {
         RoutingNodes::new(&cluster(3, text))
             .unwrap_err()
@@ -144,7 +144,7 @@ fn tables_that_cannot_be_are_refused() {
 type Spoil = fn(&mut ShardCopy);
 
 #[test]
-fn copies_that_contradict_themselves_are_refused() {
+fn inconsistent_copies_are_rejected() {
     let fields: [(&str, Spoil); 7] = [
         ("no node", |copy| copy.node = None),
         ("no allocation id", |copy| copy.allocation = None),
@@ -175,7 +175,7 @@ fn copies_that_contradict_themselves_are_refused() {
 }
 
 #[test]
-fn numbers_that_the_cluster_does_not_have_are_refused() {
+fn unknown_numbers_are_rejected() {
     let mut few = cluster(2, &["Ps0|Ps1"]);
     few.indices[0].shards = 1;
     assert!(
@@ -196,7 +196,7 @@ fn numbers_that_the_cluster_does_not_have_are_refused() {
 }
 
 #[test]
-fn no_shard_is_listed_twice_or_far_from_the_others() {
+fn duplicate_and_distant_shard_numbers_are_rejected() {
     let error = |cluster: &Cluster| RoutingNodes::new(cluster).unwrap_err().to_string();
     let mut cluster = cluster(2, &["Ps0|Ps1|Ps0", "Ps0|Ps1"]);
     let tables = cluster.routing.tables().to_vec();
@@ -231,7 +231,7 @@ fn cluster_of_one() -> Cluster {
 }
 
 #[test]
-fn ids_in_use_are_never_handed_out() {
+fn ids_in_use_are_not_reused() {
     let mut cluster = cluster_of_one();
     cluster.next_allocation = 0;
     assert_eq!(spread(&cluster).next_allocation(), 3);
@@ -249,7 +249,7 @@ fn an_index_that_is_not_routed_has_no_copies() {
 }
 
 #[test]
-fn a_moving_copy_keeps_its_place_and_one_that_comes_back_is_last() {
+fn a_moving_copy_keeps_its_place_and_a_returning_one_is_last() {
     let cluster = cluster(2, &["Ps0", "Ps0", "Ps0"]);
     let mut nodes = spread(&cluster);
     let first = at(&nodes, 0, shard(0, 0));
@@ -356,7 +356,7 @@ fn recovering_replicas_fail_with_their_primary_and_come_first() {
 }
 
 #[test]
-fn a_moving_replica_whose_source_fails_goes_on_alone() {
+fn a_relocation_target_replica_survives_its_source() {
     let cluster = cluster(3, &["Ps0 Rm12"]);
     let mut nodes = spread(&cluster);
     nodes.fail(at(&nodes, 1, shard(0, 0)), failed());
@@ -367,7 +367,7 @@ fn a_moving_replica_whose_source_fails_goes_on_alone() {
 }
 
 #[test]
-fn a_moving_primary_that_fails_takes_its_target_along() {
+fn a_failing_primary_fails_its_relocation_target() {
     let cluster = cluster(4, &["Pm01 Rm23"]);
     let mut nodes = spread(&cluster);
     nodes.fail(at(&nodes, 0, shard(0, 0)), failed());
@@ -378,7 +378,7 @@ fn a_moving_primary_that_fails_takes_its_target_along() {
 }
 
 #[test]
-fn a_target_that_fails_leaves_its_source_as_it_was() {
+fn a_failing_target_leaves_its_source_unchanged() {
     let cluster = cluster(4, &["Pm01 Rm23", "Ps0 Rm13"]);
     let mut nodes = spread(&cluster);
     nodes.fail(at(&nodes, 3, shard(1, 0)), failed());
@@ -391,7 +391,7 @@ fn a_target_that_fails_leaves_its_source_as_it_was() {
 }
 
 #[test]
-fn replicas_recover_anew_when_their_primary_has_moved() {
+fn replica_recoveries_restart_when_their_primary_has_moved() {
     let cluster = cluster(5, &["Pm01 Ri2 Rm34"]);
     let mut nodes = spread(&cluster);
     assert_eq!(nodes.outgoing_recoveries(NodeIndex(0)), 3);
@@ -425,7 +425,7 @@ fn a_primary_that_never_started_keeps_its_recovery_source() {
 }
 
 #[test]
-fn ignored_primaries_remember_why() {
+fn ignored_primaries_keep_their_status() {
     use crate::copy::AllocationStatus::{DecidersNo, NoAttempt};
     let cluster = cluster(2, &["Pu Ru"]);
     let mut nodes = spread(&cluster);
@@ -446,7 +446,7 @@ fn ignored_primaries_remember_why() {
 }
 
 #[test]
-fn all_replicas_are_active_only_if_there_are_enough() {
+fn all_replicas_active_requires_enough_replicas() {
     let cluster = cluster(3, &["Ps0 Rs1|Ps0 Ru|Pm01 Rs2|Ps0 Ri1"]);
     let nodes = spread(&cluster);
     let active = |number| nodes.all_replicas_active(shard(0, number), 1);
@@ -492,7 +492,7 @@ fn act(nodes: &mut RoutingNodes, what: u8, which: usize, to: u32) {
 
 proptest! {
     #[test]
-    fn whatever_happens_the_books_are_right(
+    fn counts_stay_consistent(
         acts in prop::collection::vec((0u8..5, 0usize..1000, 0u32..5), 1..60),
     ) {
         let cluster = cluster(5, &["Ps0 Rs1 Rs2|Ps1 Rs2 Ru", "Ps3 Ri4 Ru|Pm34 Ri0 Rm12", "Pu Ru Ru"]);

@@ -3,7 +3,7 @@
 use super::rounds::{allocate, known_shard, refused};
 use super::{Allocation, Outcome, Round, metadata};
 use crate::copy::{Reason, UNKNOWN_SIZE, UnassignedInfo};
-use crate::deciders::{Silent, Verdict};
+use crate::deciders::{NoReasons, Verdict};
 use crate::model::{Cluster, NodeIndex, ShardId};
 use crate::nodes::{CopyIndex, RoutingError, RoutingNodes};
 
@@ -61,7 +61,7 @@ pub fn move_copy(
         if !allocation.nodes.is_routed(to) {
             return Err(refuse(format!("node number {} holds no data", to.0)));
         }
-        if allocation.can_allocate(&copy, to, &mut Silent) == Verdict::No {
+        if allocation.can_allocate(&copy, to, &mut NoReasons) == Verdict::No {
             let id = &allocation.cluster.node(to).id;
             return Err(refuse(format!("deciders forbid it on node {id}")));
         }

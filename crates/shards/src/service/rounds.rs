@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{Allocation, CopyId, FailedCopy, Outcome, Round, indices, metadata};
 use crate::copy::{Reason, ShardCopy, UnassignedInfo};
-use crate::deciders::{Deciders, Silent, Verdict};
+use crate::deciders::{Deciders, NoReasons, Verdict};
 use crate::engine::Engine;
 use crate::gateway::Fetch;
 use crate::model::{Cluster, NodeIndex, ShardId};
@@ -240,7 +240,7 @@ pub fn cannot_remain(cluster: &Cluster, now_nanos: i64) -> Result<Vec<ShardCopy>
     let started = cluster.routing.copies().filter(|copy| copy.is_started());
     let leaves = |copy: &&ShardCopy| {
         copy.node
-            .is_some_and(|node| round.can_remain(copy, node, &mut Silent) == Verdict::No)
+            .is_some_and(|node| round.can_remain(copy, node, &mut NoReasons) == Verdict::No)
     };
     Ok(started.filter(leaves).copied().collect())
 }

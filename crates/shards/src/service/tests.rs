@@ -83,7 +83,7 @@ fn a_reroute_with_nothing_to_do_changes_nothing() {
 }
 
 #[test]
-fn what_has_to_leave_and_cannot_is_told() {
+fn copies_that_cannot_remain_are_listed() {
     let mut cluster = cluster(2, &["Ps0 Rs1", "Ps1 Rs0"]);
     assert_eq!(cannot_remain(&cluster, 0), Ok(Vec::new()));
     // The other node already has a copy of each shard.
@@ -108,7 +108,7 @@ fn a_copy_that_has_started_is_in_sync() {
 }
 
 #[test]
-fn a_move_that_is_done_swaps_ids() {
+fn a_completed_move_swaps_ids() {
     let mut cluster = cluster(3, &["Pm01 Rs2"]);
     let target = at(&cluster, 1, ONE);
     start(&mut cluster, &[target]).unwrap();
@@ -127,7 +127,7 @@ fn replicas_start_before_their_primary_has_moved() {
 }
 
 #[test]
-fn only_what_recovers_can_start() {
+fn only_recovering_copies_can_start() {
     let mut cluster = cluster(3, &["Ps0 Ri1"]);
     let before = cluster.clone();
     let mut refused = |copies: &[CopyId]| start(&mut cluster, copies).unwrap_err().to_string();
@@ -190,7 +190,7 @@ fn a_stale_replica_leaves_the_in_sync_set() {
 }
 
 #[test]
-fn ids_without_a_copy_can_leave_but_for_the_last() {
+fn stale_ids_are_removed_except_the_last() {
     let mut cluster = cluster(2, &["Pu"]);
     cluster.indices[0].in_sync[0] = [11, 12].map(AllocationIndex).to_vec();
     let stale = [11, 12].map(|id| CopyId {
@@ -210,7 +210,7 @@ fn ids_without_a_copy_can_leave_but_for_the_last() {
 }
 
 #[test]
-fn a_copy_that_another_takes_along_is_passed_over() {
+fn a_copy_that_already_failed_with_another_is_skipped() {
     let mut cluster = cluster(3, &["Ps0 Ri1"]);
     let list = [failed(at(&cluster, 0, ONE)), failed(at(&cluster, 1, ONE))];
     let stores = Stores::default();
@@ -224,7 +224,7 @@ fn a_copy_that_another_takes_along_is_passed_over() {
 }
 
 #[test]
-fn sets_are_trimmed_when_they_grow() {
+fn in_sync_sets_are_trimmed_when_they_grow() {
     // With one replica the set may hold two ids. It has two ids without a copy, which are dropped when
     // the replica is added.
     let mut cluster = cluster(2, &["Ps0 Ri1"]);
@@ -248,7 +248,7 @@ fn a_forced_stale_primary_is_in_sync_only_when_it_has_started() {
 }
 
 #[test]
-fn copies_of_a_node_that_left_wait_a_minute() {
+fn copies_of_a_departed_node_are_delayed_for_a_minute() {
     let mut cluster = cluster(3, &["Ps0 Rs1", "Ps1 Rs2"]);
     let mut stores = Stores::of(&cluster);
     cluster.nodes[1].present = false;
@@ -278,7 +278,7 @@ fn copies_of_a_node_that_left_wait_a_minute() {
 }
 
 #[test]
-fn a_node_that_comes_back_gets_its_copies_again() {
+fn a_returning_node_gets_its_copies_back() {
     let mut cluster = cluster(3, &["Ps0 Rs1"]);
     let mut stores = Stores::of(&cluster);
     cluster.nodes[1].present = false;
@@ -412,7 +412,7 @@ fn replicas_expand_to_the_nodes() {
 }
 
 #[test]
-fn failures_are_forgotten_on_demand() {
+fn failure_counters_are_reset_on_demand() {
     let mut cluster = cluster(2, &["Ps0 Ru"]);
     let mut tables = cluster.routing.tables().to_vec();
     tables[0].copies[1].unassigned = Some(UnassignedInfo {
@@ -433,7 +433,7 @@ fn failures_are_forgotten_on_demand() {
 }
 
 #[test]
-fn a_copy_is_moved_by_hand() {
+fn a_copy_is_moved_manually() {
     let mut cluster = cluster(3, &["Ps0 Rs1", "Pi0"]);
     let stores = Stores::of(&cluster);
     let round = Round::new(&stores, 0);

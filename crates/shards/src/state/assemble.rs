@@ -30,7 +30,7 @@ pub fn state(mut raw: Raw, version: Version) -> Result<State, StateError> {
         }
     }
     let roles_known: Vec<bool> = raw.nodes.iter().map(|node| node.roles.is_some()).collect();
-    let versions_known = raw.nodes.iter().map(|node| told_version(node).is_some());
+    let versions_known = raw.nodes.iter().map(|node| known_version(node).is_some());
     let versions_known = versions_known.collect();
     check_copies(&raw)?;
     let (indices, tables) = indices(&mut raw)?;
@@ -63,7 +63,7 @@ pub fn state(mut raw: Raw, version: Version) -> Result<State, StateError> {
     Ok(state)
 }
 
-fn told_version(raw: &RawNode) -> Option<Version> {
+fn known_version(raw: &RawNode) -> Option<Version> {
     raw.version.as_deref().and_then(profile::version)
 }
 
@@ -77,7 +77,7 @@ fn read_node(raw: &RawNode, version: Version) -> Node {
         publish_address: address.to_owned(),
         attributes: raw.attributes.clone(),
         data: raw.roles.as_deref().is_none_or(holds_data),
-        version: told_version(raw).unwrap_or(version),
+        version: known_version(raw).unwrap_or(version),
         present: raw.listed,
     }
 }

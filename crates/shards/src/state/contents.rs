@@ -95,7 +95,7 @@ impl State {
     }
 
     /// Lowest and highest known version of the live nodes; `None` if no version is known.
-    pub fn told_versions(&self) -> Option<(Version, Version)> {
+    pub fn known_versions(&self) -> Option<(Version, Version)> {
         let nodes = self.cluster.nodes.iter().zip(&self.versions_known);
         let told = nodes.filter(|(node, known)| node.present && **known);
         let versions = told.map(|(node, _)| node.version);

@@ -29,7 +29,7 @@ pub fn shown(text: &str) -> String {
         .chars()
         .take(FOREIGN_CHARS_MAX)
         .flat_map(|c| {
-            let unsafe_char = c.is_control() || hides(c);
+            let unsafe_char = c.is_control() || is_deceptive(c);
             let plain = (!unsafe_char).then_some(c);
             let escaped = unsafe_char.then(|| c.escape_default());
             plain.into_iter().chain(escaped.into_iter().flatten())
@@ -43,7 +43,7 @@ pub fn shown(text: &str) -> String {
 
 /// Whether it is a Unicode format character (Cf) that hides or reorders text on a terminal ("Trojan
 /// source", CVE-2021-42574).
-fn hides(c: char) -> bool {
+fn is_deceptive(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}'
         | '\u{200b}'..='\u{200f}'
@@ -119,7 +119,7 @@ fn state_error(what: &'static str, error: &serde_json::Error, byte: Option<u64>)
         line: error.line(),
         column: error.column(),
         byte,
-        problem: shown(&plain(text.strip_suffix(&place).unwrap_or(&text))),
+        problem: shown(&reword(text.strip_suffix(&place).unwrap_or(&text))),
     }
 }
 
@@ -138,7 +138,7 @@ fn read_head(stream: &mut dyn BufRead, head: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Rewords an error in terms of JSON instead of Rust types.
-fn plain(problem: &str) -> String {
+fn reword(problem: &str) -> String {
     let wrong = problem
         .strip_prefix("invalid type: ")
         .or_else(|| problem.strip_prefix("invalid value: "));
@@ -183,7 +183,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn saw(&self, bytes: &[u8]) {
+    fn record(&self, bytes: &[u8]) {
         for &byte in bytes {
             self.read.set(self.read.get() + 1);
             if byte == b'\n' {
@@ -212,7 +212,7 @@ struct Counting<R> {
 impl<R: Read> Read for Counting<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.stream.read(buffer)?;
-        self.lines.saw(&buffer[..count]);
+        self.lines.record(&buffer[..count]);
         Ok(count)
     }
 }

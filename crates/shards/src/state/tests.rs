@@ -63,7 +63,7 @@ fn refused(value: &Value) -> String {
 }
 
 /// A description of every copy by names, sorted.
-fn picture(state: &State) -> Vec<String> {
+fn describe_copies(state: &State) -> Vec<String> {
     let cluster = &state.cluster;
     let node = |node: Option<crate::model::NodeIndex>| {
         node.map_or("-".to_owned(), |node| cluster.node(node).name.clone())
@@ -120,7 +120,7 @@ fn a_small_state() {
     assert_eq!(cluster.index(old).state, IndexState::Closed);
     assert!(cluster.routing.table(old).is_none());
     assert_eq!(
-        picture(&state),
+        describe_copies(&state),
         [
             "logs/0 Relocating primary=true alpha>gamma in-sync=true None",
             "logs/0 Started primary=false beta>- in-sync=true None",
@@ -147,7 +147,7 @@ fn a_small_state() {
 }
 
 #[test]
-fn variations_of_versions() {
+fn formats_of_other_versions() {
     // 8.x and OpenSearch: roles and versions of nodes, a different name for the master, more flags.
     let mut value = small();
     value["nodes"]["a"]["roles"] = json!(["cluster_manager", "ingest"]);
@@ -227,7 +227,7 @@ fn snapshots_and_restores() {
 }
 
 #[test]
-fn contradictions_name_themselves() {
+fn contradictions_are_described() {
     let shards = |value: &mut Value| value["routing_table"]["indices"]["logs"]["shards"].take();
     let changed = |change: &dyn Fn(&mut Value)| {
         let mut value = small();
@@ -355,7 +355,7 @@ impl std::io::Read for Broken {
 }
 
 #[test]
-fn malformed_json_is_placed() {
+fn malformed_json_is_located() {
     let text = "{\n  \"nodes\": {},\n  \"metadata\": {\"indices\": }\n}";
     let byte = text.find(" }\n").unwrap() as u64 + 1;
     let column = byte - text.find("  \"metadata").unwrap() as u64 + 1;
@@ -485,7 +485,7 @@ fn nodes_disks_and_sizes() {
 }
 
 #[test]
-fn on_a_node_with_one_path_copies_lie_there() {
+fn copies_on_a_node_with_one_path_get_that_path() {
     let mut state = read(&small()).unwrap();
     assert_eq!(state.complete_paths(), 0);
     let disk = |path: &str, free: u64| json!({"path": path, "total_in_bytes": 1000, "available_in_bytes": free});
@@ -568,22 +568,22 @@ proptest! {
             }
         }
         expected.sort();
-        prop_assert_eq!(picture(&state), expected);
+        prop_assert_eq!(describe_copies(&state), expected);
         let closed = state.cluster.indices.iter().filter(|index| index.state == IndexState::Closed).count();
         prop_assert_eq!(closed, (0..spec.indices).filter(|index| index % 10 == 9).count());
         // The same from a stream, and with keys in a different order (serde_json sorts them) and
         // indented.
         let mut stream = BufReader::with_capacity(7, text.as_slice());
         let streamed = State::read(Source::Stream(&mut stream), VERSION).unwrap();
-        prop_assert_eq!(picture(&streamed), picture(&state));
+        prop_assert_eq!(describe_copies(&streamed), describe_copies(&state));
         let value: Value = serde_json::from_slice(&text).unwrap();
         let sorted = serde_json::to_string_pretty(&value).unwrap();
         let sorted = State::read(Source::Bytes(sorted.as_bytes()), VERSION).unwrap();
-        prop_assert_eq!(picture(&sorted), picture(&state));
+        prop_assert_eq!(describe_copies(&sorted), describe_copies(&state));
     }
 
     #[test]
-    fn half_a_state_is_an_error_with_a_place(spec in specs(), share in 0.0..1.0f64) {
+    fn a_truncated_state_is_a_located_error(spec in specs(), share in 0.0..1.0f64) {
         let text = written(&spec);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
         let length = (text.len() as f64 * share) as usize;
@@ -591,7 +591,7 @@ proptest! {
         let half = &text[..length.min(text.len() - 2)];
         match State::read(Source::Bytes(half), VERSION) {
             Err(StateError::Json { byte: Some(byte), .. }) => prop_assert!(byte <= half.len() as u64),
-            other => prop_assert!(false, "{:?}", other.map(|state| picture(&state))),
+            other => prop_assert!(false, "{:?}", other.map(|state| describe_copies(&state))),
         }
     }
 }

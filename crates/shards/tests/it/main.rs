@@ -83,7 +83,7 @@ fn compare(first: u64, count: u64) -> Seen {
 }
 
 #[test]
-fn the_first_clusters_agree_with_the_real_server() {
+fn the_first_clusters_match_the_real_server() {
     let seen = compare(1, 60);
     let missing = seen.missing();
     assert!(missing.is_empty(), "never seen: {missing:?}, but\n{seen}");
@@ -100,7 +100,7 @@ fn clusters_agree_with_the_real_server() {
 /// The comparison is only meaningful if it detects that one side lacks a rule.
 #[test]
 #[ignore = "minutes: make test-shards"]
-fn a_server_without_one_of_its_deciders_is_noticed() {
+fn a_missing_decider_is_detected() {
     const WITHIN: u64 = 300;
     let mut driver = Driver::start();
     let mut unnoticed = Vec::new();

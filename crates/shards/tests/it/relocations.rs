@@ -226,7 +226,7 @@ fn moves(rounds: &[Round], shard: u32) -> usize {
 }
 
 #[test]
-fn blind_to_what_is_on_its_way_the_disk_decider_moves_shards_to_and_fro() {
+fn without_include_relocations_shards_move_back_and_forth() {
     let mut driver = Driver::start();
     let blind = rounds(&mut driver, false);
     let seeing = rounds(&mut driver, true);

@@ -91,7 +91,7 @@ fn units_of_the_coefficients() {
 }
 
 #[test]
-fn a_negative_slope_becomes_none() {
+fn a_negative_slope_becomes_zero() {
     // Times decrease with size, so the best non-negative fit is a constant.
     let rows = [
         row("7.17.28", Step::Reroute, size(1000, 2), 10.0),
@@ -110,7 +110,7 @@ fn a_negative_slope_becomes_none() {
 }
 
 #[test]
-fn a_version_that_walks_is_the_base_and_the_walk() {
+fn a_walking_version_is_the_base_plus_the_walk() {
     let base = Fit {
         fixed_ms: 0.5,
         per_thousand_ms: 1.0,
@@ -139,7 +139,7 @@ fn a_version_that_walks_is_the_base_and_the_walk() {
 }
 
 #[test]
-fn starting_with_the_reroute_in_it_is_both() {
+fn a_start_step_with_a_reroute_is_the_sum_of_both() {
     let one = Fit {
         per_thousand_ms: 1.0,
         ..Fit::default()
@@ -162,7 +162,7 @@ fn starting_with_the_reroute_in_it_is_both() {
 }
 
 #[test]
-fn a_held_back_size_does_not_help_itself() {
+fn a_held_out_size_does_not_affect_its_prediction() {
     // Exactly linear, except for one size that took twice as long.
     let line = |copies: u64| 1.0 + f64::from(u32::try_from(copies).unwrap()) / 1000.0;
     let mut rows: Vec<Measured> = [1000, 2000, 3000, 4000]
@@ -177,7 +177,7 @@ fn a_held_back_size_does_not_help_itself() {
 }
 
 #[test]
-fn of_what_was_measured_again_the_shortest_counts() {
+fn the_shortest_of_repeated_measurements_counts() {
     let at = |step, size, ms| row("7.4.0", step, size, ms);
     let (small, large) = (size(1000, 2), size(2500, 2));
     let mut rows = vec![
@@ -201,7 +201,7 @@ fn of_what_was_measured_again_the_shortest_counts() {
 }
 
 #[test]
-fn broken_measurements_name_their_line() {
+fn invalid_measurements_name_their_line() {
     let head =
         "version,operation,nodes,closed_indices,primaries,replicas,routed_copies,cpu_ms_median\n";
     let one = |line: &str| read_csv(&format!("# head\n{head}{line}\n"));
@@ -233,7 +233,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn coefficients_come_back(
+    fn coefficients_are_recovered(
         linear in (0.0..10.0f64, 0.01..10.0f64, 0.01..10.0f64, 0.01..1.0f64),
         walk in (0.01..100.0f64, 0.01..100.0f64),
     ) {
@@ -255,7 +255,7 @@ proptest! {
     }
 
     #[test]
-    fn never_negative_whatever_was_measured(
+    fn coefficients_are_never_negative(
         times in proptest::collection::vec(0.001..1e6f64, 20),
     ) {
         let sizes = shapes();

@@ -1,12 +1,12 @@
 //! Deciders that restrict a copy to certain nodes: filters, hosts, limits, awareness.
 
-use super::super::fixture::{Builder, node, told};
-use super::super::{Silent, Verdict};
+use super::super::fixture::{Builder, decision_with_reasons, node};
+use super::super::{NoReasons, Verdict};
 use crate::copy::RecoverySource;
 use Verdict::{No, Yes};
 
 #[test]
-fn filters_of_the_cluster_come_before_those_of_the_index() {
+fn cluster_filters_precede_index_filters() {
     let mut builder = Builder::new(3);
     let index = builder.index("i", 2, 0);
     let copy = builder.unassigned(index, 0, true, RecoverySource::EmptyStore);
@@ -18,14 +18,14 @@ fn filters_of_the_cluster_come_before_those_of_the_index() {
     assert_eq!(verdicts(&builder), [Yes, No, No]);
     assert_eq!(builder.remain("filter", &held), Yes);
     let by_index = builder
-        .ask(|round| [0, 1, 2].map(|at| round.can_allocate_index(index, node(at), &mut Silent)));
+        .ask(|round| [0, 1, 2].map(|at| round.can_allocate_index(index, node(at), &mut NoReasons)));
     assert_eq!(by_index, [Yes, No, No]);
 
     builder.cluster.settings.exclude.add("_ip", "10.0.0.0");
     assert_eq!(verdicts(&builder), [No, No, No]);
     assert_eq!(builder.remain("filter", &held), No);
     let why = builder.ask(|round| {
-        let decision = told(|why| round.can_remain(&held, node(0), why));
+        let decision = decision_with_reasons(|why| round.can_remain(&held, node(0), why));
         let filter = decision
             .reasons
             .into_iter()
@@ -37,7 +37,7 @@ fn filters_of_the_cluster_come_before_those_of_the_index() {
 }
 
 #[test]
-fn indices_with_equal_filters_are_judged_alike_and_others_are_not() {
+fn indices_with_equal_filters_share_decisions() {
     let mut builder = Builder::new(2);
     for (name, value) in [("a", "name-0"), ("b", "name-1"), ("c", "name-0")] {
         let index = builder.index(name, 1, 0);
@@ -47,13 +47,13 @@ fn indices_with_equal_filters_are_judged_alike_and_others_are_not() {
     let verdicts = builder.ask(|round| {
         let index = crate::model::IndexIndex;
         [0, 1, 2]
-            .map(|at| [0, 1].map(|n| round.can_allocate_index(index(at), node(n), &mut Silent)))
+            .map(|at| [0, 1].map(|n| round.can_allocate_index(index(at), node(n), &mut NoReasons)))
     });
     assert_eq!(verdicts, [[Yes, No], [No, Yes], [Yes, No]]);
 }
 
 #[test]
-fn a_shrunk_index_begins_where_its_sources_are() {
+fn a_shrunk_index_starts_on_its_source_nodes() {
     let mut builder = Builder::new(2);
     let source = builder.index("source", 2, 0);
     builder.started(source, 0, true, 0);
@@ -69,7 +69,7 @@ fn a_shrunk_index_begins_where_its_sources_are() {
 }
 
 #[test]
-fn copies_of_a_shard_share_no_node_and_if_asked_no_host() {
+fn copies_of_a_shard_share_no_node_and_optionally_no_host() {
     let mut builder = Builder::new(4);
     let index = builder.index("i", 1, 1);
     builder.started(index, 0, true, 0);
@@ -88,7 +88,7 @@ fn copies_of_a_shard_share_no_node_and_if_asked_no_host() {
 }
 
 #[test]
-fn nodes_hold_so_many_copies() {
+fn copies_per_node_are_limited() {
     let mut builder = Builder::new(2);
     let index = builder.index("i", 4, 0);
     let held = builder.started(index, 0, true, 0);
@@ -119,7 +119,7 @@ fn nodes_hold_so_many_copies() {
         // The limit of one index does not apply to another.
         let foreign = builder.allocate("shards_limit", &foreign, 0);
         assert_eq!(foreign, if (1..=2).contains(&of_node) { No } else { Yes });
-        let node_level = builder.ask(|round| round.can_allocate_node(node(0), &mut Silent));
+        let node_level = builder.ask(|round| round.can_allocate_node(node(0), &mut NoReasons));
         assert_eq!(node_level, foreign);
     }
 }
@@ -141,7 +141,7 @@ fn zones() -> Builder {
 }
 
 #[test]
-fn a_node_without_the_attribute_takes_nothing_but_counts_as_a_value() {
+fn a_node_without_the_attribute_is_rejected_but_counts_as_a_value() {
     let mut builder = zones();
     let index = builder.index("i", 1, 2);
     let primary = builder.started(index, 0, true, 0);
@@ -159,7 +159,7 @@ fn a_node_without_the_attribute_takes_nothing_but_counts_as_a_value() {
 }
 
 #[test]
-fn forced_values_keep_room_for_zones_that_are_away() {
+fn forced_values_reserve_capacity_for_missing_zones() {
     let mut builder = Builder::new(2);
     for at in 0..2 {
         builder.cluster.nodes[at]
@@ -196,7 +196,7 @@ fn moving_within_a_zone_changes_no_count() {
 }
 
 #[test]
-fn what_moves_counts_where_it_is_going() {
+fn relocating_copies_count_at_their_target() {
     let mut builder = zones();
     builder.cluster.data_nodes.pop();
     builder.cluster.nodes[3].present = false;

@@ -256,7 +256,7 @@ proptest! {
     /// After every step, the kept state leads to the same decisions as stateless rounds that scan all
     /// copies.
     #[test]
-    fn a_cluster_that_is_kept_ready_decides_alike(
+    fn a_live_cluster_makes_the_same_decisions(
         builder in clusters(), room in any::<bool>(), steps in steps(),
     ) {
         let mut builder = builder;

@@ -7,7 +7,7 @@ fn read(text: &str) -> ClusterSettings {
 }
 
 #[test]
-fn transient_outranks_persistent_and_that_outranks_defaults() {
+fn transient_precedes_persistent_precedes_defaults() {
     let text = r#"{
         "persistent": {"cluster": {"routing": {"allocation": {"balance": {"shard": "0.3", "index": 0.2}}}}},
         "transient": {"cluster.routing.allocation.balance.shard": "0.1"},
@@ -21,7 +21,7 @@ fn transient_outranks_persistent_and_that_outranks_defaults() {
 }
 
 #[test]
-fn one_setting_stands_for_both_kinds_of_recoveries() {
+fn one_setting_covers_both_kinds_of_recoveries() {
     // The defaults list 2 for both, as a server without settings does.
     let defaults = r#""defaults": {"cluster.routing.allocation.node_concurrent_incoming_recoveries": "2",
         "cluster.routing.allocation.node_concurrent_outgoing_recoveries": "2"}"#;
@@ -64,7 +64,7 @@ fn filters_lists_and_forced_values() {
 }
 
 #[test]
-fn a_value_that_cannot_be_is_named() {
+fn an_invalid_value_is_named() {
     for (name, value) in [
         ("cluster.routing.allocation.enable", "some"),
         ("cluster.routing.allocation.disk.watermark.high", "viel"),
@@ -90,7 +90,7 @@ fn a_value_that_cannot_be_is_named() {
 }
 
 #[test]
-fn watermarks_that_no_cluster_has_are_told() {
+fn impossible_watermarks_cause_a_warning() {
     let text = r#"{"persistent": {"cluster.routing.allocation.disk.watermark.high": "80%"}}"#;
     let (settings, warnings) = read(text).settings().unwrap();
     assert_eq!(settings.watermark_high.raw, "80%");
@@ -148,7 +148,7 @@ fn watermarks_are_set_together_or_not_at_all() {
 }
 
 #[test]
-fn watermarks_in_the_files_of_nodes_do_not_forbid_other_settings() {
+fn watermarks_in_config_files_do_not_block_other_settings() {
     let mut state = empty();
     let part = br#"{"persistent": {"cluster.routing.allocation.disk.watermark.high": "80%"}}"#;
     state.read_settings(Source::Bytes(part)).unwrap();

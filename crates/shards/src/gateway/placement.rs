@@ -5,7 +5,7 @@ use crate::model::NodeIndex;
 
 /// Decision on one unassigned copy (`AllocateUnassignedDecision`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Placing {
+pub(super) enum Placement {
     /// The gateway leaves it to the balancer.
     NotTaken,
     /// Place the copy on this node; for a primary, with the allocation id of the data there.
