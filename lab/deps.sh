@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what the tests need, when root on Debian or Ubuntu; otherwise says what is missing and
-# what is skipped for want of it.
+# Installs what the tests need when run as root on Debian or Ubuntu; otherwise lists what is missing and
+# what is skipped as a result.
 set -euo pipefail
-# command or file:package, what it is for
+# command or file:package, purpose
 needs="
 cc:gcc the linker, zstd and ring
 systemd-analyze:systemd the comparison of calendars with systemd's own

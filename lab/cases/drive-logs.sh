@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Runs in a guest: what drives say of their own writes, read by Debian's smartctl and nvme-cli.
-# Nothing is judged here: lab/guest/test-drive-logs.sh does that, on the host. Drives: two NVMe drives
-# of one namespace, an NVMe drive that the kernel sees by a path of its subsystem, two SATA disks on
-# AHCI (one says of itself that it does not rotate), a SCSI disk and a virtio disk.
+# Runs in a guest: reads the drives' own write counters with Debian's smartctl and nvme-cli. Only records;
+# lab/guest/test-drive-logs.sh evaluates the records on the host. Drives: two NVMe drives with one
+# namespace, an NVMe drive that the kernel sees through a path of its subsystem, two SATA disks on AHCI
+# (one reports itself as non-rotating), a SCSI disk and a virtio disk.
 set -uo pipefail
 # shellcheck source=lab/filesystems.sh
 . /lab/filesystems.sh
@@ -15,7 +15,7 @@ record() { printf '%s\t%s\n' "$1" "$2" >>$out/records; }
 
 tries=0
 until [ -e /sys/block/sdc ] && [ -e /sys/block/vda ] || [ $((tries++)) = 50 ]; do sleep 0.1; done
-# By what they are: the order in which the kernel finds them is not ours to choose.
+# Identify drives by their properties: the kernel's enumeration order varies.
 for disk in /sys/block/sd*; do
     case $(cat "$disk/device/vendor")-$(cat "$disk/queue/rotational") in
     ATA*-0) sata=${disk##*/} ;;
@@ -48,7 +48,8 @@ sync
 counted() { # LABEL: what the kernel has written to each drive
     local disk path bytes
     for disk in "${plain[@]}" "$paths"; do
-        # A drive of a subsystem counts nothing before Linux 6.2, its paths do (nvme2n1: nvme2c2n1).
+        # Before Linux 6.2 a drive with a subsystem counts nothing, only its paths do (nvme2n1:
+        # nvme2c2n1).
         bytes=$(written_bytes "$disk")
         for path in "/sys/block/${disk%n*}"c*"n${disk##*n}"; do
             [ ! -e "$path/stat" ] || bytes=$((bytes + $(written_bytes "${path##*/}")))
@@ -83,7 +84,7 @@ say "both"
 mv /run/nvme /usr/sbin/nvme
 
 say "before and after a write"
-# The very calls that trimtab makes.
+# The same calls that trimtab makes.
 raw() { # NAME COMMAND...
     local name=$1
     shift

@@ -1,7 +1,7 @@
 # systemd: runs as a service of a real systemd.
 # shellcheck shell=bash
-# What `trimtab check` says of fstrim.timer in every state, and whether the remedy that it prints
-# mends it. Drive: nvme0n1.
+# fstrim.timer in every state: what `trimtab check` reports, and whether the suggested remedy fixes it.
+# Drive: nvme0n1.
 set -uo pipefail
 trimtab=/lab/trimtab
 out=/lab/out

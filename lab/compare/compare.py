@@ -20,7 +20,7 @@ KINDS = ["hosts", "servers", "cases", "explain", "reroute", "what-if", "cost", "
 TIMEOUT_S = 900
 SHOWN_MAX = 40
 
-# One call of the program: `left_out` are fields that this machine changes from one call to the next.
+# One call of the program. `left_out` lists fields that vary from call to call on the same machine.
 Case = namedtuple("Case", ["kind", "name", "arguments", "left_out"], defaults=[frozenset()])
 Outcome = namedtuple("Outcome", ["case", "facts", "words"])
 
@@ -38,7 +38,7 @@ def main():
             cases += [case for case in _clusters(work, options) if case.kind in only]
         elif kind in SOURCES:
             cases += SOURCES[kind](work, options)
-    # A case that was made twice runs once.
+    # Run duplicate cases only once.
     cases = list(dict.fromkeys(cases))
     with ThreadPoolExecutor(options.parallel) as pool:
         outcomes = list(pool.map(lambda case: _compare(case, options.old, options.new, work), cases))
@@ -70,7 +70,7 @@ def _hosts(_, options):
     ]
     for host in recorded:
         check = ["check", *host]
-        # A directory is read now, a bundle was read once.
+        # A directory is read at run time, a bundle was recorded once.
         left_out = frozenset({"read_at"} if host[0] == "--root" else ())
         name = Path(host[1]).name
         cases.append(Case("hosts", name, (*check, "--format", "json"), left_out))

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 ZONES = ["UTC", "UTC", "Europe/Berlin", "America/New_York", "Asia/Seoul", "Australia/Lord_Howe"]
 
-# A name, when it runs (cron's five fields), and the same as a weekday (Monday is 0) or None, hour, minute.
+# Name; schedule (cron's five fields); and the same as weekday (Monday is 0) or None, hour, minute.
 JOBS = [
     ("/sbin/fstrim --all", "47 6 * * 0", (6, 6, 47)),
     ("/sbin/fstrim /data", "0 3 * * *", (None, 3, 0)),

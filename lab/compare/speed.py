@@ -37,7 +37,7 @@ def main():
         for program in (old, new):
             _time_ms(program, arguments)  # once, to have the files in memory
         for number in range(rounds):
-            # Who is second finds warmer caches: take turns.
+            # The second program finds warmer caches, so alternate the order.
             for which in (0, 1) if number % 2 else (1, 0):
                 times[which].append(_time_ms((old, new)[which], arguments))
         before, after = map(statistics.median, times)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Real dm-crypt (LUKS1, LUKS2), LVM thin and RAID 5 in a guest: findings, remedies, and that no
+# Real dm-crypt (LUKS1, LUKS2), LVM thin and RAID 5 in a guest: checks findings, remedies, and that no
 # volume key leaves the host.
 set -euo pipefail
 # shellcheck source=lab/guest/expect.sh

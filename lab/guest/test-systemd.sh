@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# fstrim.timer in every state under a real systemd, and the remedy as it is printed.
+# fstrim.timer in every state under a real systemd, with the remedy applied as printed.
 set -euo pipefail
 # shellcheck source=lab/guest/expect.sh
 . "$(dirname "$0")/expect.sh"
