@@ -2,7 +2,7 @@
 # Sourced by tests on the host and by cases in guests: filesystems on which only the pass discards, and
 # how much of them is stored.
 
-make_filesystem() { # TYPE DEVICE: discards nothing, and leaves nothing to be written later
+make_filesystem() { # TYPE DEVICE: without discards or deferred initialization
     case $1 in
     xfs) mkfs.xfs -q -f -K "$2" ;;
     ext4) mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 "$2" ;;
@@ -18,7 +18,7 @@ mount_filesystem() { # TYPE DEVICE DIR
     mount -t "$1" -o "$options" "$2" "$3"
 }
 
-check_filesystem() { # TYPE DEVICE_OR_FILE, which is not mounted
+check_filesystem() { # TYPE DEVICE_OR_FILE (not mounted)
     case $1 in
     xfs) xfs_repair -n "$2" ;;
     ext4) e2fsck -fn "$2" ;;

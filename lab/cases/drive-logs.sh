@@ -26,7 +26,7 @@ done
 plain=()
 for disk in /sys/block/nvme*n1; do
     name=${disk##*/}
-    [[ $name != *c*n* ]] || continue # a path of the drive below
+    [[ $name != *c*n* ]] || continue # skip paths of the drive
     if grep -q lab-path "$disk/device/subsysnqn"; then paths=$name; else plain+=("$name"); fi
 done
 ls -d /sys/block/*
@@ -45,7 +45,7 @@ mounted ext4 "/dev/$scsi" scsi
 mounted ext4 /dev/vda virtio
 sync
 
-counted() { # LABEL: what the kernel has written to each drive
+counted() { # LABEL: records what the kernel has written to each drive
     local disk path bytes
     for disk in "${plain[@]}" "$paths"; do
         # Before Linux 6.2 a drive with a subsystem counts nothing, only its paths do (nvme2n1:
@@ -57,7 +57,7 @@ counted() { # LABEL: what the kernel has written to each drive
         record "$1.$disk" "$bytes"
     done
 }
-ask() { # LABEL MOUNT [ARGUMENT...]: as far as what drives say is concerned, with a scenario that is quick
+ask() { # LABEL MOUNT [ARGUMENT...]: queries the drives, with a scenario that runs quickly
     local label=$1 mount=$2
     shift 2
     "${as[@]}" $trimtab ssd run --from-host "/mnt/$mount" --writes-per-day 10GB --fill 50% --capacity 100GB \

@@ -1,4 +1,4 @@
-"""Runs two builds on the same inputs and compares their answers: see run.sh."""
+"""Runs two builds on the same inputs and compares their output: see run.sh."""
 
 import argparse
 import json
@@ -62,7 +62,7 @@ def _options():
 
 
 def _hosts(_, options):
-    """The recorded hosts, as they are and with a store's data on each of their mounts."""
+    """The recorded hosts, unchanged and with a store's data path on each of their mounts."""
     cases = []
     recorded = [["--bundle", str(path)] for path in sorted((REPOSITORY / "lab/hosts").glob("*.tar.zst"))]
     recorded += [
@@ -84,7 +84,7 @@ def _hosts(_, options):
 
 
 def _servers(work, options):
-    """Recorded servers, as they are, beside a host, kept in a bundle, and changed."""
+    """Recorded servers: unchanged, together with a host, from a bundle, and with modified responses."""
     left_out = frozenset({"read_at"})
     pages = servers.recorded(REPOSITORY / "crates/cluster/tests/data")
     host = str(REPOSITORY / "lab/hosts/crypt-drops-discards.tar.zst")
@@ -112,7 +112,7 @@ def _servers(work, options):
 
 
 def _cases(work, _):
-    """Those of lab/explain-cases/run.sh."""
+    """The cases of lab/explain-cases/run.sh."""
     cases = REPOSITORY / "lab/explain-cases"
     curve, trims = str(work / "sawtooth.csv"), str(work / "trims.csv")
     calls = {
@@ -148,7 +148,7 @@ def _ssd(*_):
 
 
 def _trim(*_):
-    """What a pass would do and what it refuses, on this machine's mounts; nothing is changed."""
+    """Dry runs and refusals on this machine's mounts; nothing is changed."""
     # Other programs write in the meantime.
     left_out = frozenset({"at", "free_bytes", "expected_bytes_max", "estimated_s", "free_extents"})
     with open("/proc/self/mounts") as mounts:
@@ -186,7 +186,7 @@ def _environment():
 
 
 def _run(program, case, work):
-    """The answer of one build, with its exit code and what it said on standard error."""
+    """Output of one build, with its exit code and standard error."""
     done = subprocess.run(
         [program, *case.arguments],
         stdin=subprocess.DEVNULL,

@@ -1,4 +1,4 @@
-"""Compares two JSON answers: facts, wording, and what differs by nature."""
+"""Compares two JSON documents: facts, wording, and fields that always differ."""
 
 import re
 
@@ -59,14 +59,14 @@ MISSING = object()
 
 
 def differences(old, new, left_out=frozenset()):
-    """The places that differ: (facts, words), each a list of (JSON path, old, new)."""
+    """Returns the differences as (facts, words), each a list of (JSON path, old, new)."""
     facts, words = [], []
     _compare(old, new, "$", facts, words, LEFT_OUT | set(left_out))
     return facts, words
 
 
 def shown(value, width=100):
-    """A value on one line, cut."""
+    """A value on one line, truncated."""
     if value is MISSING:
         return "(missing)"
     text = value if isinstance(value, str) else repr(value)

@@ -60,14 +60,14 @@ left_running() {
     comm -12 <(pgrep -f -- ' __fitrim' | sort) <(sort <<<"$children")
 }
 
-find_helper() { pgrep -P "$pass" -f -- " $1"; } # NAME: its process id, if there is one
+find_helper() { pgrep -P "$pass" -f -- " $1"; } # NAME: prints its process id, if running
 
 # Waits for a helper to appear; prints nothing if the pass ends first.
 await_helper() { # NAME
     while kill -0 "$pass" 2>/dev/null && ! find_helper "$1"; do sleep 0.02; done
 }
 
-await() { # WHAT COMMAND...: until it succeeds
+await() { # WHAT COMMAND...: waits until the command succeeds
     local what=$1 tries=0
     shift
     until "$@"; do

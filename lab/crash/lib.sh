@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# shellcheck disable=SC2034,SC2154 # what is set here is used by those who source it, and the other way round
+# shellcheck disable=SC2034,SC2154 # variables are shared with the scripts that source this
 # Common setup of kill.sh and power.sh, which set PREFIX and DEFAULT_COUNT first: arguments, binary, work
 # directory and failure reporting.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

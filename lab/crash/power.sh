@@ -28,7 +28,7 @@ trap clean_up EXIT
 trap 'exit 130' INT TERM
 "$here/../guest/prepare.sh" >/dev/null || exit 2
 
-boot() { # OUT: in a session of its own, sets $guest
+boot() { # OUT: in its own session; sets $guest
     GUEST_SHARE=$share GUEST_DRIVE_OPTIONS=discard=unmap,cache=writethrough GUEST_TIMEOUT_S=300 \
         GUEST_COPY="$here/../filesystems.sh $here/writer.sh" \
         setsid "$here/../guest/run.sh" "$here/power-case.sh" "$trimtab" "$1" 2 "${DRIVE_KIB}K" >"$1.log" 2>&1 &

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A second decoder of MongoDB's diagnostic data, to put beside that of the crate `sources`.
+"""An independent decoder of MongoDB's diagnostic data, to compare with that of the crate `sources`.
 
     ftdc.py SAMPLES FILE...
 
-SAMPLES is what `cargo run -p sources --example read -- ftdc FILE 0 PATTERN...` printed for the same files, in
-their order: lines of series, microseconds and value. Each series is looked up in the files, decoded here
-after the description in MongoDB's src/mongo/db/ftdc/README.md, and has to hold exactly the numbers
-themselves, or what they grew by a second. Means (`mean latency` and the like) are formed anew.
+SAMPLES is the output of `cargo run -p sources --example read -- ftdc FILE 0 PATTERN...` for the same files, in
+their order: lines of series, microseconds and value. Each series is looked up in the files, which are decoded
+according to MongoDB's src/mongo/db/ftdc/README.md, and must contain exactly the same values, or their rates
+per second. Means (`mean latency` etc.) are recomputed.
 """
 
 import struct
@@ -23,7 +23,7 @@ MEANS = {
 
 
 def elements(data, at):
-    """Yields (type, name, place of the value) of the document that begins at a place."""
+    """Yields (type, name, offset of the value) for the document at offset `at`."""
     end = at + struct.unpack_from("<i", data, at)[0] - 1
     at += 4
     while at < end:
@@ -121,7 +121,7 @@ def chunks(path):
 
 
 def pairs(times, one, other=None):
-    """What a number grew by, a second or for each step of another: by the time."""
+    """Increments of a value, per second or per increment of `other`, keyed by time."""
     out = {}
     for at in range(1, len(times)):
         seconds = (times[at] - times[at - 1]) / 1e6
