@@ -51,5 +51,5 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${packages[@]}" >/dev/null
     exit 0
 fi
-echo "Missing, so some tests are skipped (run 'make test' as root on Debian to have them installed):"
+echo "Missing, so some tests are skipped (run 'make test' as root on Debian to install them):"
 printf '  %s\n' "${missing[@]}"

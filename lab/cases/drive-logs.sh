@@ -70,12 +70,12 @@ tools=/usr/share/lab/drive-tools
 say "no tools"
 ask bare paths
 ask bare-sata sata
-say "nvme-cli alone"
+say "nvme-cli only"
 cp -a $tools/nvme/. / || exit 12
 nvme version || exit 13
 ask nvme-only paths
 $trimtab collect --quiet -o $out/nvme-only.tar.zst || exit 14
-say "smartctl alone"
+say "smartctl only"
 mv /usr/sbin/nvme /run/nvme
 cp -a $tools/smartctl/. / || exit 15
 smartctl --version | head -n 1 || exit 16
@@ -107,13 +107,13 @@ for disk in "${plain[@]}" "$paths"; do
 done
 raw "smartctl_$sata" smartctl --json=c -i -A -l devstat,1 "/dev/$sata"
 
-say "what trimtab makes of it"
+say "trimtab's results"
 for mount in stripe paths sata magnets scsi virtio; do
     ask "live-$mount" $mount
     ask "bundle-$mount" $mount --bundle $out/after.tar.zst
 done
 ask anonymous-stripe stripe --bundle $out/anonymous.tar.zst
-say "as nobody"
+say "as user nobody"
 as=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 ask nobody-paths paths
 ask nobody-sata sata

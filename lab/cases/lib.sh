@@ -37,7 +37,7 @@ settled() {
         before=$after
         sleep 0.3
     done
-    say "the drives do not come to rest"
+    say "the drives do not become idle"
 }
 
 # Creates a case's filesystem, with kept files alternating with the free space of deleted ones.

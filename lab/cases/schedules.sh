@@ -58,7 +58,7 @@ cron_at_its_time() {
 }
 schedule cron-weekly cron_at_its_time
 
-say "anacron beside cron, as Debian guards it"
+say "anacron and cron, with Debian's guard"
 mv /run/anacron/anacrontab /etc/
 mv /run/anacron/anacron.* /usr/lib/systemd/system/
 mv /run/anacron/anacron /usr/sbin/
@@ -66,13 +66,13 @@ systemctl daemon-reload
 systemctl enable --now anacron.timer
 schedule anacron /usr/sbin/anacron -d -f -n cron.weekly
 
-say "the guard is gone"
+say "without the guard"
 cp /etc/crontab /run/crontab
 sed -i 's/test -x .usr.sbin.anacron || //' /etc/crontab
 schedule cron-unguarded
 cp /run/crontab /etc/crontab
 
-say "cron.weekly and the timer"
+say "both cron.weekly and the timer"
 systemctl unmask fstrim.timer
 systemctl enable --now fstrim.timer
 schedule cron-and-timer

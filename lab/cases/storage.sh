@@ -38,15 +38,15 @@ $trimtab collect -o $out/host.tar.zst || exit 32
 $trimtab collect --anonymise -o $out/anonymous.tar.zst || exit 33
 $trimtab check --bundle $out/host.tar.zst --exit-zero --format json >$out/bundle.json || exit 34
 
-echo "== as nobody"
+echo "== as user nobody"
 setpriv --reuid 65534 --regid 65534 --clear-groups $trimtab check --exit-zero --format json >$out/nobody.json || exit 35
 
-echo "== a remedy that asks for a passphrase, given by file here"
+echo "== a remedy that needs a passphrase, given in a file here"
 cryptsetup refresh --key-file /run/passphrase --disable-keyring --allow-discards --persistent luks2 || exit 40
 $trimtab check --exit-zero --format json >$out/after.json || exit 41
 fstrim -v /mnt/luks2
 
-echo "== remedies as they are printed"
+echo "== remedies as printed"
 apply() { # RULE: runs the first command block of its first finding
     $trimtab check --exit-zero --select "$1" --data-path /mnt/thin --data-path /mnt/luks2 --format markdown |
         awk '/^```sh/ { inside = 1; next } /^```/ { if (inside) exit } inside' >/run/remedy.sh

@@ -29,7 +29,7 @@ echo "== enabled, not started"
 systemctl enable fstrim.timer
 check idle
 
-echo "== the remedy for a disabled timer, as it is printed"
+echo "== the remedy for a disabled timer, as printed"
 systemctl disable --now fstrim.timer
 $trimtab check --exit-zero --select TRIM003 --data-path /mnt/data --format markdown >$out/markdown
 awk '/^```sh/ { inside = 1; next } /^```/ { if (inside) exit } inside' $out/markdown >$out/remedy.sh

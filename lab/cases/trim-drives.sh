@@ -12,7 +12,7 @@ for type in xfs ext4 btrfs; do
     renew /dev/nvme0n1
 done
 
-say "XFS whose allocation group is full up to free extents that are all alike"
+say "XFS whose allocation group is full except for free extents of equal length"
 (
     make_filesystem() { mkfs.xfs -q -f -K -d size=400m "$2"; }
     stack nvme-alike xfs /dev/nvme0n1 0

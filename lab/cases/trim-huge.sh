@@ -29,7 +29,7 @@ beside() { # COMMAND...
     echo $worst
 }
 
-say "does this kernel clip a free extent to the range that was asked for?"
+say "does this kernel clip a free extent to the requested range?"
 uname -r
 settled
 before=$(discarded_mib)
@@ -42,7 +42,7 @@ say "without --accept-stall"
 look huge --max-latency 5s
 say "with it"
 look huge-accepted --max-latency 5s --accept-stall 1h
-say "how long a step holds its space: 1 MiB files, made and synced beside it"
+say "how long a step blocks its space: 1 MiB files created and synced concurrently"
 record huge quiet_worst_ms "$(beside sleep 5)"
 settled
 record huge group_worst_ms "$(beside fstrim -o 512G -l 512G "$mount")"

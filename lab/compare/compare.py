@@ -30,7 +30,7 @@ def main():
     only = options.only.split(",") if options.only else KINDS
     unknown = set(only) - set(KINDS)
     if unknown:
-        sys.exit(f"unknown kinds: {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
+        sys.exit(f"unknown kinds: {', '.join(sorted(unknown))}; known are {', '.join(KINDS)}")
     work = Path(options.work)
     cases = []
     for kind in only:

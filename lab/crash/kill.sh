@@ -152,33 +152,33 @@ aftermath() { # OUTPUT
     local ended
     await "processes are left" nothing_runs
     ended="$status $(event "$1.jsonl" ended outcome resumable)"
-    [ "$ended" = "$(expected_end)" ] || fail "it ended with '$ended', expected '$(expected_end)': $(tail -n 3 "$1.err")"
+    [ "$ended" = "$(expected_end)" ] || fail "the pass ended with '$ended', expected '$(expected_end)': $(tail -n 3 "$1.err")"
     if [ "${was_hit:+$victim}" = child ] && ! event "$1.jsonl" ended reason | grep -q SIGKILL; then
-        fail "it does not say that its child was killed"
+        fail "the pass does not report that its child was killed"
     fi
     case $victim in
     parent+guardian | all)
         # Every other time, leave it to the next start.
         if [ -n "$was_hit" ] && [ $((RANDOM % 2)) = 0 ]; then
             "$trimtab" trim --restore-limits --state "$state" >"$1.restore" 2>&1 || fail "--restore-limits: $(cat "$1.restore")"
-            limit_is_back || fail "discard_max_bytes is $(cat "$(limit_file)") after --restore-limits, it was $limit"
+            limit_is_back || fail "discard_max_bytes is $(cat "$(limit_file)") after --restore-limits, expected $limit"
         fi
         ;;
     *) await "discard_max_bytes is $(cat "$(limit_file)") and was $limit" limit_is_back ;;
     esac
     # The next start must report what the checkpoint contains.
-    resumes=$(visited_bytes "$state") || fail "the checkpoint cannot be read"
+    resumes=$(visited_bytes "$state") || fail "the checkpoint is unreadable"
     if [ -n "$resumes" ]; then
         "$trimtab" trim --status --state "$state" >"$1.status" 2>&1 || fail "--status: $(cat "$1.status")"
         grep -qF "$mnt" "$1.status" || fail "--status does not name the mount: $(cat "$1.status")"
-        [ "$status" != 0 ] || fail "a complete pass left a checkpoint"
+        [ "$status" != 0 ] || fail "a checkpoint is left after a complete pass"
     fi
 }
 
 # Verifies the files and, if a store wrote, its files.
 check_files() { # WHEN
     (cd "$mnt" && sha256sum --quiet -c "$work/sums") >"$dir/sums" 2>&1 || fail "$1: files have changed: $(head -n 3 "$dir/sums")"
-    [ -z "$writer" ] || "$here/writer.sh" verify "$mnt/written" "$dir/ledger" || fail "$1: what was written is not what was written"
+    [ -z "$writer" ] || "$here/writer.sh" verify "$mnt/written" "$dir/ledger" || fail "$1: the store's files have changed"
 }
 
 one_run() {
@@ -201,20 +201,20 @@ one_run() {
         await_moment "$dir/$attempt"
         strike "$dir/$attempt"
         resumed=$(event "$dir/$attempt.jsonl" begins resumed_bytes)
-        [ "${resumed:-${resumes:-0}}" = "${resumes:-0}" ] || fail "the $attempt pass went on from $resumed, the checkpoint said '$resumes'"
+        [ "${resumed:-${resumes:-0}}" = "${resumes:-0}" ] || fail "the $attempt pass resumed from $resumed, expected '$resumes' from the checkpoint"
         aftermath "$dir/$attempt"
     done
     [ -z "$was_hit" ] || hits=$((hits + 1))
     # The pass resumes.
     start_pass "$dir/last"
     await_end "$dir/last"
-    [ "$status" = 0 ] || fail "the pass that should complete ended with $status: $(tail -n 5 "$dir/last.err"); $(tail -n 1 "$dir/last.jsonl")"
+    [ "$status" = 0 ] || fail "the final pass ended with $status: $(tail -n 5 "$dir/last.err"); $(tail -n 1 "$dir/last.jsonl")"
     resumed=$(event "$dir/last.jsonl" begins resumed_bytes)
-    [ "$resumed" = "${resumes:-0}" ] || fail "it went on from '$resumed', the checkpoint said '${resumes:-0}'"
+    [ "$resumed" = "${resumes:-0}" ] || fail "the pass resumed from '$resumed', expected '${resumes:-0}' from the checkpoint"
     [ "${resumed:-0}" = 0 ] || resumptions=$((resumptions + 1))
     await "processes are left at the end" nothing_runs
-    limit_is_back || fail "discard_max_bytes is $(cat "$(limit_file)") at the end, it was $limit"
-    [ -s "$state/audit.jsonl" ] || fail "there is no audit log"
+    limit_is_back || fail "discard_max_bytes is $(cat "$(limit_file)") at the end, expected $limit"
+    [ -s "$state/audit.jsonl" ] || fail "the audit log is missing"
     [ -z "$(ls "$state"/pass-*.json "$state"/limits/* 2>/dev/null)" ] || fail "left in the state directory: $(find "$state" -type f)"
     if [ -n "$writer" ]; then
         touch "$dir/ledger.stop"
@@ -225,7 +225,7 @@ one_run() {
     umount "$mnt" || { fail "umount: busy"; umount -l "$mnt"; }
     check_filesystem "$type" "$loop" >"$dir/fsck" 2>&1 || fail "fsck: $(tail -n 5 "$dir/fsck")"
     # Mount again, to read what is really on the device.
-    mount_filesystem "$type" "$loop" "$mnt" || fail "it cannot be mounted again"
+    mount_filesystem "$type" "$loop" "$mnt" || fail "the filesystem cannot be mounted again"
     check_files "on disk"
     umount "$mnt" || fail "umount at the end"
     # A byte stored now was also stored after the undisturbed pass, or was written since (and perhaps
@@ -235,7 +235,7 @@ one_run() {
     [ -z "$writer" ] || allowed=$((allowed + $(written_bytes "$loop") - written_before + clustered))
     detach
     stored=$(stored_bytes "$dir/image")
-    [ "$stored" -le "$allowed" ] || fail "the file stores $stored bytes, allowed are $allowed; after one pass it was $reference (full: $full)"
+    [ "$stored" -le "$allowed" ] || fail "the file stores $stored bytes, at most $allowed are allowed; after one pass it stored $reference (full: $full)"
     # The bound in percent of the free space shows how much a run with a store proves.
     slack=$((((allowed - reference) * 100 + full - reference - 1) / (full - reference)))
     if [ -z "${KEEP:-}" ] || [ $failures = "$failures_before" ]; then rm -rf "$dir"; fi
@@ -310,11 +310,11 @@ trap 'kill "${jobs_started[@]}" 2>/dev/null; wait; exit 130' INT TERM
 verdict=0
 for process in "${jobs_started[@]}"; do wait "$process" || verdict=1; done
 read -r runs hits lowered resumptions failures < <(cat "$top"/*.result 2>/dev/null | awk '{ for (i = 1; i <= 5; i++) sum[i] += $i } END { print sum[1] + 0, sum[2] + 0, sum[3] + 0, sum[4] + 0, sum[5] + 0 }')
-echo "kill: $runs runs, $hits hit a pass under way, $lowered of the blows fell while the limit was lowered, $resumptions went on from a checkpoint; $failures failures (SEED=$seed)"
-[ "$runs" = "$count" ] || { echo "FAILED: $count runs were wanted"; verdict=1; }
+echo "kill: $runs runs, $hits hit a running pass, $lowered of them while the limit was lowered, $resumptions resumed from a checkpoint; $failures failures (SEED=$seed)"
+[ "$runs" = "$count" ] || { echo "FAILED: expected $count runs"; verdict=1; }
 # Kills that all miss the pass prove nothing.
 if [ $((hits * 2)) -lt "$runs" ] || [ $((lowered * 2)) -lt "$runs" ] || [ "$resumptions" = 0 ]; then
-    echo "FAILED: too few blows fell in the middle of a pass"
+    echo "FAILED: too few kills hit a running pass"
     verdict=1
 fi
 [ $verdict = 0 ] || [ -n "${KEEP:-}" ] || echo "KEEP=1 SEED=$seed keeps the directories of failed runs"

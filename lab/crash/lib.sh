@@ -35,7 +35,7 @@ fail() {
 # Prints fields KEY... of the last event of a TYPE in the event stream of a pass.
 event() { "$here/events.py" "$@"; }
 check_stream() { # OUTPUT.jsonl
-    event "$1" || fail "$1 is no stream of events"
+    event "$1" || fail "$1 is not an event stream"
 }
 
 # Progress of a pass according to its checkpoint; prints nothing if there is none. Fails if it cannot be

@@ -58,7 +58,7 @@ fi
 record limit_at_boot "$(cat $limit)"
 mount_filesystem ext4 $state_drive /mnt/state || exit 1
 cp -r /mnt/state/trimtab $out/found
-say "what the power left"
+say "state after the power cut"
 look_at_files() { # WHEN
     local state=same
     (cd /mnt/data/files && sha256sum -c $keep/sums) >"$out/$1.sums" 2>&1 || state=changed
@@ -87,7 +87,7 @@ fi
 echo $((1 << 30)) >$limit
 # A clock that was reset by the power cut: the checkpoint is from the future.
 [ ! -e $keep/clock ] || date -s '2001-02-03 04:05:06'
-say "the pass goes on"
+say "the pass resumes"
 start_pass second --rate 48MiB/s --max-request 1MiB --deadline 1h &
 pass=$!
 if [ -e $keep/clock ]; then

@@ -39,7 +39,7 @@ DRIVE_KIB=$((400 * 1024))
 # Kills the emulated machine itself: no flush, no shutdown. run.sh then reports an error, which is
 # expected.
 cut_power() {
-    pkill -9 -s "$guest" -f '^qemu-system-x86_64 ' || fail "there is no machine to cut"
+    pkill -9 -s "$guest" -f '^qemu-system-x86_64 ' || fail "there is no guest process to kill"
     wait "$guest" 2>/dev/null
     guest=''
 }
@@ -67,19 +67,19 @@ one_run() {
         sleep 0.1
     done
     if ! kill -0 "$guest" 2>/dev/null; then
-        fail "the first boot did not come to a pass: $(tail -n 5 "$share/out/log" "$first.log")"
+        fail "the first boot did not start a pass: $(tail -n 5 "$share/out/log" "$first.log")"
         return
     fi
     sleep "$((1 + RANDOM % 9)).$((RANDOM % 100))"
     cut_power
     if [ -e "$share/keep/over" ]; then
         moment="too late"
-        [ "$(recorded first_exit "$share/out")" = 0 ] || fail "nobody disturbed the first pass: $(cat "$share/out/first.err")"
+        [ "$(recorded first_exit "$share/out")" = 0 ] || fail "the first pass failed without a power cut: $(cat "$share/out/first.err")"
     else
         cuts=$((cuts + 1))
     fi
     boot "$second"
-    wait "$guest" || fail "the second boot: $(tail -n 20 "$second.log")"
+    wait "$guest" || fail "the second boot failed: $(tail -n 20 "$second.log")"
     guest=''
 
     local limit
@@ -104,19 +104,19 @@ one_run() {
     if [ "$journals" -gt 0 ]; then obsolete=$((obsolete + 1)); fi
     if [ -e "$share/keep/restore" ]; then
         expect restore_exit 0
-        [ "$journals" = 0 ] || grep -q 'earlier boot' "$second/restore" || fail "--restore-limits does not say that the journal is of another boot: $(cat "$second/restore")"
+        [ "$journals" = 0 ] || grep -q 'earlier boot' "$second/restore" || fail "--restore-limits does not report that the journal is from another boot: $(cat "$second/restore")"
         expect limit_after_restore "$limit"
         expect journals_after_restore 0
     fi
     # The second pass must resume from the position in the checkpoint.
     local visited resumed
-    visited=$(visited_bytes "$second/found") || fail "the checkpoint cannot be read"
+    visited=$(visited_bytes "$second/found") || fail "the checkpoint is unreadable"
     if [ -n "$visited" ]; then
         grep -q /mnt/data "$second/status.txt" || fail "--status does not name the mount: $(cat "$second/status.txt")"
     fi
     check_stream "$second/second.jsonl"
     resumed=$(event "$second/second.jsonl" begins resumed_bytes)
-    [ "$resumed" = "${visited:-0}" ] || fail "it went on from '$resumed', the checkpoint said '${visited:-0}'"
+    [ "$resumed" = "${visited:-0}" ] || fail "the pass resumed from '$resumed', expected '${visited:-0}' from the checkpoint"
     [ "${visited:-0}" = 0 ] || resumptions=$((resumptions + 1))
 
     # What the passes before and after the cut left for one more pass from the beginning: at most 1 %,
@@ -127,10 +127,10 @@ one_run() {
     # writer.sh: the maximum file size.
     written_kib=$(($(grep -c ^made "$share/keep/ledger") * 96))
     [ "$stored" -le $((another + (DRIVE_KIB - another) / 100 + written_kib + $(recorded clustered_kib))) ] ||
-        fail "$stored KiB are stored after the pass that went on, $another KiB after another one"
+        fail "$stored KiB are stored after the resumed pass, $another KiB after another pass"
     # And that pass did free what had been deleted before.
     [ "$another" -le $((filled - $(cat "$share/keep/junk_kib") * 9 / 10 + written_kib)) ] ||
-        fail "$another KiB are stored at the end, $filled KiB were before the first pass, $(cat "$share/keep/junk_kib") of them deleted"
+        fail "$another KiB are stored at the end, $filled KiB before the first pass, of which $(cat "$share/keep/junk_kib") were deleted"
     printf 'run %2d: %-5s cut %-8s resumed %9s of its bytes%s%s  %s\n' "$run" "$type" "$moment" "${visited:-0}" \
         "$([ -e "$share/keep/clock" ] && echo ", clock jumps")" "$([ -e "$share/keep/restore" ] && echo ", --restore-limits")" \
         "$([ $failures = $failures_before ] && echo ok || echo FAILED)"
@@ -144,7 +144,7 @@ for ((run = 1; run <= count; run++)); do
     [ $((RANDOM % 4)) != 0 ] || moment=any
     one_run
 done
-echo "power: $count runs, $cuts cut a pass under way, $obsolete of them left a journal of another boot, $resumptions went on from a checkpoint; $failures failures (SEED=$seed)"
+echo "power: $count runs, $cuts cut a running pass, $obsolete of them left a journal of another boot, $resumptions resumed from a checkpoint; $failures failures (SEED=$seed)"
 # A single run may cut too early or too late.
 if [ "$count" -ge 4 ] && { [ $((cuts * 2)) -lt "$count" ] || [ $resumptions = 0 ] || [ $obsolete = 0 ]; }; then
     echo "FAILED: too few cuts in the middle of a pass"

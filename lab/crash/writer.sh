@@ -40,7 +40,7 @@ verify)
         echo "writer: a write or a deletion failed" >&2
         exit 1
     }
-    [ -s "$ledger.sums" ] || { echo "writer: it wrote nothing" >&2; exit 1; }
+    [ -s "$ledger.sums" ] || { echo "writer: nothing was written" >&2; exit 1; }
     cd "$directory" || exit 1
     sha256sum -c "$ledger.sums" >"$ledger.verified" 2>&1 || {
         grep -v ': OK$' "$ledger.verified" | head -n 5 >&2

@@ -172,4 +172,4 @@ if __name__ == "__main__":
     print(f"case {sys.argv[1]}")
     CASES[sys.argv[1]](sys.argv[2])
     if failures:
-        sys.exit(f"{sys.argv[1]}: {len(failures)} not as README.md says")
+        sys.exit(f"{sys.argv[1]}: {len(failures)} expectations of README.md not met")

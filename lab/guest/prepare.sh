@@ -15,7 +15,7 @@ flock 9
 package=$(apt-cache depends linux-image-amd64 | awk '/Depends:/ { print $2; exit }')
 version=$(apt-cache policy "$package" | awk '/Candidate:/ { print $2 }')
 if [ -z "$package" ] || [ "$version" = "(none)" ]; then
-    echo "guest: no Debian kernel package is known here: run 'apt-get update'" >&2
+    echo "guest: no Debian kernel package found: run 'apt-get update'" >&2
     exit 2
 fi
 # cron and anacron from Debian, for the cases that plant a trim job; unpacked separately, so that the

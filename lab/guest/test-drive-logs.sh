@@ -50,7 +50,7 @@ import json, sys
 document = json.load(open(sys.argv[1]))
 result = document["result"]
 if result["label"] != "scenario, not prediction" or result["measured"] is not None:
-    sys.exit("it has an account of media writes")
+    sys.exit("the scenario has a result for media writes")
 for skipped in document["skipped"]:
     if skipped["what"] == "media writes":
         print(skipped["why"], "/", skipped["needs"])' "$out/$1.json" 2>&1
@@ -65,17 +65,17 @@ expect "without tools, a SATA drive" is "smartctl -A: not installed / smartmonto
 # Either tool provides host writes. The OCP log needs nvme-cli: only its status and what that may mean are
 # reported, because its output may contain the drive's name.
 refused="exit status: 1, as where a drive does not have this log or nvme-cli does not know it / $flags"
-expect "nvme-cli alone" is "nvme ocp smart-add-log $paths: $refused" "$(why nvme-only)"
-expect "nvme-cli alone, in a bundle" is \
+expect "nvme-cli only" is "nvme ocp smart-add-log $paths: $refused" "$(why nvme-only)"
+expect "nvme-cli only, in a bundle" is \
     "$(for drive in "$one" "$other" "$paths"; do echo "nvme_smart_log_$drive"; done | sort | xargs)" "$(answers nvme-only)"
-expect "smartctl alone" is "nvme ocp smart-add-log: not installed / nvme-cli; or $flags" "$(why smartctl-only)"
+expect "smartctl only" is "nvme ocp smart-add-log: not installed / nvme-cli; or $flags" "$(why smartctl-only)"
 
 # Namespaces (but no path of one) and the non-rotating SATA disk are queried; the other SATA disk, the
 # SCSI disk and the virtio disk are not.
-expect "who is asked" is \
+expect "queried drives" is \
     "$(for drive in "$one" "$other" "$paths" "$sata"; do echo "smartctl_$drive"; done | sort | xargs)" "$(answers after)"
 unasked() { echo "$1 was not asked: it is neither an NVMe drive nor a SATA drive of flash / $flags"; }
-expect "a disk of magnets" is "$(unasked "$(recorded magnets)")" "$(why live-magnets)"
+expect "a rotating disk" is "$(unasked "$(recorded magnets)")" "$(why live-magnets)"
 expect "a SCSI disk" is "$(unasked "$(recorded scsi)")" "$(why live-scsi)"
 expect "a virtio disk" is "$(unasked vda)" "$(why live-virtio)"
 expect "an NVMe drive" is "nvme ocp smart-add-log $paths: $refused" "$(why live-paths)"
@@ -86,7 +86,7 @@ expect "a SATA drive" is \
 smartctl -A $sata: no attribute that smartctl's drive database knows to count it / $flags" "$(why live-sata)"
 # smartctl reports that it could not read the statistics (status 4), and the sector size, without which
 # device statistics of drives that have them could not be interpreted.
-expect "smartctl's answer for it was kept" is '{"logical_block_size":512,"smartctl":{"exit_status":4}}' "$(answer after "smartctl_$sata")"
+expect "the bundle contains smartctl's response for it" is '{"logical_block_size":512,"smartctl":{"exit_status":4}}' "$(answer after "smartctl_$sata")"
 
 # 286 MiB were written between two bundles, half to each drive of the stripe. (Before that QEMU counts
 # less than the kernel, which includes zeroes written without data.) A unit is 512,000 bytes, partial
@@ -102,8 +102,8 @@ print(f"  {drive}: {units[0]} and {units[1]} units, {told} bytes; the kernel wro
 sys.exit(kernel < least or abs(told - kernel) > 2 * 512000)' \
         "$1" "$2" $(($(recorded "after.$1") - $(recorded "before.$1"))) "$(answer before "smartctl_$1")" "$(answer after "smartctl_$1")"
 }
-expect "what was written is counted" wrote "$paths" $((286 << 20))
-for drive in "$one" "$other"; do expect "half of it by a drive of the stripe" wrote "$drive" $((143 << 20)); done
+expect "writes are counted" wrote "$paths" $((286 << 20))
+for drive in "$one" "$other"; do expect "half of them on each drive of the stripe" wrote "$drive" $((143 << 20)); done
 # Both tools report the same value.
 agree() {
     python3 -c '
@@ -115,9 +115,9 @@ sys.exit(one["nvme_smart_health_information_log"]["data_units_written"] != int(o
 for drive in "$paths" "$one" "$other"; do expect "$drive: both tools agree" agree "$drive"; done
 
 for mount in stripe paths sata magnets scsi virtio; do
-    expect "$mount: the bundle says what the host said" is "$(why "live-$mount")" "$(why "bundle-$mount")"
+    expect "$mount: the bundle gives the same result as the host" is "$(why "live-$mount")" "$(why "bundle-$mount")"
 done
-expect "so does an anonymous one" is "$(why live-stripe)" "$(why anonymous-stripe)"
+expect "so does an anonymised one" is "$(why live-stripe)" "$(why anonymous-stripe)"
 elsewhere() {
     "$binary" ssd run --from-host /mnt/stripe --bundle "$out/after.tar.zst" --writes-per-day 10GB --fill 50% \
         --capacity 100GB --simulated-pages 8192 --days 1 --alone --quiet --format json >"$out/elsewhere.json"
@@ -135,18 +135,18 @@ lack() { # BUNDLE PATTERN
     [ -s "$out/$1.tar" ] && ! grep -qaiE -- "$2" "$out/$1.tar"
 }
 for bundle in nvme-only before after anonymous nobody; do
-    expect "$bundle: nothing that only the tools print" lack $bundle 'S3R1AL-(SATA|MAGNETS|SCSI)|53a17e5e|60129544714'
+    expect "$bundle: no identifiers that only the tools print" lack $bundle 'S3R1AL-(SATA|MAGNETS|SCSI)|53a17e5e|60129544714'
 done
 without_serials() { [ -n "$(answers after)" ] && ! answer after '*' | grep -aiE 's3r1al|wwn|QEMU'; }
-expect "no serial number in an answer" without_serials
-expect "none at all in an anonymous bundle" lack anonymous 's3r1al'
+expect "no serial number in any tool's response" without_serials
+expect "none at all in an anonymised bundle" lack anonymous 's3r1al'
 
 # Only root gets a response, so other users do not run the tools.
 denied="not asked, only root may"
-expect "nobody, an NVMe drive" is \
+expect "as nobody, an NVMe drive" is \
     "smartctl -A $paths: $denied; nvme smart-log $paths: $denied / root; or $flags
 nvme ocp smart-add-log $paths: $denied / root; or $flags" "$(why nobody-paths)"
-expect "nobody, a SATA drive" is "smartctl -A $sata: $denied / root; or $flags" "$(why nobody-sata | sort -u)"
-expect "nobody's bundle has no answers" is "" "$(answers nobody)"
-expect "and says so" is "$(why nobody-paths)" "$(why nobody-bundle)"
+expect "as nobody, a SATA drive" is "smartctl -A $sata: $denied / root; or $flags" "$(why nobody-sata | sort -u)"
+expect "nobody's bundle has no tool responses" is "" "$(answers nobody)"
+expect "and reports that" is "$(why nobody-paths)" "$(why nobody-bundle)"
 finish

@@ -83,7 +83,7 @@ ended = [event for event in map(json.loads, open(sys.argv[1])) if event["type"] 
 told = sum(layer["discarded_bytes"] for layer in ended["layers"] if layer["is_leaf"]) / (1 << 20)
 lost = float(sys.argv[2]) - float(sys.argv[3])
 if told < lost - 1:
-    sys.exit(f"  the drives discarded {told:.0f} MiB, it says, and the host has got back {lost:.0f}")
+    sys.exit(f"  the pass reports {told:.0f} MiB discarded by the drives, but the host got back {lost:.0f}")
 ' "$out/$1.trim.json" "$(recorded "$1" untrimmed_mib)" "$(recorded "$1" trimmed_mib)"
 }
 
@@ -94,8 +94,8 @@ trims() { # CASE COPIES GRAIN_KIB FINDINGS
     expect "$label: findings" is "$4" "$(found "$label")"
     expect "$label: complete" is "0 complete" "$(ended "$label")"
     expect "$label: the host's space is free" freed "$1" "$2" "$3"
-    expect "$label: what is told is what was freed" accounts_for "$label"
-    expect "$label: nothing is said to be left" is "" "$(passed_over "$label")"
+    expect "$label: the reported amount was freed" accounts_for "$label"
+    expect "$label: no skipped space is reported" is "" "$(passed_over "$label")"
 }
 # REASON: the RULE:LAYER for which the pass is refused.
 keeps() { # CASE FINDINGS REASON
@@ -142,9 +142,9 @@ drives() {
     # pass can avoid this, but none may report itself complete either.
     printf '%-18s %s\n' nvme-alike "$(row nvme-alike)"
     expect "nvme-alike: findings" is TRIM012:info "$(found nvme-alike)"
-    expect "nvme-alike: as far as it goes, complete" is "0 complete" "$(ended nvme-alike)"
-    expect "nvme-alike: what the kernel passed over is told" owns_up nvme-alike
-    expect "nvme-alike: what is told is what was freed" accounts_for nvme-alike
+    expect "nvme-alike: complete, as far as possible" is "0 complete" "$(ended nvme-alike)"
+    expect "nvme-alike: space skipped by the kernel is reported" owns_up nvme-alike
+    expect "nvme-alike: the reported amount was freed" accounts_for nvme-alike
     # RAID 0, 1 and 10 pass discards on; mirrors store every byte twice.
     trims raid0 1 4 TRIM012:info
     trims raid1 2 4 TRIM012:info
@@ -164,12 +164,12 @@ drives() {
     for label in scsi-ignored ahci-ignored; do
         printf '%-18s %s\n' $label "$(row $label)"
         expect "$label: findings" is TRIM012:info "$(found $label)"
-        expect "$label: complete, as far as this kernel sees" is "0 complete" "$(ended $label)"
-        expect "$label: the drive took discards" says $label '"discarded_bytes":[1-9]'
+        expect "$label: complete, as far as this kernel can tell" is "0 complete" "$(ended $label)"
+        expect "$label: the drive accepted discards" says $label '"discarded_bytes":[1-9]'
         expect "$label: nothing is freed" nothing_freed $label
         expect "$label: claims nothing for the medium" lacks_claim $label
     done
-    expect "scsi-ignored: nor in words" lacks_claim scsi-ignored-text
+    expect "scsi-ignored: nor does the text output" lacks_claim scsi-ignored-text
     unharmed nvme-xfs nvme-ext4 nvme-btrfs nvme-alike raid0 raid1 raid10 raid5 scsi scsi-ignored ahci ahci-ignored
 }
 # Warnings of a pass that the kernel skipped free space.
@@ -189,9 +189,9 @@ ended = [event for event in map(json.loads, open(sys.argv[1])) if event["type"] 
 took = sum(layer["discarded_bytes"] for layer in ended["layers"] if layer["depth"] == 0)
 short = ended["visited_bytes"] - took
 if short <= ended["visited_bytes"] / 100:
-    sys.exit("  this kernel passed over nothing")
+    sys.exit("  this kernel skipped nothing")
 if not sys.argv[2]:
-    sys.exit(f"  complete, it says, and {short >> 20} MiB of what it visited were not discarded")' \
+    sys.exit(f"  the pass reports itself complete, but {short >> 20} MiB of the visited space were not discarded")' \
         "$out/$1.trim.json" "$(passed_over "$1")"
 }
 # "freed" would describe the medium; the output may only say that a drive "took" or a layer "discarded"

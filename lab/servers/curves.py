@@ -193,7 +193,7 @@ def expected(case):
             "index throughput median docs/s": races(lambda day: 1000 - 8 * (day % 7)),
             "merge_time": races(lambda day: 500 + day),
         }
-    sys.exit(f"no case {case}")
+    sys.exit(f"unknown case {case}")
 
 
 def compare(case, path):
@@ -221,22 +221,22 @@ def verdict(kind, path):
     series = json.load(open(path))["result"]["series"]
     by_host = {host: [one for one in series if host in one["name"]] for host in HOSTS}
     if len(series) != 2 or any(len(of_host) != 1 for of_host in by_host.values()):
-        sys.exit(f"series {[one['name'] for one in series]}")
+        sys.exit(f"unexpected series {[one['name'] for one in series]}")
     (one,), (other,) = by_host.values()
     told = one["verdict"]
     said = told["sentence"]
     if (told["kind"], told["shape"], told["cycle"]) != (kind, "spike", "day") or told["period_s"] != 86400:
-        sys.exit(f"{told['kind']}, {told['shape']} each {told['period_s']} s, expected {kind}: {said}")
+        sys.exit(f"{told['kind']}, {told['shape']} every {told['period_s']} s, expected {kind}: {said}")
     # Each detected spike begins within a step or two of 03:10, and nearly every day has one.
     begins = [event["from"] for event in told["events"]]
     days = {at[:10] for at in begins}
     if len(days) < 9 or not all("03:07" <= at[11:16] <= "03:12" for at in begins):
-        sys.exit(f"spikes from {begins}")
+        sys.exit(f"spikes begin at {begins}")
     jobs = [job for each in told["classes"][:1] for job in each["jobs"]]
     if kind == "periodic" and not (len(jobs) == 1 and "backup" in jobs[0] and told["classes"][0]["role"] == "hurts"):
-        sys.exit(f"jobs {told['classes']}")
+        sys.exit(f"unexpected jobs {told['classes']}")
     if other["verdict"]["kind"] != "none":
-        sys.exit(f"of {other['name']}, which is noise: {other['verdict']['sentence']}")
+        sys.exit(f"{other['name']}, which is noise: {other['verdict']['sentence']}")
     print(said)
 
 

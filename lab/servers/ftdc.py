@@ -67,7 +67,7 @@ def numbers(data, at, above, out):
             increment, seconds = struct.unpack_from("<II", data, place)
             out += [(path + ".t", seconds), (path + ".i", increment)]
         elif kind == 0x13:
-            raise ValueError("a decimal: not known here")
+            raise ValueError("decimals are not supported")
 
 
 def varints(data, at):
@@ -100,7 +100,7 @@ def chunks(path):
         behind = struct.unpack_from("<i", plain, 0)[0]
         metrics, further = struct.unpack_from("<II", plain, behind)
         if metrics and metrics != len(reference):
-            raise ValueError(f"{metrics} metrics, and {len(reference)} in the reference")
+            raise ValueError(f"{metrics} metrics, but {len(reference)} in the reference document")
         source, zeros, columns = varints(plain, behind + 8), 0, {}
         for name, value in reference:
             column = [value]
@@ -116,7 +116,7 @@ def chunks(path):
                 column.append(value)
             columns[name] = column
         if zeros or next(source, None) is not None:
-            raise ValueError("something is left behind the last difference")
+            raise ValueError("trailing data after the last delta")
         yield columns
 
 
@@ -169,7 +169,7 @@ def main():
             and all(abs(expected[at] - value) <= 1e-9 * max(1, abs(value)) for at, value in samples.items())
         ]
         if not fits:
-            sys.exit(f"{name}: differs from what stands in the files ({len(samples)} samples)")
+            sys.exit(f"{name}: differs from the files ({len(samples)} samples)")
         same[fits[0]] += 1
     if not all(same[form] for form in ("gauge", "rate")):
         sys.exit(f"too little was compared: {dict(same)}")

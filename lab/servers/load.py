@@ -83,7 +83,7 @@ def write(connection):
 
         def get(connection):
             if ask(connection, "GET", f"/_doc/{number}")["_source"] != document:
-                raise Wrong(f"document {number} is another")
+                raise Wrong(f"document {number} differs")
 
         def refresh(connection):
             check_shards(ask(connection, "POST", "/_refresh"))
@@ -117,7 +117,7 @@ def search(connection):
             raise Wrong("the search timed out")
         found = answer["aggregations"]["documents"]["value"]
         if found < wanted:
-            raise Wrong(f"{found} documents found, {wanted} are there")
+            raise Wrong(f"{found} documents found, expected {wanted}")
 
     while not stop.is_set():
         operation(connection, "search", find)

@@ -41,7 +41,7 @@ find_server() { # SERVER
     while read -r name artifact sum; do
         [ "$name" != "$1" ] || return 0
     done <<<"$servers$others"
-    die "there is no server '$1': $(awk 'NF { print $1 }' <<<"$servers" | xargs)"
+    die "unknown server '$1': $(awk 'NF { print $1 }' <<<"$servers" | xargs)"
 }
 
 has_sum() { # FILE SUM
@@ -67,10 +67,10 @@ fetch() { # SERVER
             >"$work/log" 2>&1 ||
             ! timeout "$PATIENCE_S" mvn -B -q -o dependency:copy -Dartifact="$artifact" \
                 -DoutputDirectory="$work/out" >>"$work/log" 2>&1; then
-            skip "Maven cannot get $artifact: $(grep -m 1 ERROR "$work/log" || tail -n 1 "$work/log")"
+            skip "Maven cannot fetch $artifact: $(grep -m 1 ERROR "$work/log" || tail -n 1 "$work/log")"
         fi
         set -- "$work"/out/*.zip
-        has_sum "$1" "$sum" || die "$artifact is not the archive that is known: SHA-256 $(sha256sum "$1" | cut -c1-64)"
+        has_sum "$1" "$sum" || die "$artifact has an unexpected checksum: SHA-256 $(sha256sum "$1" | cut -c1-64)"
         mv "$1" "$archive"
         rm -rf "$work"
         trap - EXIT
@@ -187,7 +187,7 @@ start() { # SERVER DATA RUN
         chmod 755 "$run"
         as=(setpriv "--reuid=$uid" "--regid=$uid" --clear-groups --no-new-privs)
         "${as[@]}" test -w "$data" -a -x "$home" ||
-            die "user $uid cannot get at $data and $run: a directory above is closed to others"
+            die "user $uid cannot access $data and $run: a parent directory is not accessible to others"
     fi
     cd "$run"
     # The start scripts end in exec, so this is the server's own process id. Its standard output must not

@@ -51,7 +51,7 @@ fetch() {
         apt-get update -qq >&2 || skip "apt-get cannot update its lists"
         version=$(candidate)
     fi
-    [ -n "$version" ] || skip "no package prometheus is known here: run 'apt-get update'"
+    [ -n "$version" ] || skip "no package prometheus found: run 'apt-get update'"
     work=$(mktemp -d "$cache/.fetch.XXXXXX")
     # shellcheck disable=SC2064
     trap "rm -rf '$work'" EXIT
@@ -62,7 +62,7 @@ fetch() {
         version=$(candidate)
         download || skip "apt-get cannot download prometheus"
     fi
-    (cd "$work" && dpkg-deb -x ./*.deb root) || die "the package of prometheus cannot be unpacked"
+    (cd "$work" && dpkg-deb -x ./*.deb root) || die "the prometheus package cannot be unpacked"
     mv "$work/root" "$cache/prometheus-$version"
     rm -rf "$work"
     trap - EXIT
@@ -79,7 +79,7 @@ start() { # RUN [FILE]
     if [ $# = 2 ]; then
         "$bin/promtool" tsdb create-blocks-from openmetrics --quiet "$2" "$run/data" >"$run/promtool.log" 2>&1 || {
             tail -n 5 "$run/promtool.log" >&2
-            die "promtool does not take $2"
+            die "promtool rejects $2"
         }
     fi
     local login=() user=()
@@ -99,7 +99,7 @@ start() { # RUN [FILE]
     give_up=$((SECONDS + PATIENCE_S))
     until curl -fsS -m 5 "${user[@]}" -o /dev/null "http://127.0.0.1:$port/-/ready" 2>/dev/null; do
         if ! kill -0 "$pid" 2>/dev/null || [ "$SECONDS" -ge "$give_up" ]; then
-            echo "prometheus.sh: it did not start:" >&2
+            echo "prometheus.sh: the server did not start:" >&2
             tail -n 10 "$run/out" | cut -c1-300 >&2
             stop "$run"
             exit 1

@@ -59,7 +59,7 @@ def page(target):
         return "nodes"
     if path.startswith("/_all/_settings/"):
         return "closed" if "expand_wildcards=closed" in query else "open"
-    sys.exit(f"a page that nobody knows: {target}")
+    sys.exit(f"unknown page: {target}")
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -117,7 +117,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 left -= min(left, len(piece))
             self.wfile.write(end)
         else:
-            sys.exit(f"a trouble that nobody knows: {trouble}")
+            sys.exit(f"unknown fault: {trouble}")
 
     def do_GET(self):
         wanted = self.server.authorization

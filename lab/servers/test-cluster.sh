@@ -174,7 +174,7 @@ test_findings() {
     if [ -n "${RECORD:-}" ]; then
         start_proxy --keep "$RECORD/$server"
         check --cluster "$proxy"
-        expect "it is read through the proxy that keeps its answers" test "$code" = 1
+        expect "the check through the recording proxy gives findings" test "$code" = 1
         stop_proxy
     fi
 
@@ -220,7 +220,7 @@ PYTHON
     check --bundle "$top/bundle.tar.zst" --select ES --format json
     expect "the bundle repeats the findings" diff "$top/live" <(findings)
     "$trimtab" collect --anonymise --cluster "$url" -o "$top/nameless.tar.zst" >"$top/out" 2>"$top/err"
-    expect "a bundle without names is written" test $? = 0
+    expect "an anonymised bundle is written" test $? = 0
     check --bundle "$top/nameless.tar.zst" --select ES --format json
     expect "it has the same rules" diff <(cut -d' ' -f1,2 "$top/live") <(findings | cut -d' ' -f1,2)
     tar --zstd -xOf "$top/nameless.tar.zst" root/trimtab/cluster.json >"$top/out"
@@ -240,7 +240,7 @@ PYTHON
     fi
     # A host that does not run a cluster.
     check --hot-threads "$top/live"
-    expect "threads without a cluster are refused" test "$code" = 2
+    expect "a thread dump without a cluster is rejected" test "$code" = 2
 }
 
 make_certificates() {
@@ -281,28 +281,28 @@ test_credentials() {
     local trusting=(--cluster "$proxy" --ca-file "$top/ca.pem" --select ES --format json)
     local waiting looks=0
     check "${trusting[@]}"
-    expect "without credentials it ends" ended "status 401"
-    expect "the way out is said" says TRIMTAB_PASSWORD
+    expect "missing credentials are an error" ended "status 401"
+    expect "the fix is suggested" says TRIMTAB_PASSWORD
     TRIMTAB_USER=$user TRIMTAB_PASSWORD=$password-not check "${trusting[@]}"
-    expect "with wrong credentials it ends" ended "status 401"
-    expect "it keeps them to itself" is_silent_about_secrets "$top/err"
+    expect "wrong credentials are an error" ended "status 401"
+    expect "they are not printed" is_silent_about_secrets "$top/err"
     TRIMTAB_USER=$user check "${trusting[@]}"
-    expect "a user alone is refused" ended "a user without a password"
+    expect "a user without a password is rejected" ended "a user without a password"
     TRIMTAB_USER=$user TRIMTAB_PASSWORD=$password check --verbose --verbose "${trusting[@]}"
-    expect "those of the environment are taken" diff "$top/live" <(findings)
-    expect "they are shown nowhere" is_silent_about_secrets "$top/out" "$top/err"
+    expect "credentials from the environment work" diff "$top/live" <(findings)
+    expect "they do not appear in the output" is_silent_about_secrets "$top/out" "$top/err"
 
     printf 'user = %s\npassword = %s\n' "$user" "$password" >"$top/credentials"
     chmod 644 "$top/credentials"
     check "${trusting[@]}" --credentials-file "$top/credentials"
-    expect "a file that others can read is refused" ended "lets others read it"
+    expect "a file that others can read is rejected" ended "lets others read it"
     chmod 600 "$top/credentials"
     check "${trusting[@]}" --credentials-file "$top/credentials"
-    expect "those of a file are taken" diff "$top/live" <(findings)
+    expect "credentials from a file work" diff "$top/live" <(findings)
     printf '[check]\ncluster = "%s"\nca_file = "%s"\ncredentials_file = "%s"\n' \
         "$proxy" "$top/ca.pem" "$top/credentials" >"$top/trimtab.toml"
     check --config "$top/trimtab.toml" --select ES --format json
-    expect "those of the configuration are taken" diff "$top/live" <(findings)
+    expect "credentials from the configuration work" diff "$top/live" <(findings)
 
     TRIMTAB_USER=$user TRIMTAB_PASSWORD=$password "$trimtab" collect --cluster "$proxy" \
         --ca-file "$top/ca.pem" -o "$top/trusted.tar.zst" >"$top/out" 2>"$top/err"
@@ -310,8 +310,8 @@ test_credentials() {
     tar --zstd -xOf "$top/trusted.tar.zst" >>"$top/out"
     expect "they are not in it" is_silent_about_secrets "$top/out" "$top/err"
     check --cluster "${proxy/:\/\//://$user:$password@}" --ca-file "$top/ca.pem"
-    expect "a URL with a password is refused" ended "a URL without user and password"
-    expect "it is not repeated" is_silent_about_secrets "$top/err"
+    expect "a URL with a password is rejected" ended "a URL without user and password"
+    expect "it is not printed" is_silent_about_secrets "$top/err"
 
     # Its own arguments and those of its children, observed until it ends.
     TRIMTAB_USER=$user TRIMTAB_PASSWORD=$password "$trimtab" collect --cluster "$proxy/nodes=slow" \
@@ -323,8 +323,8 @@ test_credentials() {
         sleep 0.1
     done
     wait "$waiting"
-    expect "the test's own premise: it was seen" grep -qF "$top/waits.tar.zst" "$top/arguments"
-    expect "no command line has them ($looks looks)" is_silent_about_secrets "$top/arguments"
+    expect "precondition: it was seen" grep -qF "$top/waits.tar.zst" "$top/arguments"
+    expect "no command line contains them ($looks looks)" is_silent_about_secrets "$top/arguments"
 }
 
 test_trouble() {
@@ -337,56 +337,56 @@ test_trouble() {
         check --cluster "$proxy/state=$trouble" "${trusting[@]}"
         expect "$trouble is a gap with its reason, the only one" \
             holds "list(gaps) == [$table] and gaps[$table].find(\"$reason\") > 0"
-        expect "what needs no routing table is found" holds "{'ES004', 'ES006', 'ES008'} <= set(rules)"
+        expect "findings without the routing table remain" holds "{'ES004', 'ES006', 'ES008'} <= set(rules)"
         check --cluster "$proxy/all=$trouble" "${trusting[@]}"
-        expect "$trouble everywhere ends it" ended "${reason% (*}"
+        expect "$trouble on all pages is an error" ended "${reason% (*}"
     done
     check --cluster "$proxy/root=500" "${trusting[@]}"
-    expect "the nodes tell a version as well" \
+    expect "the nodes report a version as well" \
         holds "list(gaps) == ['name and version'] and c['version'] == '${server#*-}'"
     check --cluster "$proxy/settings=401" "${trusting[@]}"
-    expect "credentials that are not enough for one page are a gap" \
+    expect "insufficient permissions for one page are a gap" \
         holds "list(gaps) == ['cluster settings'] and 'status 401' in gaps['cluster settings']"
 
     check --cluster "$proxy/state=slow,nodes=slow" "${trusting[@]}"
-    expect "who is slow is waited for" holds "not gaps and c['shards'] > 0"
+    expect "slow pages are waited for" holds "not gaps and c['shards'] > 0"
     for trouble in silence drip; do
         # On a busy machine other pages may be late as well.
         check --cluster "$proxy/state=$trouble" --timeout 3s "${trusting[@]}"
         expect "$trouble is a gap" holds "'not done within 3s' in gaps[$table]"
         check --cluster "$proxy/all=$trouble" --timeout 1s "${trusting[@]}"
-        expect "$trouble everywhere ends it" ended "not done within 1s"
+        expect "$trouble on all pages is an error" ended "not done within 1s"
     done
 
     check_measured --cluster "$proxy/state=gigabyte" "${trusting[@]}"
     expect "a gigabyte is a gap" \
         holds "list(gaps) == [$table] and 'longer than 134217728 bytes' in gaps[$table]"
-    expect "it is not taken in: $(cat "$top/memory") bytes" [ "$(cat "$top/memory")" -le "$MEMORY_BYTES_MAX" ]
+    expect "it is not buffered: $(cat "$top/memory") bytes" [ "$(cat "$top/memory")" -le "$MEMORY_BYTES_MAX" ]
     echo "   $server: an answer of 1 GiB: $(($(cat "$top/memory") >> 20)) MiB of memory at most"
     check_measured --cluster "$proxy/all=gigabyte" "${trusting[@]}"
-    expect "gigabytes everywhere end it" ended "longer than 134217728 bytes"
-    expect "none is taken in: $(cat "$top/memory") bytes" [ "$(cat "$top/memory")" -le "$MEMORY_BYTES_MAX" ]
+    expect "gigabytes on all pages are an error" ended "longer than 134217728 bytes"
+    expect "none is buffered: $(cat "$top/memory") bytes" [ "$(cat "$top/memory")" -le "$MEMORY_BYTES_MAX" ]
 }
 
 test_tls() {
     check --cluster "$proxy"
-    expect "an unknown authority is refused" ended "the certificate's issuer is not trusted"
-    expect "the way out is said" says "name the certificate of the authority"
+    expect "an unknown authority is rejected" ended "the certificate's issuer is not trusted"
+    expect "the fix is suggested" says "name the certificate of the authority"
     check --cluster "${proxy/https/http}"
-    expect "plain HTTP is not spoken there" ended "https://"
+    expect "plain HTTP to a TLS server is an error" ended "https://"
     check --cluster "${url/http/https}" --ca-file "$top/ca.pem"
-    expect "TLS is not spoken there" ended "TLS: the server does not speak it"
+    expect "TLS to a plain HTTP server is an error" ended "TLS: the server does not speak it"
     check --cluster "$proxy" --ca-file "$top/no-such-file"
-    expect "certificates that are not there are said" ended no-such-file
+    expect "a missing certificate file is named" ended no-such-file
     stop_proxy
     start_proxy --certificate "$top/DNS.pem"
     check --cluster "$proxy" --ca-file "$top/ca.pem"
-    expect "a certificate for another name is refused" ended "the certificate is for another name"
+    expect "a certificate for another name is rejected" ended "the certificate is for another name"
 }
 
 test_proxy() {
     make_certificates || {
-        expect "no certificates could be made" false
+        expect "certificates can be created" false
         return
     }
     printf '%s:%s\n' "$user" "$password" >"$top/users"
@@ -409,13 +409,13 @@ test_two_nodes() {
     check --cluster "$url" --format json
     expect "two nodes" holds "(c['nodes'], c['data_nodes'], c['shards']) == (2, 2, 123)"
     expect "ES001 is an information" holds "rules.get('ES001') == 'info'"
-    expect "it predicts, from what it was told" holds "any(
+    expect "it predicts from the cluster's data" holds "any(
         f['rule'] == 'ES001' and re.search('about [0-9.]+ (ms|s) of the master.s time', f['title'])
         and {'123', '2'} <= {e['value'] for e in f['evidence']} for f in r['findings'])"
     findings | grep ES001 | sed "s/^/   two nodes: /"
     ask PUT /_cluster/settings '{"transient": {"cluster.routing.allocation.disk.include_relocations": false}}'
     check --cluster "$url" --format json
-    expect "without include_relocations it is silent" holds "'ES001' not in rules and 'ES004' in rules"
+    expect "without include_relocations it is absent" holds "'ES001' not in rules and 'ES004' in rules"
 }
 
 # A server with the data of an older one, including a setting that it does not know.
@@ -427,17 +427,17 @@ test_archived() { # OLDER SERVER
     $node stop "$top/run"
     start_node "$2" || return
     check --cluster "$url" --format json
-    expect "ES008 warns of what is archived" holds "any(f['rule'] == 'ES008' and f['severity'] == 'warning'
+    expect "ES008 warns of the archived setting" holds "any(f['rule'] == 'ES008' and f['severity'] == 'warning'
         and '$key' in json.dumps(f) for f in r['findings'])"
-    expect "its value is not told" is_silent_about_secrets "$top/out"
+    expect "its value is not shown" is_silent_about_secrets "$top/out"
     ask PUT /_cluster/settings '{"persistent": {"cluster.routing.allocation.enable": "all"}}' 2>"$top/err"
-    expect "the test's own premise: another change fails" test $? != 0
+    expect "precondition: another change fails" test $? != 0
     "$trimtab" collect --anonymise --cluster "$url" -o "$top/nameless.tar.zst" >"$top/out" 2>"$top/err"
-    expect "a bundle without names is written" test $? = 0
+    expect "an anonymised bundle is written" test $? = 0
     tar --zstd -xOf "$top/nameless.tar.zst" root/trimtab/cluster.json >"$top/out"
-    expect "it tells of it without the name in its key" \
+    expect "it reports the setting without the name in its key" \
         test "$(grep -c 'archived\.xpack\.setting' "$top/out") $(grep -c kontor "$top/out")" = "1 0"
-    expect "nor has it the value" is_silent_about_secrets "$top/out"
+    expect "nor does it contain the value" is_silent_about_secrets "$top/out"
     check --bundle "$top/nameless.tar.zst" --select ES008 --format json
     expect "ES008 warns there as well" holds "rules.get('ES008') == 'warning'"
     ask PUT /_cluster/settings '{"persistent": {"archived.*": null}, "transient": {"archived.*": null}}'

@@ -133,7 +133,7 @@ test_prometheus() {
     expect "it is recognised" grep -qE '^Prometheus [0-9]+\.[0-9.]+' "$top/out"
     expect "14 days of two hosts, minute by minute" \
         gives prometheus-load prometheus "$url" "$begin" "$end" 60 lab_load
-    expect "values that are no numbers are told" says "no number, or infinite"
+    expect "non-numeric values are reported" says "no number, or infinite"
     expect "one day of it" gives prometheus-day prometheus "$url" "$day1" "$day2" 60 lab_load
     read_history prometheus "$url" "$begin" "$end" 60 'rate(lab_bytes_total{host=~"db.+"}[5m])'
     expect "Prometheus' own rates" python3 -c '
@@ -141,18 +141,18 @@ import sys
 rates = [float(line.split("\t")[2]) for line in open(sys.argv[1])]
 assert len(rates) > 19000 and {1.0, 10.0} <= {round(rate, 6) for rate in rates} and max(rates) < 11, len(rates)
 ' "$top/out"
-    expect "a query that is wrong is refused in its words" refused "parse error" \
+    expect "an invalid query is rejected with Prometheus' message" refused "parse error" \
         prometheus "$url" "$begin" "$end" 60 'rate(lab_load[5m]'
-    expect "a query for nothing is told" refused "gives nothing within the times" \
+    expect "an empty result is an error" refused "gives nothing within the times" \
         prometheus "$url" "$begin" "$end" 60 no_such_metric
-    expect "it is no Elasticsearch" refused "neither Elasticsearch nor OpenSearch" \
+    expect "it is not mistaken for Elasticsearch" refused "neither Elasticsearch nor OpenSearch" \
         elastic "$url" - - 60 lab load mean
     jobs >"$top/crontab"
     explained "$url" --query lab_wait
     TRIMTAB_PASSWORD=wrong-password explain "$url" --query lab_wait --jobs none
-    expect "wrong credentials are told" cannot_run "status 401"
+    expect "wrong credentials are reported" cannot_run "status 401"
     explain "$url" --query 'rate(lab_wait[5m]' --jobs none
-    expect "what is refused is told by the command, too" cannot_run "parse error"
+    expect "the command reports the rejection as well" cannot_run "parse error"
     $prometheus stop "$top/run"
 }
 
@@ -195,17 +195,17 @@ test_elastic() {
     for week in 0 1; do
         ask PUT "/lab-$week" -d "{\"mappings\": $documents}"
     done
-    expect "documents are taken" load bulk
-    expect "races are taken" load rally
+    expect "documents are accepted" load bulk
+    expect "races are accepted" load rally
     expect "14 days, minute by minute" gives elastic-mean elastic "$url" - - 60 'lab-*' load mean
     expect "one series for each host" \
         gives elastic-split elastic "$url" - - 3600 'lab-*' load mean split=host.name.keyword
     expect "one day of one host" gives elastic-filter elastic "$url" "$day1" "$day2" 3600 'lab-*' load mean \
         filter=host.name:db2
     expect "a counter's rates" gives elastic-rate elastic "$url" - - 3600 'lab-*' bytes rate
-    expect "its new beginning is told" says "began anew 1 time:"
+    expect "its reset is reported" says "began anew 1 time:"
     read_history elastic "$url" "$begin" "$day1" 86400 'lab-*' load 50 split=odd time=@timestamp
-    expect "a percentile, split by a yes and no" python3 -c '
+    expect "a percentile, split by a boolean" python3 -c '
 import sys
 found = {line.split("\t")[0]: float(line.split("\t")[2]) for line in open(sys.argv[1])}
 assert set(found) == {"load p50 odd=true", "load p50 odd=false"}, found
@@ -213,27 +213,27 @@ assert set(found) == {"load p50 odd=true", "load p50 odd=false"}, found
 assert all(abs(value - 1005) < 10 for value in found.values()), found
 ' "$top/out"
     read_history elastic "$url" - - 86400 'lab-*' load max split=host.name.keyword most=1
-    expect "a split is bounded, and says so" python3 -c '
+    expect "a split is limited, and reports it" python3 -c '
 import sys
 assert len({line.split("\t")[0] for line in open(sys.argv[1])}) == 1
 assert "more than the 1 with the most documents" in open(sys.argv[2]).read()
 ' "$top/out" "$top/err"
-    expect "a field that is not there, and similar ones" refused "similar: load" \
+    expect "a missing field, with similar names" refused "similar: load" \
         elastic "$url" - - 60 'lab-*' host.load mean
-    expect "a field that is no number" refused "no number, but text" elastic "$url" - - 60 'lab-*' text mean
-    expect "a time that is none" refused "no date, but" elastic "$url" - - 60 'lab-*' load mean time=bytes
-    expect "an index that is not there" refused "no index fits the pattern" \
+    expect "a non-numeric field" refused "no number, but text" elastic "$url" - - 60 'lab-*' text mean
+    expect "a time field that is not a date" refused "no date, but" elastic "$url" - - 60 'lab-*' load mean time=bytes
+    expect "a missing index" refused "no index fits the pattern" \
         elastic "$url" - - 60 'nowhere-*' load mean
-    expect "a filter that is wrong is refused in its words" refused "Failed to parse query" \
+    expect "an invalid filter is rejected with the server's message" refused "Failed to parse query" \
         elastic "$url" - - 60 'lab-*' load mean 'filter=host:('
-    expect "times with nothing" refused "within the times" \
+    expect "a time range without data" refused "within the times" \
         elastic "$url" 2020-01-01T00:00:00Z 2020-02-01T00:00:00Z 60 'lab-*' load mean
     expect "Rally's results" gives rally rally "$url"
-    expect "it is no Prometheus" refused "status" prometheus "$url" "$begin" "$end" 60 up
+    expect "it is not mistaken for Prometheus" refused "status" prometheus "$url" "$begin" "$end" 60 up
     jobs >"$top/crontab"
     explained "$url" --index 'lab-*' --field wait --split-by host.name.keyword --agg max
     explain "$url" --index 'lab-*' --field waits --jobs none
-    expect "a field that is not there is told by the command, too" cannot_run "no field waits; similar:"
+    expect "the command reports a missing field as well" cannot_run "no field waits; similar:"
     # These servers have no users, so use a proxy.
     echo lab:lab-password >"$top/users"
     local proxy
@@ -242,7 +242,7 @@ assert "more than the 1 with the most documents" in open(sys.argv[2]).read()
     proxy_pid=$proxied_PID
     read -r proxy <&"${proxied[0]}"
     TRIMTAB_USER=lab TRIMTAB_PASSWORD=wrong-password explain "$proxy" --index 'lab-*' --field wait --jobs none
-    expect "wrong credentials are told" cannot_run "status 401"
+    expect "wrong credentials are reported" cannot_run "status 401"
     kill "$proxy_pid"
     wait "$proxy_pid" 2>/dev/null
     proxy_pid=

@@ -87,7 +87,7 @@ field() { # PYTHON_EXPRESSION: evaluated on the JSON from stdin, named `it`
 health() { ask GET "/_cluster/health?${1:-}" | field 'it["status"], it["unassigned_shards"]'; }
 start_node() {
     url=$($node start "$server" "$mount/data" "$top/run") || {
-        echo "FAILED: $server: it does not start"
+        echo "FAILED: $server: the server does not start"
         failed=$((failed + 1))
         return 1
     }
@@ -119,27 +119,27 @@ test_refusals() { # nothing is trimmed in any of these
     stored=$(stored_bytes "$top/image")
 
     trim
-    expect "below a running store neither --now nor --window is missed" is_refused 2 "$stored"
+    expect "a running store is trimmed without --now or --window" is_refused 2 "$stored"
     expect "the store is not named" says "$label runs on $mount"
 
     ask PUT /replicated "{\"settings\": {\"number_of_shards\": $SHARDS, \"number_of_replicas\": 1}}" >"$top/answer"
     ask GET '/_cluster/health?wait_for_no_initializing_shards=true&wait_for_active_shards=4&timeout=60s' >"$top/answer"
-    expect "the test's own premise, a yellow cluster" [ "$(health)" = "yellow $SHARDS" ]
+    expect "precondition: a yellow cluster" [ "$(health)" = "yellow $SHARDS" ]
     trim --now --require-green "$url/" --probe "$url/"
     expect "a yellow cluster is trimmed" is_refused 2 "$stored"
-    expect "name, state and shards are not said" \
+    expect "name, state and shards are not reported" \
         says "cluster \"lab-$server\" is yellow: $SHARDS unassigned shards"
 
     ask PUT /replicated/_settings '{"index": {"number_of_replicas": 0}}' >"$top/answer"
-    expect "the test's own premise, a green cluster" \
+    expect "precondition: a green cluster" \
         [ "$(health 'wait_for_status=green&timeout=60s')" = "green 0" ]
     # Green alone is not enough: with --probe, no pass runs unless the probe works.
     trim --now --require-green "$url" --probe "$url/no-such-index/_search"
-    expect "a probe that answers 404 is taken" is_refused 2 "$stored"
-    expect "the reason is not said" says "status 404"
+    expect "a probe with status 404 is accepted" is_refused 2 "$stored"
+    expect "the reason is not reported" says "status 404"
     trim --now --require-green "$url" --probe "curl -fsS -o /dev/null $url/no-such-index/_search"
-    expect "a command that fails is taken" is_refused 2 "$stored"
-    expect "what the command complains of is not said" says "404"
+    expect "a failing command is accepted" is_refused 2 "$stored"
+    expect "the command's error is not reported" says "404"
 }
 
 # Runs one pass and prefixes each printed line with a timestamp. The pass keeps its latency budgets and
@@ -158,7 +158,7 @@ trim_below_load() {
         # The probes of the first call, whatever its result.
         [ "$sitting" -gt 1 ] || cp "$top/out" "$top/watched"
         [ "$code" = 1 ] || break
-        echo "   $server: stopped itself, goes on: $(cut -d' ' -f2- "$top/out" | field 'it.get("reason")')"
+        echo "   $server: stopped, resuming: $(cut -d' ' -f2- "$top/out" | field 'it.get("reason")')"
         watched=(--deadline 60s --require-green "$url" --max-latency 10s)
     done
 }
@@ -210,7 +210,7 @@ test_server() {
     written_before=$(written_bytes "$device")
     rm -r "$mount/junk"
     sync -f "$mount"
-    expect "the test's own premise: what is deleted is still stored" [ "$(stored_bytes "$top/image")" -ge "$junk" ]
+    expect "precondition: what is deleted is still stored" [ "$(stored_bytes "$top/image")" -ge "$junk" ]
 
     test_refusals
 
@@ -223,7 +223,7 @@ test_server() {
     expect "the pass does not complete (exit $code)" [ "$code" = 0 ]
     expect "the probes were not read" is_probed
     for kind in index get refresh flush search; do
-        expect "no $kind while it was trimmed: nothing is proven" [ "$(work_during_pass $kind)" -gt 0 ]
+        expect "no $kind during the trim: nothing is proven" [ "$(work_during_pass $kind)" -gt 0 ]
     done
     totals=$(cat "$top/totals")
     expect "operations failed: $(grep -v ' ok$' "$top/load.log" | head -n 3)" \
@@ -243,14 +243,14 @@ test_server() {
     # Data written since may have taken up as many blocks; of the rest 1 % may remain.
     expect "what was deleted is still stored" [ "$freed" -ge $((junk * 99 / 100 - written)) ]
     # Make sure that more than just the writes is compared.
-    expect "the test's own premise: written less than half of what was deleted" [ "$written" -lt $((junk / 2)) ]
+    expect "precondition: written less than half of what was deleted" [ "$written" -lt $((junk / 2)) ]
 
     trim --now --require-green "$url"
-    expect "a stopped server is no reason to refuse" [ "$code" = 2 ]
-    expect "the reason is not said" says "the connection was refused"
+    expect "a stopped server is not refused" [ "$code" = 2 ]
+    expect "the reason is not reported" says "the connection was refused"
     trim --now --probe "$url/"
-    expect "a stopped server is probed" [ "$code" = 2 ]
-    expect "the reason is not said" says "the connection was refused"
+    expect "a probe of a stopped server is accepted" [ "$code" = 2 ]
+    expect "the reason is not reported" says "the connection was refused"
 
     umount "$mount"
     expect "xfs_repair finds damage" is_sound
@@ -265,7 +265,7 @@ for server in "$@"; do
     echo "-- $server"
     test_server || {
         failed=$((failed + 1))
-        echo "FAILED: $server: the test could not go on"
+        echo "FAILED: $server: the test could not continue"
     }
     clean
 done

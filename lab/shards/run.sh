@@ -37,10 +37,10 @@ fetch() {
     echo "== fetching the jars of Elasticsearch $VERSION with Maven" >&2
     timeout "$PATIENCE_S" mvn -B -q -f pom.xml dependency:copy-dependencies -DincludeScope=runtime \
         -DoutputDirectory="$work/jars" >"$work/log" 2>&1 ||
-        skip "Maven cannot get the jars: $(grep -m 1 ERROR "$work/log" || tail -n 1 "$work/log")"
+        skip "Maven cannot fetch the jars: $(grep -m 1 ERROR "$work/log" || tail -n 1 "$work/log")"
     local found
     found=$(sha256sum "$work/jars/elasticsearch-$VERSION.jar" | cut -d' ' -f1)
-    [ "$found" = "$SUM" ] || die "elasticsearch-$VERSION.jar is not the one that is known: SHA-256 $found"
+    [ "$found" = "$SUM" ] || die "elasticsearch-$VERSION.jar has an unexpected checksum: SHA-256 $found"
     rm -rf "$jars"
     mv "$work/jars" "$jars"
     rm -rf "$work"
