@@ -95,7 +95,7 @@ trims() { # CASE COPIES GRAIN_KIB FINDINGS
     expect "$label: complete" is "0 complete" "$(ended "$label")"
     expect "$label: the host's space is free" freed "$1" "$2" "$3"
     expect "$label: the reported amount was freed" accounts_for "$label"
-    expect "$label: no skipped space is reported" is "" "$(passed_over "$label")"
+    expect "$label: no skipped space is reported" is "" "$(skipped_space_warnings "$label")"
 }
 # REASON: the RULE:LAYER for which the pass is refused.
 keeps() { # CASE FINDINGS REASON
@@ -143,7 +143,7 @@ drives() {
     printf '%-18s %s\n' nvme-alike "$(row nvme-alike)"
     expect "nvme-alike: findings" is TRIM012:info "$(found nvme-alike)"
     expect "nvme-alike: complete, as far as possible" is "0 complete" "$(ended nvme-alike)"
-    expect "nvme-alike: space skipped by the kernel is reported" owns_up nvme-alike
+    expect "nvme-alike: space skipped by the kernel is reported" reports_skipped_space nvme-alike
     expect "nvme-alike: the reported amount was freed" accounts_for nvme-alike
     # RAID 0, 1 and 10 pass discards on; mirrors store every byte twice.
     trims raid0 1 4 TRIM012:info
@@ -173,7 +173,7 @@ drives() {
     unharmed nvme-xfs nvme-ext4 nvme-btrfs nvme-alike raid0 raid1 raid10 raid5 scsi scsi-ignored ahci ahci-ignored
 }
 # Warnings of a pass that the kernel skipped free space.
-passed_over() {
+skipped_space_warnings() {
     python3 -c '
 import json, sys
 for event in map(json.loads, open(sys.argv[1])):
@@ -182,7 +182,7 @@ for event in map(json.loads, open(sys.argv[1])):
 }
 # Some of the visited space was not discarded (otherwise this case shows nothing), and the pass reports
 # it.
-owns_up() {
+reports_skipped_space() {
     python3 -c '
 import json, sys
 ended = [event for event in map(json.loads, open(sys.argv[1])) if event["type"] == "ended"][-1]
@@ -192,7 +192,7 @@ if short <= ended["visited_bytes"] / 100:
     sys.exit("  this kernel skipped nothing")
 if not sys.argv[2]:
     sys.exit(f"  the pass reports itself complete, but {short >> 20} MiB of the visited space were not discarded")' \
-        "$out/$1.trim.json" "$(passed_over "$1")"
+        "$out/$1.trim.json" "$(skipped_space_warnings "$1")"
 }
 # "freed" would describe the medium; the output may only say that a drive "took" or a layer "discarded"
 # bytes.

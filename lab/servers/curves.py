@@ -2,7 +2,7 @@
 """Curves for the tests of real servers: writes them in a server's format, and compares what was read back.
 
     curves.py openmetrics                       the history for Prometheus
-    curves.py bulk TYPED                        documents for Elasticsearch; TYPED: 1 for servers with mapping types (6.8)
+    curves.py bulk TYPED                        documents for Elasticsearch; TYPED: 1 with mapping types (6.8)
     curves.py rally TYPED                       results of races
     curves.py compare CASE SAMPLES              SAMPLES: series, microseconds and value, separated by tabs
     curves.py verdict KIND DOCUMENT             DOCUMENT: output of `trimtab explain --format json` for `wait`

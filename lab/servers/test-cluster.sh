@@ -323,7 +323,7 @@ test_credentials() {
         sleep 0.1
     done
     wait "$waiting"
-    expect "precondition: it was seen" grep -qF "$top/waits.tar.zst" "$top/arguments"
+    expect "precondition: its arguments were observed" grep -qF "$top/waits.tar.zst" "$top/arguments"
     expect "no command line contains them ($looks looks)" is_silent_about_secrets "$top/arguments"
 }
 

@@ -127,7 +127,8 @@ final class Cluster {
      * <li>"fail", with "copies": [[index, shard, node, stale], ...]: failed shards, and a reroute
      * <li>"node-left", with "nodes": ids: NodeRemovalClusterStateTaskExecutor
      * <li>"node-joined", with "nodes": nodes: JoinTaskExecutor, and the reroute that follows
-     * <li>"create", with "indices"; "delete", with "indices": names: MetaDataCreateIndexService and MetaDataDeleteIndexService
+     * <li>"create", with "indices"; "delete", with "indices": names: MetaDataCreateIndexService and
+     * MetaDataDeleteIndexService
      * <li>"close" and "open", with "indices": names: MetaDataIndexStateService
      * <li>"settings", with "settings": all the cluster's; "index-settings", with "index" and "settings", where null
      * resets a setting: MetaDataUpdateSettingsService
