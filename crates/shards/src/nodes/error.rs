@@ -73,10 +73,10 @@ pub enum RoutingError {
         node: String,
     },
     /// The copy for an operation does not exist or is in the wrong state.
-    #[error("cannot {wish} [{index}][{shard}]: {why}")]
+    #[error("cannot {operation} [{index}][{shard}]: {why}")]
     Refused {
         /// The operation.
-        wish: &'static str,
+        operation: &'static str,
         /// Index name.
         index: String,
         /// Shard number.

@@ -277,12 +277,12 @@ fn remove_delay_markers(allocation: &mut Allocation<'_>) {
 
 pub(super) fn refused(
     cluster: &Cluster,
-    wish: &'static str,
+    operation: &'static str,
     shard: ShardId,
     why: String,
 ) -> RoutingError {
     RoutingError::Refused {
-        wish,
+        operation,
         index: cluster
             .indices
             .get(shard.index.at())
@@ -296,7 +296,7 @@ pub(super) fn refused(
 pub(super) fn known_shard(
     cluster: &Cluster,
     shard: ShardId,
-    wish: &'static str,
+    operation: &'static str,
 ) -> Result<(), RoutingError> {
     let known = cluster
         .indices
@@ -307,7 +307,7 @@ pub(super) fn known_shard(
     } else {
         Err(refused(
             cluster,
-            wish,
+            operation,
             shard,
             "the cluster has no such shard".to_owned(),
         ))
@@ -318,15 +318,15 @@ fn resolve(
     cluster: &Cluster,
     nodes: &RoutingNodes,
     copy: CopyId,
-    wish: &'static str,
+    operation: &'static str,
 ) -> Result<CopyIndex, RoutingError> {
-    known_shard(cluster, copy.shard, wish)?;
+    known_shard(cluster, copy.shard, operation)?;
     nodes
         .by_allocation(copy.shard, copy.allocation)
         .ok_or_else(|| {
             refused(
                 cluster,
-                wish,
+                operation,
                 copy.shard,
                 format!("no node has a copy with allocation {}", copy.allocation.0),
             )

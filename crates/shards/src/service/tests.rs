@@ -437,29 +437,29 @@ fn a_copy_is_moved_manually() {
     let mut cluster = cluster(3, &["Ps0 Rs1", "Pi0"]);
     let stores = Stores::of(&cluster);
     let round = Round::new(&stores, 0);
-    let mut wish = |id, from, to| {
+    let mut move_to = |id, from, to| {
         move_copy(&mut cluster, id, NodeIndex(from), NodeIndex(to), &round)
             .map(|_| table(&cluster, 0))
             .map_err(|error| error.to_string())
     };
     assert!(
-        wish(ONE, 0, 1)
+        move_to(ONE, 0, 1)
             .unwrap_err()
             .contains("deciders forbid it on node n1")
     );
-    assert!(wish(ONE, 2, 1).unwrap_err().contains("has no copy"));
+    assert!(move_to(ONE, 2, 1).unwrap_err().contains("has no copy"));
     assert!(
-        wish(shard(1, 0), 0, 2)
+        move_to(shard(1, 0), 0, 2)
             .unwrap_err()
             .contains("it is Initializing")
     );
-    assert!(wish(ONE, 0, 7).unwrap_err().contains("holds no data"));
+    assert!(move_to(ONE, 0, 7).unwrap_err().contains("holds no data"));
     assert!(
-        wish(shard(5, 0), 0, 2)
+        move_to(shard(5, 0), 0, 2)
             .unwrap_err()
             .contains("no such shard")
     );
-    assert_eq!(wish(ONE, 0, 2).unwrap(), "Pm02 Rs1");
+    assert_eq!(move_to(ONE, 0, 2).unwrap(), "Pm02 Rs1");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use driver::Driver;
 use seen::Seen;
 
 /// Number of differences to shrink and report in full; for the rest only the seed is printed.
-const TOLD: usize = 3;
+const REPORTED_MAX: usize = 3;
 /// Maximum number of runs for shrinking one difference.
 const SHRINK_RUNS: usize = 400;
 /// Number of clusters between progress reports.
@@ -59,7 +59,7 @@ fn compare(first: u64, count: u64) -> Seen {
             continue;
         };
         differing.push(lockstep::in_short(&script, &difference));
-        if told.len() < TOLD {
+        if told.len() < REPORTED_MAX {
             let before = difference.lines.join("\n  ");
             lockstep::shrink(&mut driver, &mut script, &mut difference, SHRINK_RUNS);
             let shrunk = lockstep::report(&script, &difference);
