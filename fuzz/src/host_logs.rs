@@ -7,7 +7,7 @@ use flate2::write::GzEncoder;
 use host::parse::shell::script::commands;
 use host::source::{End, read_log};
 use host::{Command, Source, Stat, Unread};
-use schedule::{Log, Whose, parse_zone};
+use schedule::{HostIdentity, Log, parse_zone};
 use std::io::Write;
 
 /// Files with a byte 0 between them: rotations, copies of one file, lines of several hosts, a run from one
@@ -122,8 +122,8 @@ pub fn run(bytes: &[u8]) {
     assert_eq!(of_twice.count(), log.count());
     assert_eq!((of_twice.from, of_twice.until), (log.from, log.until));
     for own in [None, Some("db1"), Some("DB1.example.org"), Some("web1")] {
-        let whose = Whose::of(std::slice::from_ref(&log), own);
-        let Some(own) = log.clone().lines_of(&whose) else {
+        let identity = HostIdentity::of(std::slice::from_ref(&log), own);
+        let Some(own) = log.clone().restrict_to(&identity) else {
             continue;
         };
         sound(&own);
@@ -131,7 +131,7 @@ pub fn run(bytes: &[u8]) {
         assert!(log.from <= own.from && own.until <= log.until);
         // Nothing of another host is left.
         assert_eq!(
-            own.clone().lines_of(&whose).map(|log| log.count()),
+            own.clone().restrict_to(&identity).map(|log| log.count()),
             Some(own.count())
         );
     }

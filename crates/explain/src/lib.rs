@@ -13,6 +13,7 @@
 //! - `verdict`: attributions become decisions, decisions become sentences and the public result.
 //!
 //! [`change`] and [`disk_log`] stand beside them: change points, and logs too short for a pattern.
+//! [`job_runs`] makes the runs that the analysis takes.
 //!
 //! [Series]: facts::series::Series
 
@@ -21,6 +22,7 @@ mod causes;
 pub mod change;
 pub mod disk_log;
 mod fit;
+pub mod job_runs;
 mod model;
 mod numbers;
 mod search;

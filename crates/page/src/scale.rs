@@ -143,8 +143,11 @@ impl Unit {
                 (size, format!(" {}{per_s}", BYTES[unit]))
             }
             Format::Seconds => {
-                // Two of a unit, so that there are steps between.
-                let fits = |(size, _): &&(f64, &str)| largest >= size * 2.0 || *size <= 1e-6;
+                // Two of a unit that is not divided by tens, so that there are steps between.
+                let fits = |(size, _): &&(f64, &str)| {
+                    let least = if *size > 1.0 { 2.0 } else { 1.0 };
+                    largest >= size * least || *size <= 1e-6
+                };
                 let (size, name) = SECONDS.iter().find(fits).unwrap_or(&SECONDS[3]);
                 (*size, format!(" {name}"))
             }

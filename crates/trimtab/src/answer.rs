@@ -9,26 +9,26 @@ use report::{Answer, Envelope};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// Forms of an answer.
+/// Output formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// For people
+    /// Plain text
     #[default]
     Text,
-    /// For programs: see --schema
+    /// JSON (see --schema)
     Json,
-    /// For tickets
+    /// Markdown for tickets
     Markdown,
-    /// For a browser: one page that loads nothing
+    /// Self-contained HTML page
     Html,
 }
 
-/// The form of an answer, and where it goes.
+/// Options for the format and destination of the output.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub struct AnswerArgs {
-    /// Print the answer in this form [default: text, or what the name of -o FILE ends in]
+    /// Output format [default: from the extension of -o FILE, else text]
     #[arg(long, value_enum)]
     pub format: Option<Format>,
 
@@ -36,15 +36,15 @@ pub struct AnswerArgs {
     pub output: OutputArgs,
 }
 
-/// Where an answer goes.
+/// Options for the destination of the output.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// Write the answer to FILE instead of standard output
+    /// Write the output to FILE instead of stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Color text output; NO_COLOR is obeyed [default: auto]
+    /// Color text output (honors NO_COLOR) [default: auto]
     #[arg(
         long,
         value_enum,
@@ -54,19 +54,19 @@ pub struct OutputArgs {
     )]
     pub color: Option<Color>,
 
-    /// Wrap text output at N columns [default: the terminal's width, 80 elsewhere]
+    /// Wrap text output at N columns [default: terminal width, else 80]
     #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u16).range(40..=400))]
     pub width: Option<u16>,
 
-    /// Print the JSON schema of --format json, and nothing else
+    /// Print the JSON schema of --format json and exit
     #[arg(long)]
     pub schema: bool,
 }
 
-/// When to color.
+/// When to use color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Color {
-    /// On a terminal
+    /// Only on a terminal
     Auto,
     /// Always
     Always,

@@ -1,11 +1,11 @@
-//! Arguments that several commands share.
+//! Options shared by several commands.
 
 use crate::values;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where to read a host from.
+/// Options that select the host to read.
 #[derive(Debug, Args)]
 pub struct SourceArgs {
     /// Read the files below DIR instead of this host's (a mounted image, an unpacked support
@@ -13,15 +13,15 @@ pub struct SourceArgs {
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
 
-    /// A directory that holds a store's data, beside those found; may be given several times
+    /// Additional data directory of a store that was not detected (repeatable)
     #[arg(long, value_name = "DIR")]
     pub data_path: Vec<String>,
 }
 
-/// Which cluster to ask, and how.
+/// Options that select a cluster.
 #[derive(Debug, Args)]
 pub struct ClusterArgs {
-    /// Ask the Elasticsearch or OpenSearch at URL about itself; nothing on it is changed
+    /// Query the Elasticsearch or OpenSearch cluster at URL (read-only)
     #[arg(long, value_name = "URL")]
     pub cluster: Option<String>,
 
@@ -29,18 +29,18 @@ pub struct ClusterArgs {
     pub access: AccessArgs,
 }
 
-/// How a server is asked.
+/// Options for connecting to a server.
 #[derive(Debug, Args)]
 pub struct AccessArgs {
-    /// The longest time for one answer of the server [default: 30s]
+    /// Timeout for each response from the server [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub timeout: Option<Duration>,
 
-    /// File with the credentials for the server [default: `TRIMTAB_USER` and its like]
+    /// Read the server's credentials from FILE [default: `TRIMTAB_USER` etc.]
     #[arg(long, value_name = "FILE")]
     pub credentials_file: Option<PathBuf>,
 
-    /// Certificates to trust beside the system's, in PEM [default: `TRIMTAB_CA_FILE`]
+    /// Additional CA certificates to trust (PEM) [default: `TRIMTAB_CA_FILE`]
     #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! The command line: one definition gives parsing, help, man pages and completions.
+//! The command line: one definition drives parsing, help, man pages and shell completions.
 
 use crate::commands::check::args::Check;
 use crate::commands::collect::args::Collect;
@@ -13,32 +13,36 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use std::path::PathBuf;
 
-/// Find, explain, predict and fix what slows databases down below the query
-///
-/// A weekly fstrim that stalls every node at once, an encrypted volume that swallows discards, a filesystem
-/// that wastes half the disk: trimtab looks for causes that no query shows. It needs no server, no agent and
-/// no root to look; only `trimtab trim` changes anything.
+/// Text above the usage line of `trimtab --help`.
+const LONG_ABOUT: &str = "Find and fix storage-level causes of slow databases\n\n\
+    Examples of such causes: a weekly fstrim that stalls every node at once, an\n\
+    encrypted volume that drops discards, a filesystem that wastes half the disk.\n\
+    trimtab needs no server and no agent. Diagnosis needs no root; only\n\
+    `trimtab trim` changes anything.";
+
+/// Find and fix storage-level causes of slow databases
 #[derive(Debug, Parser)]
 #[command(
     name = "trimtab",
+    long_about = LONG_ABOUT,
     version,
     propagate_version = true,
     max_term_width = 100
 )]
 #[command(
     after_help = "Examples:\n  trimtab check                     check this host, no root needed\n  \
-    sudo trimtab check                also read device-mapper tables and all crontabs\n  \
-    trimtab collect -o host.tar.zst   take this host's facts elsewhere\n  \
+    sudo trimtab check                also read dm tables and all crontabs\n  \
+    trimtab collect -o host.tar.zst   save this host's facts for use elsewhere\n  \
     trimtab check --bundle host.tar.zst\n  \
-    trimtab rule TRIM001              read what a rule means\n  \
-    trimtab explain nightly.csv       find what makes this curve drop\n  \
-    trimtab trim --dry-run /data      see what a trim of a mount would do\n  \
+    trimtab rule TRIM001              explain a rule\n  \
+    trimtab explain nightly.csv       find what causes recurring drops\n  \
+    trimtab trim --dry-run /data      show what trimming /data would do\n  \
     sudo trimtab trim --window 01:00-05:00 /data\n\n\
-    Exit codes: 0 nothing found, done or predicted; 1 findings, or stopped; 2 could not run.\n\
-    The help of a command tells its own."
+    Exit codes: 0 success, nothing found; 1 findings, or stopped early; 2 could\n\
+    not run. See the help of each command for details."
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 
@@ -53,11 +57,11 @@ pub struct Cli {
     )]
     pub config: Option<PathBuf>,
 
-    /// Print full notes and every device stack; log more (-vv: debug)
+    /// Print full notes and every device stack; log more (-vv: trace)
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = GLOBAL)]
     pub verbose: u8,
 
-    /// Print nothing but errors on stderr
+    /// Suppress progress and messages other than errors
     #[arg(
         short,
         long,
@@ -68,40 +72,40 @@ pub struct Cli {
     pub quiet: bool,
 }
 
-/// The commands.
+/// Top-level commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Check for storage and scheduling settings that slow databases down
     Check(Check),
-    /// Write this host's facts to a bundle, secrets left out
+    /// Save this host's facts to a bundle, without secrets
     Collect(Collect),
-    /// Explain a rule, or list them all
+    /// Explain a rule, or list all rules
     Rule(Rule),
     /// Find recurring drops in a time series and the scheduled job behind them
     #[command(long_about = explain::args::LONG_ABOUT)]
     Explain(Box<Explain>),
-    /// Trim a mounted filesystem completely, without slowing its store down
+    /// Discard a mounted filesystem's free space without disturbing its database
     #[command(long_about = trim::args::LONG_ABOUT)]
     Trim(Box<Trim>),
-    /// Simulate a solid-state drive under a load, and what a change would bring
+    /// Simulate an SSD under a workload, and the effect of changes
     #[command(long_about = ssd::args::LONG_ABOUT)]
     Ssd(Ssd),
-    /// Predict what a cluster's master decides about shards, and what that costs
+    /// Predict the master's shard allocation decisions and what they cost
     #[command(long_about = shards::args::LONG_ABOUT)]
     Shards(Box<Shards>),
     /// Print a completion script for a shell
     Completions {
-        /// The shell
+        /// Shell to generate completions for
         shell: Shell,
     },
     /// Write man pages into a directory
     Man {
-        /// The directory; created if it does not exist
+        /// Output directory (created if missing)
         directory: PathBuf,
     },
 }
 
-/// The command line with its help laid out, see [`crate::help`].
+/// Returns the command line with its help layout applied (see [`crate::help`]).
 pub fn command() -> clap::Command {
     crate::help::laid_out(<Cli as clap::CommandFactory>::command())
 }

@@ -1,5 +1,9 @@
 //! Errors as the user sees them: what kind, what happened, and the way out.
 
+use cluster::AskError;
+use http::{CredentialsError, HttpError};
+use sources::SourceError;
+use std::error::Error;
 use std::fmt;
 
 /// What kind of trouble it is; every kind ends with exit code 2.
@@ -24,6 +28,8 @@ pub struct CommandError {
     pub message: String,
     /// Ways out, one sentence each.
     pub hints: Vec<String>,
+    /// What it was made of.
+    source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl CommandError {
@@ -33,7 +39,31 @@ impl CommandError {
             kind,
             message: message.into(),
             hints: Vec::new(),
+            source: None,
         }
+    }
+
+    /// An error of a kind that says what its source says; control characters are shown, not obeyed.
+    pub fn because(kind: Kind, source: impl Error + Send + Sync + 'static) -> Self {
+        let message = units::escape::escape(&source.to_string()).into_owned();
+        Self {
+            source: Some(Box::new(source)),
+            ..Self::new(kind, message)
+        }
+    }
+
+    /// A file that the user named and that cannot be read: `what` names it, and the option before it.
+    pub fn unreadable(what: &str, source: std::io::Error) -> Self {
+        Self::because(Kind::Environment, source)
+            .at(what)
+            .hint("name a file that exists and that you may read")
+    }
+
+    /// Puts before the message what was asked for: an option, a file.
+    #[must_use]
+    pub fn at(mut self, what: &str) -> Self {
+        self.message = format!("{what}: {}", self.message);
+        self
     }
 
     /// What is wrong with the words of a call.
@@ -59,6 +89,7 @@ impl CommandError {
             kind: Kind::Usage,
             message: message.trim_end().to_owned(),
             hints: tips.map(str::to_owned).chain([help]).collect(),
+            source: None,
         }
     }
 
@@ -86,7 +117,66 @@ impl fmt::Display for CommandError {
     }
 }
 
-impl std::error::Error for CommandError {}
+impl Error for CommandError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+impl From<HttpError> for CommandError {
+    fn from(error: HttpError) -> Self {
+        let hint = error.hint();
+        Self::because(Kind::Environment, error).hint(hint)
+    }
+}
+
+impl From<CredentialsError> for CommandError {
+    fn from(error: CredentialsError) -> Self {
+        let hint = error.hint();
+        Self::because(Kind::Environment, error).hint(hint)
+    }
+}
+
+impl From<AskError> for CommandError {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::Http(error) => error.into(),
+            AskError::OtherServer { .. } => {
+                let hint = error.hint();
+                Self::because(Kind::Input, error).hint(hint)
+            }
+        }
+    }
+}
+
+impl From<SourceError> for CommandError {
+    fn from(error: SourceError) -> Self {
+        let hint = match &error {
+            SourceError::NoStep { .. } => {
+                "`--step 5s` says that its reports are five seconds apart"
+            }
+            SourceError::Input(_) => {
+                "--column, --label-column, --time-column, --time-format and --data-tz say how to read \
+                 a file"
+            }
+            SourceError::File { .. } => {
+                "name a file or directory that exists and that you may read"
+            }
+            _ => "",
+        };
+        let kind = match error {
+            SourceError::Http(error) => return error.into(),
+            SourceError::File { .. } => Kind::Environment,
+            _ => Kind::Input,
+        };
+        let error = Self::because(kind, error);
+        if hint.is_empty() {
+            error
+        } else {
+            error.hint(hint)
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -192,10 +192,6 @@ fn arranged(command: Command) -> Command {
     let sections = Sections::of(&command);
     let about = command.get_long_about().or(command.get_about());
     let about = about.map(ToString::to_string).unwrap_or_default();
-    let about: Vec<String> = about
-        .split('\n')
-        .map(|paragraph| page::wrap(paragraph, 80).join("\n"))
-        .collect();
     let examples = if sections.examples.is_empty() {
         String::new()
     } else {
@@ -203,8 +199,7 @@ fn arranged(command: Command) -> Command {
     };
     command
         .help_template(format!(
-            "{}\n\n{{usage-heading}} {{usage}}{{after-help}}\n\n{{all-args}}\n\n{{before-help}}",
-            about.join("\n")
+            "{about}\n\n{{usage-heading}} {{usage}}{{after-help}}\n\n{{all-args}}\n\n{{before-help}}"
         ))
         .after_help(examples)
         .before_help(sections.below())

@@ -9,6 +9,7 @@ mod config;
 mod error;
 mod help;
 mod helper;
+mod input;
 mod output;
 mod progress;
 mod values;

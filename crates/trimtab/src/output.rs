@@ -1,7 +1,9 @@
 //! Standard output, and what there is to know of the terminal.
 
 use crate::error::{CommandError, Kind};
-use linux::atomic_file::{self, Access, Existing};
+use linux::atomic_file::{self, Access, IfExists};
+use std::error::Error;
+use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
@@ -39,7 +41,7 @@ pub fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
         Ok(_) => path.canonicalize()?,
         Err(_) => path.to_owned(),
     };
-    atomic_file::write(&target, Existing::Replaced, Access::AsUsual, |out| {
+    atomic_file::write(&target, IfExists::Replace, Access::Default, |out| {
         out.write_all(text.as_bytes())
     })
 }
@@ -47,7 +49,17 @@ pub fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
 /// Writes an error to standard error. Where that cannot be written to either nobody can be told;
 /// `eprintln!` would panic, and end what is still to be done.
 pub fn complain(error: &CommandError) {
-    let _ = writeln!(std::io::stderr(), "trimtab: {error}");
+    let mut text = format!("trimtab: {error}\n");
+    // Most messages repeat their source already.
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let words = error.to_string();
+        if !text.contains(&words) {
+            let _ = writeln!(text, "  caused by: {words}");
+        }
+        cause = error.source();
+    }
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// Whether text on standard output is colored where no flag says so: not with `NO_COLOR`

@@ -2,16 +2,41 @@
 //! size or a duration has one spelling; how they are read is the business of `units`.
 
 use crate::error::{CommandError, Kind};
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use std::ffi::OsStr;
 use units::ValueError;
 
-// Commands are on their way here.
-#[allow(unused_imports)]
-pub use units::{count::parse as count, share::parse as share};
-
+pub use units::count::parse as count;
 pub use units::duration::parse as duration;
+pub use units::share::parse as share;
 pub use units::size::parse as size;
 pub use units::size::parse_per_s as rate;
 pub use units::zone::parse as zone;
+
+/// Any text, which shells complete to the id of a rule: the command itself refuses what is none, since
+/// the beginning of an id stands for several.
+#[derive(Debug, Clone, Copy)]
+pub struct RuleId;
+
+impl TypedValueParser for RuleId {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let rules = rules::all().iter();
+        Some(Box::new(
+            rules.map(|rule| PossibleValue::new(rule.id).help(rule.title)),
+        ))
+    }
+}
 
 /// A value of the configuration: `table.key`, written as on the command line.
 ///

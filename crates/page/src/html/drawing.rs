@@ -49,6 +49,8 @@ const SAMPLE_GAP: f64 = 7.0;
 const COLUMN: f64 = 2.0;
 /// Marks and runs are at least so wide.
 const SPAN_MIN: f64 = 1.5;
+/// The widest span that is drawn as a line.
+const FRAME_MIN: f64 = 16.0;
 /// Points that are drawn one by one at most.
 const DOTS_MAX: usize = 1_500;
 
@@ -166,28 +168,42 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// The first kind of marks is shaded, others are lines.
+    /// The first kind of marks is shaded; others are dashed lines, or frames where they are wide.
     fn marks(&self, out: &mut String) {
         for (index, marks) in self.chart.marks.iter().enumerate() {
             let path = if index == 0 {
                 self.spans(&marks.spans, TOP, self.size.height)
             } else {
-                let middles = marks.spans.iter().filter(|span| self.is_seen(**span));
-                let mut drawn = f64::NEG_INFINITY;
-                let mut path = String::new();
-                for (from, to) in middles {
-                    let at = f64::midpoint(self.at_x(*from), self.at_x(*to));
-                    if at - drawn >= 1.0 {
-                        let _ = write!(path, "M{at:.1} {TOP}v{}", self.size.height);
-                        drawn = at;
-                    }
-                }
-                path
+                self.lines_and_frames(&marks.spans)
             };
             if !path.is_empty() {
                 let _ = writeln!(out, "<path class=\"mark m{}\" d=\"{path}\"/>", index.min(2));
             }
         }
+    }
+
+    /// Spans as a line in their middle, wide ones as a frame; those that would be drawn over each other
+    /// are drawn once.
+    fn lines_and_frames(&self, spans: &[(f64, f64)]) -> String {
+        let mut path = String::new();
+        let mut drawn = f64::NEG_INFINITY;
+        for &(from, to) in spans.iter().filter(|span| self.is_seen(**span)) {
+            let (from, to) = (self.at_x(from), self.at_x(to));
+            let (left, wide) = if to - from > FRAME_MIN {
+                (from, to - from)
+            } else {
+                (f64::midpoint(from, to), 0.0)
+            };
+            if left - drawn >= 1.0 {
+                let height = self.size.height;
+                let _ = write!(path, "M{left:.1} {TOP}v{height}");
+                if wide > 0.0 {
+                    let _ = write!(path, "h{wide:.1}v-{height}z");
+                }
+                drawn = left;
+            }
+        }
+        path
     }
 
     fn is_seen(&self, (from, to): (f64, f64)) -> bool {

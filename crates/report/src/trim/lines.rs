@@ -15,7 +15,7 @@ use trim::geometry::Survey;
 use trim::layers::LayerCounters;
 use trim::pace::QuietLevel;
 use trim::pass::{Event, Progressed};
-use trim::status::{PassState, PassStatus};
+use trim::status::{CancelOutcome, Cancelled, PassState, PassStatus};
 use trim::summary::PassSummary;
 
 /// Name and version of the stream.
@@ -61,6 +61,8 @@ pub enum Kind {
     Ended,
     /// How far a pass is (`--status`).
     Pass,
+    /// A request to cancel a pass (`--cancel`).
+    Cancelled,
 }
 
 impl Line {
@@ -178,6 +180,21 @@ pub fn refused(mount_point: &str, refusal: &TrimRefusal) -> Value {
         "reason": refusal.reason,
         "hints": refusal.hints,
         "findings": refusal.finding.as_slice(),
+    })
+}
+
+/// The fields of a request to cancel a pass: `outcome` is `asked`, `forgotten` or `nothing_there`, `pid`
+/// the process that was asked to end.
+pub fn cancelled(request: &Cancelled) -> Value {
+    let (outcome, pid) = match request.outcome {
+        CancelOutcome::Asked { pid } => ("asked", pid),
+        CancelOutcome::Forgotten => ("forgotten", None),
+        CancelOutcome::NothingThere => ("nothing_there", None),
+    };
+    json!({
+        "path": request.path.to_string_lossy(),
+        "outcome": outcome,
+        "pid": pid,
     })
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod cluster;
 pub(crate) mod explain;
 pub(crate) mod finding;
 pub(crate) mod groups;
+pub mod rule;
 pub mod shards;
 pub mod ssd;
 pub(crate) mod stack;

@@ -131,7 +131,7 @@ fn standing(unassigned: [u64; 2], used_percent: f64) -> Standing {
 
 fn forecast() -> Forecast {
     Forecast {
-        changes: vec!["node node-3 is taken away".to_owned()],
+        changes: vec!["node node-3 removed".to_owned()],
         rounds: 2,
         quiet: true,
         moved: 0,
@@ -174,7 +174,7 @@ fn what_if_begins_with_what_is_lost() {
     has(
         &fine,
         &[
-            "- node node-3 is taken away",
+            "- node node-3 removed",
             "7 replicas are promoted to primaries; 3 replicas recover from their primaries (3 GiB); then \
              the cluster is at rest, after 2 rounds.",
             "shards in the routing table 1,200 1,200",

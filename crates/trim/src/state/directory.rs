@@ -2,7 +2,7 @@
 //! followed anywhere else.
 
 use crate::process::ProcessId;
-use linux::atomic_file::{Access, Existing, Temporary};
+use linux::atomic_file::{Access, IfExists, Temporary};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -119,7 +119,7 @@ impl Directory {
         let mut temporary =
             Temporary::create(self.fd.as_fd(), temporary_name(name), Access::Owner)?;
         temporary.file().write_all(content)?;
-        temporary.persist(OsStr::new(name), Existing::Replaced)?;
+        temporary.persist(OsStr::new(name), IfExists::Replace)?;
         self.sync()
     }
 

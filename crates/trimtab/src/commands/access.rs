@@ -4,7 +4,7 @@ use crate::arguments::AccessArgs;
 use crate::config::{CheckConfig, ExplainConfig, TrimConfig};
 use crate::error::{CommandError, Kind};
 use crate::values;
-use http::{Credentials, CredentialsError, Endpoint};
+use http::{Client, Credentials, Endpoint};
 use std::path::{Path, PathBuf};
 
 /// What the configuration says of it.
@@ -102,14 +102,24 @@ pub fn http_options(
         None => Credentials::from_environment(|name| std::env::var_os(name)),
     };
     Ok(http::Options {
-        credentials: credentials.map_err(|error| credentials_error(&error))?,
+        credentials: credentials?,
         ca_file: named(ca_file, "TRIMTAB_CA_FILE"),
         ..http::Options::default()
     })
 }
 
-fn credentials_error(error: &CredentialsError) -> CommandError {
-    CommandError::new(Kind::Environment, error.to_string()).hint(error.hint())
+/// A client for a server; says so where credentials would travel unencrypted.
+///
+/// # Errors
+/// When certificates cannot be read.
+pub fn client(options: http::Options, endpoint: &Endpoint) -> Result<Client, CommandError> {
+    let client = Client::new(options)?;
+    if client.sends_secrets_in_clear(endpoint) {
+        tracing::warn!(
+            "{endpoint}: the credentials travel unencrypted (use https:// to hide them)"
+        );
+    }
+    Ok(client)
 }
 
 /// A URL that is given to an option.
@@ -118,7 +128,8 @@ fn credentials_error(error: &CredentialsError) -> CommandError {
 /// A usage error that shows nothing of a password in it.
 pub fn parse_endpoint(text: &str, option: &str) -> Result<Endpoint, CommandError> {
     Endpoint::parse(text).map_err(|error| {
-        CommandError::new(Kind::Usage, format!("{option}: {error}"))
+        CommandError::because(Kind::Usage, error)
+            .at(option)
             .hint("for example http://localhost:9200/")
     })
 }

@@ -1,17 +1,14 @@
 //! Clusters: asked live, kept in a bundle, read back.
 
 use crate::arguments::ClusterArgs;
-use crate::commands::access;
-use crate::commands::access::parse_endpoint;
+use crate::commands::access::{self, parse_endpoint};
 use crate::config::CheckConfig;
 use crate::error::{CommandError, Kind};
-use cluster::{Answers, AskError};
+use crate::input;
+use cluster::Answers;
 use facts::cluster::MasterThreads;
 use host::{Source, Unread};
-use http::Client;
 use jiff::Timestamp;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 /// Where a bundle keeps the answers: beside the host's files, at a path that no host has.
@@ -88,20 +85,10 @@ pub fn ask(
     };
     let endpoint = parse_endpoint(url, given_to)?;
     let options = access::options(&arguments.access, config.into(), cluster::options)?;
-    let client = Client::new(options).map_err(|error| {
-        CommandError::new(Kind::Environment, format!("{given_to}: {error}")).hint(error.hint())
-    })?;
-    if client.sends_secrets_in_clear(&endpoint) {
-        tracing::warn!("{endpoint}: the credentials travel unencrypted (https:// would hide them)");
-    }
+    let client = access::client(options, &endpoint).map_err(|error| error.at(given_to))?;
     let start = std::time::Instant::now();
-    let answers = cluster::ask(&client, &endpoint, Timestamp::now()).map_err(|error| {
-        let kind = match error {
-            AskError::Http(_) => Kind::Environment,
-            AskError::OtherServer { .. } => Kind::Input,
-        };
-        CommandError::new(kind, format!("{given_to}: {error}")).hint(error.hint())
-    })?;
+    let answers = cluster::ask(&client, &endpoint, Timestamp::now())
+        .map_err(|error| CommandError::from(error).at(given_to))?;
     tracing::info!(
         time_ms = start.elapsed().as_secs_f64() * 1e3,
         "asked {endpoint}"
@@ -117,7 +104,7 @@ pub fn stored(source: &dyn Source) -> Result<Option<Answers>, CommandError> {
     match source.read(BUNDLE_PATH, ANSWERS_BYTES_MAX) {
         Ok(bytes) => {
             let answers = Answers::from_json(&bytes, BUNDLE_PATH)
-                .map_err(|error| CommandError::new(Kind::Input, error.to_string()))?;
+                .map_err(|error| CommandError::because(Kind::Input, error))?;
             Ok(Some(answers))
         }
         Err(Unread::NotFound | Unread::NotRecorded) => Ok(None),
@@ -138,7 +125,7 @@ pub fn facts(
 ) -> Result<facts::Cluster, CommandError> {
     let mut cluster = answers
         .facts()
-        .map_err(|error| CommandError::new(Kind::Input, error.to_string()))?;
+        .map_err(|error| CommandError::because(Kind::Input, error))?;
     if let Some(path) = hot_threads {
         cluster.master_threads = Some(read_threads(path)?);
         // What was not told is now known from elsewhere.
@@ -151,21 +138,10 @@ pub fn facts(
 
 fn read_threads(path: &Path) -> Result<MasterThreads, CommandError> {
     let name = path.display().to_string();
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(THREADS_BYTES_MAX + 1).read_to_end(&mut bytes))
-        .map_err(|error| {
-            CommandError::new(Kind::Environment, format!("--hot-threads {name}: {error}"))
-                .hint("name a file that is there and that you may read")
-        })?;
-    if bytes.len() as u64 > THREADS_BYTES_MAX {
-        return Err(CommandError::new(
-            Kind::Input,
-            format!("--hot-threads {name}: longer than {THREADS_BYTES_MAX} bytes"),
-        ));
-    }
+    let bytes = input::bytes(path, &format!("--hot-threads {name}"), THREADS_BYTES_MAX)?;
     cluster::threads::from_file(&bytes, &name).map_err(|error| {
-        CommandError::new(Kind::Input, format!("--hot-threads: {error}"))
+        CommandError::because(Kind::Input, error)
+            .at("--hot-threads")
             .hint("on the master: jstack PID > FILE, as the user that runs the server")
     })
 }

@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Prints the completion script of a shell.
+/// Prints the completion script for a shell.
 ///
 /// # Errors
 /// When standard output cannot be written.
@@ -42,7 +42,7 @@ pub fn pages(directory: &Path) -> Result<ExitCode, CommandError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The page of a command, and those of the commands below it.
+/// Writes the page of a command and those of its subcommands.
 fn write_pages(command: &Command, name: &str, directory: &Path) -> std::io::Result<()> {
     let mut page = Vec::new();
     render(command, name, &mut page)?;
@@ -54,9 +54,8 @@ fn write_pages(command: &Command, name: &str, directory: &Path) -> std::io::Resu
     Ok(())
 }
 
-/// A page with the sections of man-pages(7).
+/// Renders a page with the sections of man-pages(7).
 fn render(command: &Command, name: &str, out: &mut dyn Write) -> std::io::Result<()> {
-    // The first line of the long description is the name's line already.
     let man = Man::new(command.clone()).title(name.to_uppercase());
     man.render_title(out)?;
     man.render_name_section(out)?;
@@ -66,7 +65,7 @@ fn render(command: &Command, name: &str, out: &mut dyn Write) -> std::io::Result
     if command.has_subcommands() {
         man.render_subcommands_section(out)?;
     }
-    // The definition was laid out for a screen: its parts are where that put them.
+    // `help::laid_out` has moved examples above the options and notes below them.
     let below = command.get_before_help().map(ToString::to_string);
     let above = command.get_after_help().map(ToString::to_string);
     let sections = Sections::laid_out(&above.unwrap_or_default(), &below.unwrap_or_default());
@@ -117,50 +116,53 @@ fn definitions(roff: &mut Roff, title: &str, list: &[(&str, &str)]) {
     }
 }
 
-/// Files of trimtab's own.
+/// Entries of the FILES section.
 const FILES: &[(&str, &str)] = &[
     (
         "/etc/trimtab/trimtab.toml",
-        "The configuration, a table for each command; --config names another file.",
+        "Configuration file, with a table for each command. Override with --config.",
     ),
     (
         "/var/lib/trimtab",
-        "Checkpoints of passes and the audit log of trimtab trim; --state names another directory.",
+        "Checkpoints and audit log of trimtab trim. Override with --state.",
     ),
     (
         "/run/trimtab",
-        "Locks of filesystems and drives that are being trimmed.",
+        "Locks on the filesystems and drives being trimmed.",
     ),
 ];
 
-/// The environment.
+/// Entries of the ENVIRONMENT section.
 const ENVIRONMENT: &[(&str, &str)] = &[
-    ("TRIMTAB_CONFIG", "The configuration file, as --config."),
+    ("TRIMTAB_CONFIG", "Configuration file, as for --config."),
     (
         "TRIMTAB_SELECT, TRIMTAB_IGNORE, TRIMTAB_FORMAT, TRIMTAB_FAIL_ON",
-        "As the options of trimtab check.",
+        "As for the trimtab check options of the same names.",
     ),
-    ("TRIMTAB_STATE", "As --state of trimtab trim."),
+    (
+        "TRIMTAB_STATE",
+        "State directory, as for the --state option of trimtab trim.",
+    ),
     (
         "TRIMTAB_USER, TRIMTAB_PASSWORD, TRIMTAB_API_KEY, TRIMTAB_BEARER_TOKEN, TRIMTAB_CREDENTIALS_FILE",
-        "Credentials for servers that are asked.",
+        "Credentials for the servers that trimtab queries, or a file that holds them.",
     ),
     (
         "TRIMTAB_CA_FILE",
-        "Certificates to trust beside the system's, in PEM.",
+        "File with additional CA certificates to trust (PEM).",
     ),
     (
         "TRIMTAB_LOG",
-        "Levels of messages on standard error: debug, or by part as host=debug.",
+        "Log levels on stderr: debug, or per crate, such as host=debug.",
     ),
-    ("NO_COLOR", "Text is not colored where this is set."),
+    ("NO_COLOR", "If set, text output is not colored."),
     (
         "SOURCE_DATE_EPOCH",
-        "Seconds since 1970 that stand in for the time at which an answer was made.",
+        "Seconds since 1970 to report as the time of generation instead of the current time.",
     ),
 ];
 
-/// Pages to read on.
+/// Pages listed in the SEE ALSO section.
 const SEE_ALSO: &[&str] = &[
     "trimtab",
     "trimtab-check",

@@ -48,7 +48,7 @@ pub fn stored(path: &Path, word: &str) -> Result<Opened, CommandError> {
     let source = source::open(path).map_err(|error| match error {
         BundleError::Unreadable { .. } => {
             CommandError::new(Kind::Environment, format!("{word} {error}"))
-                .hint("name a file or directory that is there and that you may read")
+                .hint("name a file or directory that exists and that you may read")
         }
         error => CommandError::new(Kind::Input, format!("{word} {}: {error}", path.display()))
             .hint("a bundle is made by `trimtab collect -o FILE`"),

@@ -222,7 +222,7 @@ fn completions_and_man_pages_are_made() {
     for shell in ["bash", "zsh", "fish"] {
         let output = run(&["completions", shell]);
         assert!(
-            output.status.success() && stdout(&output).contains("trimtab"),
+            output.status.success() && stdout(&output).contains("TRIM007"),
             "{shell}"
         );
     }
@@ -301,9 +301,12 @@ fn long_help_begins_with_what_a_command_is_for() {
     for (command, words) in [
         (
             "explain",
-            "rests on: the curve with the runs of jobs below it",
+            "then the evidence: the curve with job runs below it",
         ),
-        ("trim", "A pass is cut into steps that suit the filesystem."),
+        (
+            "trim",
+            "A pass runs in steps that match the filesystem's layout.",
+        ),
         ("ssd", "not a prediction"),
         ("shards", "a URL is only read."),
     ] {

@@ -261,7 +261,7 @@ const OTHERS: &[(&[&str], &str)] = &[
         ],
         "--media-written",
     ),
-    (&["run", "--drive", "/dev/zero"], "more than 1 MiB"),
+    (&["run", "--drive", "/dev/zero"], "at most 1 MiB"),
     (
         &["replay", "/dev/zero", "--trace-format", "msr"],
         "no end of line",

@@ -264,11 +264,11 @@ fn nodes(answer: &Forecast) -> Section {
     let mut table = Table::new(&[
         "<node",
         "shards before",
-        "after",
+        "shards after",
         "data before",
-        "after",
-        "disk used before",
-        "after",
+        "data after",
+        "disk before",
+        "disk after",
     ]);
     for name in names {
         let pair = [before.get(name), after.get(name)];

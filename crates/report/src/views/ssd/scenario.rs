@@ -14,7 +14,7 @@ use page::chart::{Axis, Curve, Format, LineChart, Marks};
 use page::{Block, List, Page, Table, Tone};
 use std::fmt::Write as _;
 use units::list::capitalised;
-use units::number::{number, with_article};
+use units::number::{factor, with_article};
 use units::size::as_sold;
 use units::{bytes, count, grouped, percent, seconds};
 
@@ -371,7 +371,7 @@ impl ScenarioResult {
             );
         }
         chart(
-            "Deleted, and the drive does not know it: share of the drive",
+            "Deleted data that the drive still keeps, by capacity",
             Format::Percent,
             |interval| Some(interval.free_untrimmed_share),
         );
@@ -433,10 +433,10 @@ impl ScenarioResult {
             facts.push((
                 "scale".to_owned(),
                 format!(
-                    "{} pages of a drive, {} to a block, stand for {} times as many; {} of warm-up",
+                    "{} simulated pages, {} to a block, stand for a drive {} as large; {} of warm-up",
                     grouped(outcome.scale.pages.into()),
                     grouped(outcome.scale.pages_per_block.into()),
-                    number(outcome.scale.factor),
+                    factor(outcome.scale.factor),
                     count(scenario.warm_up_days, "day")
                 ),
             ));

@@ -142,7 +142,7 @@ const CURVE_MIN: usize = 3;
 /// The page of a sweep. A brief one has the table of all rows, and a grid only where a single one shows them.
 pub fn sweep(answer: &SweepAnswer, brief: bool) -> Page {
     let (axes, _) = axes(&answer.rows);
-    let mut about = vec![format!("{}.", answer.common)];
+    let mut about = vec![answer.common.clone()];
     if !answer.is_bare {
         about.push(answer.label.to_owned());
     }

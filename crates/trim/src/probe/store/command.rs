@@ -2,7 +2,7 @@
 
 use super::Ask;
 use linux::child::KillSwitch;
-use linux::run::{Complaints, Limits, Stuck};
+use linux::run::{IfStuck, KeepStderr, Limits};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -64,7 +64,7 @@ impl CommandProbe {
             time_limit,
             switch: KillSwitch::default(),
         };
-        match probe.run(Complaints::Last) {
+        match probe.run(KeepStderr::Last) {
             Ok(()) => Ok(probe),
             Err(reason) => Err(CommandError::Failed {
                 label: probe.label(),
@@ -95,13 +95,13 @@ impl CommandProbe {
         command
     }
 
-    fn run(&self, complaints: Complaints) -> Result<(), String> {
+    fn run(&self, keep_stderr: KeepStderr) -> Result<(), String> {
         let limits = Limits {
             deadline: self.time_limit,
-            answer_bytes_max: None,
-            complaints,
+            stdout_bytes_max: None,
+            keep_stderr,
             // Else there would be one more of them for each time limit.
-            stuck: Stuck::WaitedFor,
+            if_stuck: IfStuck::Wait,
         };
         let ended = linux::run::run_under(&mut self.command(), &limits, &self.switch)
             .map_err(|error| error.to_string())?;
@@ -110,7 +110,7 @@ impl CommandProbe {
         }
         let status = how_it_ended(ended.status);
         let last_line = ended
-            .complaints
+            .stderr
             .split(|byte| *byte == b'\n')
             .rfind(|line| !line.trim_ascii().is_empty())
             .map(one_line);
@@ -123,7 +123,7 @@ impl CommandProbe {
 
 impl Ask for CommandProbe {
     fn ask(&self) -> Result<(), String> {
-        self.run(Complaints::Discarded)
+        self.run(KeepStderr::Nothing)
     }
 
     fn abort(&self) {

@@ -1,7 +1,8 @@
-//! The arguments of `trimtab check`.
+//! Arguments of `trimtab check`.
 
 use crate::answer::OutputArgs;
 use crate::arguments::{ClusterArgs, SourceArgs};
+use crate::values;
 use clap::{Args, ValueEnum};
 use facts::Severity;
 use std::path::PathBuf;
@@ -10,56 +11,60 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  trimtab check --data-path /srv/kafka\n  \
     trimtab check --bundle host.tar.zst --format json\n  \
-    trimtab check --cluster http://localhost:9200      a cluster instead of this host\n  \
-    trimtab check --cluster https://es1:9200 --bundle es1.tar.zst --bundle es2.tar.zst\n  \
+    trimtab check --cluster http://localhost:9200   check a cluster, not this host\n  \
+    trimtab check --cluster https://es1:9200 --bundle es1.tar.zst \\\n    \
+    --bundle es2.tar.zst\n  \
     trimtab check --select TRIM --fail-on error --format sarif > trimtab.sarif\n  \
-    trimtab check --format nagios     as a monitoring plugin\n\n\
-    Exit codes: 0 nothing at or above --fail-on, 1 findings, 2 could not run (also when every rule\n\
-    was skipped); with --format nagios 0, 1, 2, 3 as monitoring plugins do.")]
+    trimtab check --format nagios     run as a monitoring plugin\n\n\
+    Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 could not run, or\n\
+    every rule was skipped. With --format nagios: 0 to 3, as for monitoring plugins.")]
 pub struct Check {
     #[command(flatten)]
     pub source: SourceArgs,
 
-    /// Check a bundle (made by `trimtab collect`) instead of this host; several are the hosts of one
-    /// cluster, and compared
+    /// Check a bundle (from `trimtab collect`) instead of this host; several bundles are compared as
+    /// hosts of one cluster (repeatable)
     #[arg(long, value_name = "FILE", conflicts_with = "root")]
     pub bundle: Vec<PathBuf>,
 
     #[command(flatten)]
     pub cluster: ClusterArgs,
 
-    /// Threads of the master from FILE (a jstack, or the answer to hot threads) instead of its own
-    /// answer
+    /// Read the master's threads from FILE (jstack or hot threads output), not from the cluster
     #[arg(long, value_name = "FILE")]
     pub hot_threads: Option<PathBuf>,
 
-    /// Run only these rules: ids or beginnings of ids, separated by commas (TRIM,FS003)
+    /// Run only these rules: comma-separated IDs or ID prefixes (TRIM,FS003)
     #[arg(
         long,
         value_name = "IDS",
         value_delimiter = ',',
+        value_parser = values::RuleId,
+        hide_possible_values = true,
         env = "TRIMTAB_SELECT"
     )]
     pub select: Vec<String>,
 
-    /// Leave these rules out, in the same form
+    /// Skip these rules, in the same form
     #[arg(
         long,
         value_name = "IDS",
         value_delimiter = ',',
+        value_parser = values::RuleId,
+        hide_possible_values = true,
         env = "TRIMTAB_IGNORE"
     )]
     pub ignore: Vec<String>,
 
-    /// Print the answer in this form [default: text, or what the name of -o FILE ends in]
+    /// Output format [default: from the extension of -o FILE, else text]
     #[arg(long, value_enum, env = "TRIMTAB_FORMAT", help_heading = "Output")]
     pub format: Option<Format>,
 
-    /// Exit with 1 from this severity on [default: warning]
+    /// Lowest severity that gives exit code 1 [default: warning]
     #[arg(long, value_enum, value_name = "SEVERITY", env = "TRIMTAB_FAIL_ON")]
     pub fail_on: Option<SeverityArg>,
 
-    /// Exit with 0 whatever is found (errors of trimtab itself still give 2)
+    /// Exit with 0 even if there are findings (errors still give 2)
     #[arg(long)]
     pub exit_zero: bool,
 
@@ -67,34 +72,34 @@ pub struct Check {
     pub output: OutputArgs,
 }
 
-/// Forms of `check`'s output.
+/// Output formats of `check`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// For people
+    /// Plain text
     Text,
-    /// For programs: see --schema
+    /// JSON (see --schema)
     Json,
-    /// For a browser: a page that loads nothing
+    /// Self-contained HTML page
     Html,
-    /// For tickets
+    /// Markdown for tickets
     Markdown,
-    /// For code-scanning and security dashboards (SARIF 2.1.0)
+    /// SARIF 2.1.0, for code-scanning and security dashboards
     Sarif,
-    /// One line and performance data, exit codes of monitoring plugins
+    /// One line with performance data and monitoring plugin exit codes
     Nagios,
 }
 
-/// A severity on the command line.
+/// Values of `--fail-on`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SeverityArg {
-    /// Worth knowing; text output calls it a note
+    /// Worth knowing; shown as a note in text output
     #[value(alias = "note")]
     Info,
-    /// Will hurt
+    /// Will cause problems under load or after a change
     Warning,
-    /// Hurts now
+    /// Affects a database's data now
     Error,
 }
 

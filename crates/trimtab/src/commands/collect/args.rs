@@ -1,4 +1,4 @@
-//! The arguments of `trimtab collect`.
+//! Arguments of `trimtab collect`.
 
 use crate::arguments::{ClusterArgs, SourceArgs};
 use clap::Args;
@@ -9,10 +9,11 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:\n  sudo trimtab collect -o host.tar.zst\n  \
     trimtab collect --anonymise -o - | ssh desk 'cat > host.tar.zst'\n  \
     trimtab collect --cluster http://localhost:9200 -o host.tar.zst\n\n\
-    A bundle holds what `trimtab check` reads, after the filter for secrets: no passwords, no\n\
-    Environment= of units, no key material, no script beyond the programs that it runs. Run by\n\
-    root, it holds what drives count of their own writes, where smartctl or nvme-cli is installed:\n\
-    numbers, no serials. Look into it with `tar -tf`. Nothing on the host is changed.")]
+    A bundle holds what `trimtab check` reads, with secrets filtered out: no\n\
+    passwords, no Environment= of units, no key material, and of scripts only the\n\
+    programs they run. Run as root with smartctl or nvme-cli installed, it also\n\
+    holds the drives' own write counters, without serial numbers. List its contents\n\
+    with `tar -tf`. Nothing on the host is changed.")]
 pub struct Collect {
     #[command(flatten)]
     pub source: SourceArgs,
@@ -20,16 +21,15 @@ pub struct Collect {
     #[command(flatten)]
     pub cluster: ClusterArgs,
 
-    /// The bundle to write (.tar.zst); `-` writes to stdout
+    /// Bundle to write (.tar.zst), or `-` for stdout
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 
-    /// Replace names (of hosts, users, nodes, indices), addresses and serials, the same one always
-    /// by the same word
+    /// Replace names (of hosts, users, nodes, indices), addresses and serial numbers consistently
     #[arg(long, visible_alias = "anonymize")]
     pub anonymise: bool,
 
-    /// Overwrite FILE if it is there
+    /// Overwrite FILE if it exists
     #[arg(long)]
     pub force: bool,
 }

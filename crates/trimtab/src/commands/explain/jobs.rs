@@ -3,31 +3,26 @@
 use crate::arguments::SourceArgs;
 use crate::commands::source;
 use crate::error::{CommandError, Kind};
+use crate::input;
 use explain::JobRuns;
 use explain::disk_log::MountedWith;
+use explain::job_runs::Clock;
 use facts::Skipped;
 use facts::host::Job;
-use facts::series::{Dating, Series};
 use host::Recording;
+use host::job_logs::JobHost;
 use host::logs;
 use host::parse::crontab_jobs::{self, CRONTAB_BYTES_MAX, name_by_program};
 use host::source::static_host_name;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
-use schedule::{Conditions, CronSense, Log};
+use schedule::CronFlavor;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Runs of one job: one every five minutes for a year, and some more.
-const RUNS_MAX: usize = 120_000;
-/// Runs of all jobs together.
-const RUNS_OF_JOBS_MAX: usize = 2_000_000;
 /// The longest list of moments, in bytes.
 const EVENTS_BYTES_MAX: u64 = 16 << 20;
-/// Runs before and after a series may have to do with it.
-const MARGIN: SignedDuration = SignedDuration::from_hours(8 * 24);
 
 /// Jobs, as they are written somewhere.
 pub struct Found {
@@ -38,7 +33,7 @@ pub struct Found {
     /// The zone of their clock, where it is known.
     pub zone: Option<TimeZone>,
     /// How their cron takes changes of the clock.
-    pub cron: CronSense,
+    pub cron: CronFlavor,
     /// The name of their host, where it is known.
     pub host_name: Option<String>,
     /// The same, where this one was read.
@@ -54,6 +49,23 @@ pub struct Found {
 }
 
 impl Found {
+    /// The clock by which they run: in the zone of their host, else in this one.
+    pub fn clock(&self, zone: &TimeZone) -> Clock {
+        Clock {
+            zone: self.zone.as_ref().unwrap_or(zone).clone(),
+            cron: self.cron,
+        }
+    }
+
+    /// Their host, as far as its logs tell of runs.
+    pub fn job_host(&self) -> Option<JobHost<'_>> {
+        self.opened.as_ref().map(|opened| JobHost {
+            source: opened.source.as_ref(),
+            jobs: &self.jobs,
+            name: self.host_name.as_deref(),
+        })
+    }
+
     /// A caution where a host or directory was to have jobs, and has none.
     pub fn without_jobs(&self) -> Option<String> {
         let from = self.from.as_ref()?;
@@ -78,7 +90,7 @@ pub fn find(named: &str) -> Result<Found, CommandError> {
             jobs: Vec::new(),
             from: None,
             zone: None,
-            cron: CronSense::Vixie,
+            cron: CronFlavor::Vixie,
             host_name: None,
             this_host: None,
             mounts: Vec::new(),
@@ -121,7 +133,7 @@ fn of_host(
             .iter()
             .any(|word| skipped.what.contains(word))
     };
-    let (cron, why) = CronSense::of_host(&host);
+    let (cron, why) = CronFlavor::of_host(&host);
     tracing::debug!("{why}");
     let mut jobs = host.jobs.unwrap_or_default();
     jobs.retain(Job::is_active);
@@ -175,22 +187,20 @@ fn is_archive(path: &Path) -> Result<bool, CommandError> {
     open(path)?
         .take(512)
         .read_to_end(&mut head)
-        .map_err(|error| unreadable(path, &error))?;
+        .map_err(|error| unreadable(path, error))?;
     let zstd = head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
     let gzip = head.starts_with(&[0x1f, 0x8b]);
     Ok(zstd || gzip || head.get(257..262) == Some(b"ustar"))
 }
 
 fn open(path: &Path) -> Result<File, CommandError> {
-    File::open(path).map_err(|error| unreadable(path, &error))
+    File::open(path).map_err(|error| unreadable(path, error))
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> CommandError {
-    CommandError::new(
-        Kind::Environment,
-        format!("--jobs {}: {error}", path.display()),
-    )
-    .hint("name a directory, a bundle or a crontab, `/` for this host, or `none`")
+fn unreadable(path: &Path, error: std::io::Error) -> CommandError {
+    CommandError::because(Kind::Environment, error)
+        .at(&format!("--jobs {}", path.display()))
+        .hint("name a directory, a bundle or a crontab, `/` for this host, or `none`")
 }
 
 fn of_crontab(path: &Path) -> Result<Found, CommandError> {
@@ -199,7 +209,7 @@ fn of_crontab(path: &Path) -> Result<Found, CommandError> {
     open(path)?
         .take(CRONTAB_BYTES_MAX + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| unreadable(path, &error))?;
+        .map_err(|error| unreadable(path, error))?;
     let text = crontab_jobs::text(bytes).map_err(|found| {
         let expected = "a bundle, or a crontab: lines of five fields and a command";
         CommandError::new(
@@ -215,7 +225,7 @@ fn of_crontab(path: &Path) -> Result<Found, CommandError> {
         })?,
         from: Some(format!("crontab {name}")),
         zone: None,
-        cron: CronSense::Vixie,
+        cron: CronFlavor::Vixie,
         host_name: None,
         this_host: None,
         mounts: Vec::new(),
@@ -225,95 +235,6 @@ fn of_crontab(path: &Path) -> Result<Found, CommandError> {
     })
 }
 
-/// The stretch of time that runs may have to do with: that of all series that know their days.
-pub fn stretch(series: &[Series]) -> Option<(Timestamp, Timestamp)> {
-    let dated = || {
-        series
-            .iter()
-            .filter(|series| series.dating != Dating::Undated)
-    };
-    let first = dated().filter_map(|series| series.times_us.first()).min()?;
-    let last = dated().filter_map(|series| series.times_us.last()).max()?;
-    let at = |us: i64| Timestamp::from_microsecond(us).ok();
-    let (first, last) = (at(*first)?, at(*last)?);
-    Some((
-        first.checked_sub(MARGIN).unwrap_or(first),
-        last.checked_add(MARGIN).unwrap_or(last),
-    ))
-}
-
-/// The runs of all jobs in a stretch of time: those that logs tell of, else computed ones; and what cannot
-/// be told. Where there are no jobs, what the logs tell of are the jobs.
-pub fn runs(
-    found: &Found,
-    logs: &[Log],
-    (from, until): (Timestamp, Timestamp),
-    zone: &TimeZone,
-    skipped: &mut Vec<Skipped>,
-) -> Vec<JobRuns> {
-    let jobs = &found.jobs;
-    let conditions = Conditions {
-        cron: found.cron,
-        // A thousand jobs that run every minute are to fit into memory.
-        runs_max: RUNS_MAX.min(RUNS_OF_JOBS_MAX / jobs.len().max(1)),
-        // Their own clock decides, whatever zone the answer is told in.
-        ..Conditions::in_zone(found.zone.as_ref().unwrap_or(zone))
-    };
-    let mut all = Vec::new();
-    if jobs.is_empty() {
-        let of_logs = schedule::observed_runs(logs, from, until, RUNS_MAX);
-        all.extend(of_logs.into_iter().map(|(name, seen)| JobRuns {
-            name,
-            runs: seen.runs,
-            unknown: seen.truncated_at.map(cut_at).into_iter().collect(),
-        }));
-    }
-    for log in logs {
-        let unread = log.notes.iter();
-        skipped.extend(unread.map(|note| Skipped::new(&log.source, note, None)));
-        if log.until < from || log.from > until {
-            skipped.push(Skipped::new(
-                format!("the runs of {}", log.source),
-                format!(
-                    "it tells of {} to {}, and no sample is of that time",
-                    log.from.strftime("%Y-%m-%d"),
-                    log.until.strftime("%Y-%m-%d")
-                ),
-                Some(
-                    "a log of the same time; lines without a year are dated by the file's own time",
-                ),
-            ));
-        }
-    }
-    for job in jobs {
-        match schedule::known_runs(job, jobs, logs, from, until, &conditions) {
-            Ok(forecast) => {
-                let mut unknown = forecast.unknown;
-                unknown.extend(forecast.truncated_at.map(cut_at));
-                all.push(JobRuns {
-                    name: job.name.clone(),
-                    runs: forecast.runs,
-                    unknown,
-                });
-            }
-            Err(error) => skipped.push(Skipped::new(
-                format!("the runs of {}", job.name),
-                error.to_string(),
-                None,
-            )),
-        }
-    }
-    all
-}
-
-/// What is said of a job whose runs are known until then only.
-fn cut_at(at: Timestamp) -> String {
-    format!(
-        "its runs from {} on: it runs too often to be told apart",
-        at.strftime("%Y-%m-%d %H:%M UTC")
-    )
-}
-
 /// The moments of `--events`, a job for each name in them.
 ///
 /// # Errors
@@ -321,17 +242,10 @@ fn cut_at(at: Timestamp) -> String {
 pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Vec<JobRuns>, CommandError> {
     let mut all = Vec::new();
     for path in files {
-        let (name, bytes) = bytes_of(path, "--events", EVENTS_BYTES_MAX)?;
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let before = error.utf8_error().valid_up_to();
-            CommandError::new(
-                Kind::Input,
-                format!("--events {name}: no UTF-8 at byte {before}"),
-            )
-            .hint("name a file of text")
-        })?;
+        let name = path.display().to_string();
+        let text = input::text(path, &format!("--events {name}"), EVENTS_BYTES_MAX)?;
         let lists = schedule::parse_events(&name, &text, zone)
-            .map_err(|error| CommandError::new(Kind::Input, format!("--events: {error}")))?;
+            .map_err(|error| CommandError::because(Kind::Input, error).at("--events"))?;
         all.extend(lists.into_iter().map(|events| JobRuns {
             name: events.name,
             runs: events.runs,
@@ -341,38 +255,27 @@ pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Vec<JobRuns>, Command
     Ok(all)
 }
 
-/// The content of a file that an option names, and its name.
-///
-/// # Errors
-/// When it cannot be read, or is too long.
-pub(super) fn bytes_of(
-    path: &Path,
-    option: &str,
-    bytes_max: u64,
-) -> Result<(String, Vec<u8>), CommandError> {
-    let name = path.display().to_string();
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes))
-        .map_err(|error| {
-            CommandError::new(Kind::Environment, format!("{option} {name}: {error}"))
-                .hint("name a file that is there and that you may read")
-        })?;
-    if bytes.len() as u64 > bytes_max {
-        return Err(CommandError::new(
-            Kind::Input,
-            format!("{option} {name}: longer than {bytes_max} bytes"),
-        ));
-    }
-    Ok((name, bytes))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use explain::job_runs;
+    use jiff::Timestamp;
 
     fn at(text: &str) -> Timestamp {
         text.parse().unwrap()
+    }
+
+    fn runs_from(found: &Found, (from, until): (&str, &str)) -> (Vec<JobRuns>, Vec<Skipped>) {
+        let clock = found.clock(&TimeZone::UTC);
+        let mut skipped = Vec::new();
+        let runs = job_runs::runs(
+            &found.jobs,
+            &clock,
+            &[],
+            (at(from), at(until)),
+            &mut skipped,
+        );
+        (runs, skipped)
     }
 
     #[test]
@@ -408,9 +311,8 @@ mod tests {
     #[test]
     fn runs_of_jobs() {
         let found = found("*/5 * * * * x\n47 6 * * 7 y\n");
-        let mut skipped = Vec::new();
-        let stretch = (at("2026-01-01T00:00:00Z"), at("2026-04-11T00:00:00Z"));
-        let all = runs(&found, &[], stretch, &TimeZone::UTC, &mut skipped);
+        let stretch = ("2026-01-01T00:00:00Z", "2026-04-11T00:00:00Z");
+        let (all, skipped) = runs_from(&found, stretch);
         // A hundred days of 288 runs; the first Sunday is the fourth.
         assert_eq!(all[0].runs.len(), 28_800);
         assert_eq!(all[1].runs[0].earliest, at("2026-01-04T06:47:00Z"));
@@ -421,8 +323,8 @@ mod tests {
     #[test]
     fn many_jobs_share_what_may_be_kept() {
         let found = found(&"* * * * * x\n".repeat(400));
-        let stretch = (at("2026-01-01T00:00:00Z"), at("2026-04-11T00:00:00Z"));
-        let all = runs(&found, &[], stretch, &TimeZone::UTC, &mut Vec::new());
+        let stretch = ("2026-01-01T00:00:00Z", "2026-04-11T00:00:00Z");
+        let (all, _) = runs_from(&found, stretch);
         assert_eq!(all.len(), 400);
         assert!(all.iter().all(|job| job.runs.len() == 5_000));
         assert!(!all[399].unknown.is_empty());
@@ -432,21 +334,37 @@ mod tests {
     fn the_clock_of_the_host_decides() {
         let mut found = found("47 6 * * 7 y\n");
         found.zone = schedule::parse_zone("Europe/Berlin").ok();
-        let stretch = (at("2026-01-01T00:00:00Z"), at("2026-01-11T00:00:00Z"));
-        let all = runs(&found, &[], stretch, &TimeZone::UTC, &mut Vec::new());
+        let (all, _) = runs_from(&found, ("2026-01-01T00:00:00Z", "2026-01-11T00:00:00Z"));
         assert_eq!(all[0].runs[0].earliest, at("2026-01-04T05:47:00Z"));
     }
 
     #[test]
     fn a_job_that_runs_all_the_time_is_cut_and_says_so() {
         let found = found("* * * * * x\n");
-        let stretch = (at("2026-01-01T00:00:00Z"), at("2026-12-31T00:00:00Z"));
-        let all = runs(&found, &[], stretch, &TimeZone::UTC, &mut Vec::new());
-        assert_eq!(all[0].runs.len(), RUNS_MAX);
+        let (all, _) = runs_from(&found, ("2026-01-01T00:00:00Z", "2026-12-31T00:00:00Z"));
+        assert_eq!(all[0].runs.len(), 120_000);
         assert!(
             all[0].unknown[0].contains("2026-03-25"),
             "{:?}",
             all[0].unknown
         );
+    }
+
+    #[test]
+    fn the_name_of_a_tree_s_host_is_in_its_files() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = root.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let name = || find(root.path().to_str().unwrap()).unwrap().host_name;
+        write("etc/crontab", "");
+        assert_eq!(name(), None);
+        write("etc/hostname", "# set by hand\ndb1\n");
+        assert_eq!(name().as_deref(), Some("db1"));
+        // What the kernel was told comes first.
+        write("proc/sys/kernel/hostname", "db2\n");
+        assert_eq!(name().as_deref(), Some("db2"));
     }
 }

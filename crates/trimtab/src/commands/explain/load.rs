@@ -2,14 +2,13 @@
 
 use super::args::{Aggregate, Explain};
 use super::readers;
-use crate::commands::access;
-use crate::commands::access::parse_endpoint;
+use crate::commands::access::{self, parse_endpoint};
 use crate::config::ExplainConfig;
 use crate::error::{CommandError, Kind};
 use crate::progress::Draw;
 use facts::Skipped;
 use facts::series::Series;
-use http::{Client, Endpoint};
+use http::Endpoint;
 use jiff::tz::TimeZone;
 use sources::{Limits, Reading, SourceError, Times, gaps};
 use std::path::Path;
@@ -37,21 +36,6 @@ enum Source<'a> {
     Prometheus(&'a str),
     /// An Elasticsearch or OpenSearch.
     Index(&'a str),
-}
-
-/// What to ask an Elasticsearch or OpenSearch for.
-#[derive(Debug, Clone, Copy)]
-pub struct IndexQuery<'a> {
-    /// Pattern of index names.
-    pub index: &'a str,
-    /// Field with the values.
-    pub field: &'a str,
-    /// Field that tells series apart.
-    pub split_by: Option<&'a str>,
-    /// What becomes of the values of one step.
-    pub aggregate: Aggregate,
-    /// Query string that documents have to fit.
-    pub filter: Option<&'a str>,
 }
 
 impl<'a> Source<'a> {
@@ -115,7 +99,7 @@ pub fn load(
             Source::Path(path) => {
                 draw.show(&format!("reading {}", units::escape::escape(text)));
                 is_chosen = readers::is_store(path) || readers::is_ftdc(path);
-                file(path, arguments, times).map_err(|error| told(&error))
+                file(path, arguments, times).map_err(CommandError::from)
             }
             Source::Prometheus(url) | Source::Index(url) => {
                 let endpoint = parse_endpoint(url, "SOURCE")?;
@@ -181,15 +165,13 @@ fn server(
 ) -> Result<Reading, CommandError> {
     const STEP: Duration = Duration::from_mins(1);
     let servers = &arguments.servers;
-    let client = client(arguments, config)?;
-    if client.sends_secrets_in_clear(endpoint) {
-        tracing::warn!("{endpoint}: the credentials travel unencrypted (https:// would hide them)");
-    }
+    let options = access::options(&servers.access, config.into(), std::convert::identity)?;
+    let client = access::client(options, endpoint)?;
     let step = servers.step.unwrap_or(STEP);
     let limits = Limits::default();
     let reading = match (source, &servers.index, &servers.field) {
         (Source::Index(_), Some(index), Some(field)) => {
-            let query = IndexQuery {
+            let query = readers::IndexQuery {
                 index,
                 field,
                 split_by: servers.split_by.as_deref(),
@@ -200,37 +182,7 @@ fn server(
         }
         _ => readers::prometheus(&client, endpoint, &servers.query, step, times, &limits),
     };
-    reading.map_err(|error| told(&error))
-}
-
-fn client(arguments: &Explain, config: &ExplainConfig) -> Result<Client, CommandError> {
-    let access = &arguments.servers.access;
-    let options = access::options(access, config.into(), std::convert::identity)?;
-    Client::new(options)
-        .map_err(|error| CommandError::new(Kind::Environment, error.to_string()).hint(error.hint()))
-}
-
-/// An error of a reader, with its way out.
-fn told(error: &SourceError) -> CommandError {
-    let message = error.to_string();
-    if let SourceError::Http(error) = error {
-        return CommandError::new(Kind::Environment, message).hint(error.hint());
-    }
-    if matches!(error, SourceError::File { .. }) {
-        return CommandError::new(Kind::Environment, message)
-            .hint("name a file or directory that is there and that you may read");
-    }
-    let told = CommandError::new(Kind::Input, message);
-    if matches!(error, SourceError::NoStep { .. }) {
-        return told.hint("`--step 5s` says that its reports are five seconds apart");
-    }
-    if matches!(error, SourceError::Input(_)) {
-        return told.hint(
-            "--column, --label-column, --time-column, --time-format and --data-tz say how a file is to \
-             be read",
-        );
-    }
-    told
+    Ok(reading?)
 }
 
 fn save(path: &Path, loaded: &Loaded) -> Result<(), CommandError> {
@@ -239,7 +191,7 @@ fn save(path: &Path, loaded: &Loaded) -> Result<(), CommandError> {
         ..Reading::default()
     };
     let words = readers::save(path, &reading)
-        .map_err(|error| CommandError::new(Kind::Environment, format!("--save: {error}")))?;
+        .map_err(|error| CommandError::because(Kind::Environment, error).at("--save"))?;
     tracing::info!("{}: {words}", path.display());
     Ok(())
 }

@@ -1,22 +1,15 @@
-//! Logs that tell when jobs really ran: those of the host whose jobs are weighed, and those of `--log`.
+//! `--log`: files that tell when jobs really ran.
 
-use super::jobs::{Found, bytes_of};
 use crate::error::{CommandError, Kind};
-use explain::JobRuns;
-use facts::Skipped;
-use host::logs::{self, Age, LogFile};
+use crate::input;
+use host::job_logs::LOG_BYTES_MAX;
+use host::logs;
 use host::parse::shell::script::commands;
-use host::source::{read_log, whole_log};
-use host::{Command, JOURNAL_ENTRIES_MAX, Source, Unread};
+use host::source::whole_log;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
-use schedule::{Log, Seen, Whose};
+use schedule::Log;
 use std::path::PathBuf;
-
-/// The longest log that is given by hand, and the most of a host's logs that is read, in bytes.
-const LOG_BYTES_MAX: usize = LOG_MIB_MAX << 20;
-const LOG_MIB_MAX: usize = 256;
-const JOURNAL: &str = "systemd's journal";
 
 /// What `--log` says.
 pub struct Given {
@@ -34,7 +27,8 @@ pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Given, CommandError> 
     let is_none = |path: &&PathBuf| path.as_os_str() == "none";
     let mut logs = Vec::new();
     for path in files.iter().filter(|path| !is_none(path)) {
-        let (name, bytes) = bytes_of(path, "--log", LOG_BYTES_MAX as u64)?;
+        let name = path.display().to_string();
+        let bytes = input::bytes(path, &format!("--log {name}"), LOG_BYTES_MAX as u64)?;
         let text = whole_log(bytes, &mut { LOG_BYTES_MAX }).map(logs::text);
         let text = text.map_err(|unread| {
             CommandError::new(Kind::Input, format!("--log {name}: {unread}"))
@@ -48,7 +42,8 @@ pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Given, CommandError> 
             .and_then(|at| Timestamp::try_from(at).ok())
             .unwrap_or_else(Timestamp::now);
         let log = Log::parse(&name, &text, zone, ended, &commands).map_err(|error| {
-            CommandError::new(Kind::Input, format!("--log: {error}"))
+            CommandError::because(Kind::Input, error)
+                .at("--log")
                 .hint("take the output of `journalctl -o json`, or a file of syslog")
         })?;
         logs.push(log);
@@ -59,331 +54,77 @@ pub fn given(files: &[PathBuf], zone: &TimeZone) -> Result<Given, CommandError> 
     })
 }
 
-/// The runs that the logs of a host tell of, as far as they are of a stretch of time: files of syslog, and
-/// of the running host systemd's journal. What is there and cannot be read is among the skipped.
-pub fn of_host(
-    found: &Found,
-    (since, until): (Timestamp, Timestamp),
-    zone: &TimeZone,
-    skipped: &mut Vec<Skipped>,
-) -> Vec<Log> {
-    let Some(opened) = &found.opened else {
-        return Vec::new();
-    };
-    let source = opened.source.as_ref();
-    let mut reading = Reading {
-        source,
-        zone,
-        since,
-        until,
-        bytes_left: LOG_BYTES_MAX,
-        logs: Vec::new(),
-        skipped,
-    };
-    let is_whole = source.is_whole();
-    let told = reading.skipped.len();
-    let is_there = reading.syslog();
-    let logs = std::mem::take(&mut reading.logs);
-    reading.logs = own_lines(logs, found.host_name.as_deref(), reading.skipped);
-    let is_alone = reading.logs.is_empty() && !found.jobs.is_empty();
-    if is_whole {
-        reading.journal(found, is_alone);
-    } else if is_there
-        && reading.logs.is_empty()
-        && reading.skipped.len() == told
-        && !found.jobs.is_empty()
-    {
-        reading.skip(
-            logs::DIRECTORY,
-            "no file of syslog in it is of the time of the samples: runs are computed",
-            Some("--log; of a journal in it `journalctl -D DIRECTORY -o json`"),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::explain::jobs;
+    use explain::job_runs;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn line(day: u32) -> String {
+        format!("Nov {day:2} 06:47:01 h CRON[2]: (root) CMD (/sbin/fstrim -a)\n")
+    }
+
+    /// `Nov  2 06:47:01 h CRON[2]: (root) CMD (/sbin/fstrim -a)` and a line end, by gzip.
+    const PACKED: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xf3\xcb\x2f\x53\x50\x30\x52\x30\x30\xb3\x32\x31\xb7\x32\x30\x54\xc8\x50\x70\x0e\xf2\xf7\x8b\x36\x8a\xb5\x52\xd0\x28\xca\xcf\x2f\xd1\x54\x70\xf6\x75\x51\xd0\xd0\x2f\x4e\xca\xcc\xd3\x4f\x2b\x2e\x29\xca\xcc\x55\xd0\x4d\xd4\xe4\x02\x00\xeb\x3b\x95\x4e\x38\x00\x00\x00";
+
+    #[test]
+    fn a_log_that_is_given_is_read_as_the_host_s() {
+        let directory = tempfile::tempdir().unwrap();
+        let give = |content: &[u8]| {
+            let path = directory.path().join("given");
+            std::fs::write(&path, content).unwrap();
+            let file = std::fs::File::options().write(true).open(&path).unwrap();
+            file.set_modified(at("2026-11-20T00:00:00Z").into())
+                .unwrap();
+            given(&[path], &TimeZone::UTC).map(|given| given.logs[0].count())
+        };
+        assert_eq!(give(PACKED).unwrap(), 1);
+        let mut bytes = b"Nov 18 06:47:01 h x: caf\xe9 \xff\n".to_vec();
+        bytes.extend(line(19).bytes());
+        assert_eq!(give(&bytes).unwrap(), 1);
+        let error = give(&PACKED[..20]).unwrap_err();
+        assert!(error.kind == Kind::Input && error.message.ends_with("is cut"));
+        // What stands in a line that is none may be a password.
+        for line in [
+            "CRON (root) CMD (/bin/mysqldump -phunter2)\n",
+            "{\"MESSAGE\":\"(root) CMD (mysqldump -phunter2)\"}\n",
+        ] {
+            let error = give(line.as_bytes()).unwrap_err();
+            let told = format!("{error} {error:?}");
+            assert!(!told.contains("hunter2"), "{told}");
+            assert!(error.message.contains("given:1"), "{told}");
+        }
+    }
+
+    #[test]
+    fn the_answer_names_the_logs() {
+        let read = |name: &str, text: &str| {
+            let ended = at("2026-11-20T00:00:00Z");
+            Log::parse(name, text, &TimeZone::UTC, ended, &commands).unwrap()
+        };
+        let logs = [
+            Log::joined(vec![read("syslog", &line(18)), read("syslog.1", &line(9))]).unwrap(),
+            read("cron.log", &line(18)),
+        ];
+        let clock = jobs::find("none").unwrap().clock(&TimeZone::UTC);
+        let november = (at("2026-11-01T00:00:00Z"), at("2026-11-30T00:00:00Z"));
+        let jobs = job_runs::runs(&[], &clock, &logs, november, &mut Vec::new());
+        let told = |stretch| job_runs::origin("this host", &logs, &jobs, stretch, &TimeZone::UTC);
+        assert_eq!(
+            told(november),
+            "this host; 2 of their runs were seen in syslog (2 files, 2026-11-09 to 2026-11-18), \
+             cron.log (2026-11-18 to 2026-11-18)"
+        );
+        let december = (at("2026-12-01T00:00:00Z"), at("2026-12-30T00:00:00Z"));
+        assert_eq!(told(december), "this host");
+        let none = job_runs::origin("this host", &logs, &[], november, &TimeZone::UTC);
+        assert!(
+            none.starts_with("this host; none of their runs was seen in syslog"),
+            "{none}"
         );
     }
-    reading.logs
 }
-
-/// Of logs what is of the host whose jobs are weighed: on a host that gathers the logs of others these run
-/// the same jobs, at other times. A log of which nothing is left is among the skipped.
-pub fn own_lines(logs: Vec<Log>, host_name: Option<&str>, skipped: &mut Vec<Skipped>) -> Vec<Log> {
-    let whose = Whose::of(&logs, host_name);
-    let mut own = Vec::with_capacity(logs.len());
-    for log in logs {
-        let source = log.source.clone();
-        if let Some(log) = log.lines_of(&whose) {
-            own.push(log);
-            continue;
-        }
-        let why = match &whose {
-            Whose::Of { .. } => "all of its lines are of other hosts".to_owned(),
-            Whose::Unknown { some, count } => format!(
-                "lines of {count} hosts at a time ({}{}), and which of them has the jobs is not \
-                 known: none is used",
-                some.join(", "),
-                if some.len() < *count {
-                    " and others"
-                } else {
-                    ""
-                }
-            ),
-        };
-        let needs = "--log with the lines of that host alone";
-        skipped.push(Skipped::new(source, why, Some(needs)));
-    }
-    own
-}
-
-/// What is said of the jobs' origin, and in which logs how many of their runs were seen.
-pub fn origin(
-    from: &str,
-    logs: &[Log],
-    jobs: &[JobRuns],
-    (since, until): (Timestamp, Timestamp),
-    zone: &TimeZone,
-) -> String {
-    let day = |at: Timestamp| at.to_zoned(zone.clone()).strftime("%Y-%m-%d").to_string();
-    let read: Vec<String> = logs
-        .iter()
-        .filter(|log| log.from <= until && since <= log.until)
-        .map(|log| {
-            let files = match log.files() {
-                1 => String::new(),
-                several => format!("{several} files, "),
-            };
-            format!(
-                "{} ({files}{} to {})",
-                log.source,
-                day(log.from),
-                day(log.until)
-            )
-        })
-        .collect();
-    if read.is_empty() {
-        return from.to_owned();
-    }
-    let seen = jobs
-        .iter()
-        .flat_map(|job| &job.runs)
-        .filter(|run| matches!(run.seen, Seen::Journal | Seen::Syslog))
-        .count();
-    let runs = match seen {
-        0 => "none of their runs was".to_owned(),
-        1 => "1 of their runs was".to_owned(),
-        several => format!("{several} of their runs were"),
-    };
-    format!("{from}; {runs} seen in {}", read.join(", "))
-}
-
-/// Reads the logs of one host.
-struct Reading<'a> {
-    source: &'a dyn Source,
-    /// The host's.
-    zone: &'a TimeZone,
-    since: Timestamp,
-    until: Timestamp,
-    bytes_left: usize,
-    logs: Vec<Log>,
-    skipped: &'a mut Vec<Skipped>,
-}
-
-impl Reading<'_> {
-    fn skip(&mut self, what: &str, why: impl Into<String>, needs: Option<&str>) {
-        self.skipped.push(Skipped::new(what, why, needs));
-    }
-
-    /// Reads the files of syslog; whether there is a directory that may have some.
-    fn syslog(&mut self) -> bool {
-        let found = match logs::find(self.source) {
-            Ok(found) => found,
-            Err(Unread::NotFound | Unread::NotRecorded) => {
-                for part in ["var", logs::DIRECTORY] {
-                    if let Some(why) = logs::dangling_link(self.source, part) {
-                        self.skip(part, why, Some("--log"));
-                    }
-                }
-                return false;
-            }
-            Err(unread) => {
-                self.skip(logs::DIRECTORY, unread.to_string(), needs(&unread));
-                return true;
-            }
-        };
-        for files in found {
-            self.family(&files);
-        }
-        true
-    }
-
-    /// Reads the files of one log, the newest first. Those without a hole between them become one.
-    fn family(&mut self, files: &[LogFile]) {
-        let mut chain: Vec<Log> = Vec::new();
-        // A tree that was copied has the times of the copying.
-        let is_dated = files
-            .windows(2)
-            .all(|pair| pair[1].written.is_some() && pair[0].written > pair[1].written);
-        for (index, file) in files.iter().enumerate() {
-            let older = files.get(index + 1);
-            // It ended before the stretch, or began after it.
-            let is_before = file.written.is_some_and(|ended| ended < self.since);
-            let is_after = is_dated
-                && older.is_some_and(|older| older.written.is_some_and(|ended| ended > self.until));
-            if is_before || is_after {
-                self.keep(&mut chain);
-                continue;
-            }
-            if let Some(compressed) = &file.compressed {
-                let why = format!("{compressed} is not read");
-                self.skip(&file.path, why, Some("it decompressed, with --log"));
-                self.keep(&mut chain);
-                continue;
-            }
-            if self.bytes_left == 0 {
-                let why = format!(
-                    "it and what is older: what was read before has {LOG_MIB_MAX} MiB, and no more \
-                     is read"
-                );
-                self.skip(&file.path, why, Some("--log"));
-                break;
-            }
-            let is_whole = self.file(file, &mut chain);
-            let is_gap = older.is_some_and(|older| file.age.is_gap(older.age));
-            if !is_whole || is_gap {
-                self.keep(&mut chain);
-            }
-        }
-        self.keep(&mut chain);
-    }
-
-    /// Takes up files that go on where another one ends.
-    fn keep(&mut self, chain: &mut Vec<Log>) {
-        self.logs.extend(Log::joined(std::mem::take(chain)));
-    }
-
-    /// Reads a file; `false` where nothing older goes on to what was read of it.
-    fn file(&mut self, file: &LogFile, chain: &mut Vec<Log>) -> bool {
-        let end = match read_log(self.source, &file.path, &mut self.bytes_left) {
-            Ok(end) => end,
-            Err(unread) => {
-                let nowhere = unread
-                    .is_absent()
-                    .then(|| logs::dangling_link(self.source, &file.path));
-                let why = nowhere.flatten().unwrap_or_else(|| unread.to_string());
-                self.skip(&file.path, why, needs(&unread));
-                return false;
-            }
-        };
-        if end.is_cut {
-            self.bytes_left = 0;
-        }
-        let text = logs::text(end.bytes);
-        if text.trim().is_empty() {
-            let why = if end.is_cut {
-                "a line without end"
-            } else {
-                "empty: it tells of no run"
-            };
-            self.skip(&file.path, why, None);
-            return !end.is_cut;
-        }
-        let ended = file.written.unwrap_or(self.until);
-        // What is wrong with a line is not told: it may hold a command with a password.
-        let Ok(log) = Log::parse(&file.path, &text, self.zone, ended, &commands) else {
-            self.skip(&file.path, "not one line of syslog in it", None);
-            return false;
-        };
-        if end.is_cut {
-            let why = format!(
-                "longer than what is read, {LOG_MIB_MAX} MiB of all logs: only its newest lines, \
-                 from {} on",
-                log.from.strftime("%Y-%m-%d %H:%M UTC")
-            );
-            self.skip(&file.path, why, Some("--log"));
-        }
-        let is_dated = matches!(file.age, Age::Date(_));
-        if chain
-            .last()
-            .is_some_and(|newer| newer.seen != log.seen || (is_dated && is_hole(newer, &log)))
-        {
-            self.keep(chain);
-        }
-        chain.push(log);
-        !end.is_cut
-    }
-
-    /// `is_alone` where nothing else tells of jobs.
-    fn journal(&mut self, found: &Found, is_alone: bool) {
-        let asked = Command::Journal {
-            units: logs::timer_services(&found.jobs),
-            since: self.since,
-            until: self.until,
-        };
-        let by_hand = Some("--log with the output of `journalctl -o json`");
-        match self.source.command(&asked) {
-            Ok(answer) => {
-                let text = logs::text(answer);
-                let is_entry = text.starts_with('{');
-                match Log::parse(JOURNAL, &text, self.zone, self.until, &commands) {
-                    Ok(log) if is_entry => {
-                        if text.lines().count() >= JOURNAL_ENTRIES_MAX {
-                            let why = format!(
-                                "only its newest {JOURNAL_ENTRIES_MAX} entries are read, from {} on",
-                                log.from.strftime("%Y-%m-%d %H:%M UTC")
-                            );
-                            self.skip(JOURNAL, why, by_hand);
-                        }
-                        self.logs.push(log.without_lines());
-                    }
-                    Err(_) if is_entry => {
-                        self.skip(JOURNAL, "not one entry in what journalctl prints", by_hand);
-                    }
-                    // `-- No entries --`
-                    _ if is_alone => {
-                        let why =
-                            "it tells of no job in the time of the samples: runs are computed";
-                        self.skip(JOURNAL, why, None);
-                    }
-                    _ => {}
-                }
-            }
-            Err(Unread::NotFound) => {
-                if is_alone {
-                    let why = "neither it nor a file of syslog that tells of this host is there: runs are \
-                               computed";
-                    self.skip(JOURNAL, why, Some("--log"));
-                }
-            }
-            Err(Unread::Denied) => self.skip(
-                JOURNAL,
-                Unread::Denied.to_string(),
-                Some("root, or the group systemd-journal"),
-            ),
-            Err(unread) => self.skip(JOURNAL, unread.to_string(), by_hand),
-        }
-    }
-}
-
-/// Whether a file is missing between two whose names tell days alone. Rotations of one rhythm are as long as
-/// each other, so that one that is missing leaves two fifths of the time or more without a line. Where lines
-/// are as rare as rotations, two files may count as two logs, which is the safe side: what is between them is
-/// computed.
-fn is_hole(newer: &Log, older: &Log) -> bool {
-    let between = newer.from.duration_since(older.until);
-    let whole = newer.until.duration_since(older.until);
-    // From one night to the next nothing is missing.
-    between >= SignedDuration::from_hours(20)
-        && whole > SignedDuration::from_hours(36)
-        && between.as_secs().saturating_mul(5) >= whole.as_secs().saturating_mul(2)
-}
-
-/// What would make it possible to read a file.
-fn needs(unread: &Unread) -> Option<&'static str> {
-    match unread {
-        Unread::Denied => Some("root, or a group that may read it"),
-        Unread::TooLarge(_) => Some("it decompressed, with --log"),
-        Unread::NotFound => Some("--log"),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-#[path = "logs_tests.rs"]
-mod tests;

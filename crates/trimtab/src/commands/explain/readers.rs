@@ -1,7 +1,6 @@
 //! The way to each reader: what the command line says, in the readers' own words.
 
 use super::args::{Aggregate, FileArgs};
-use super::load::IndexQuery;
 use http::{Client, Endpoint};
 use sources::elastic::{self, Figure};
 use sources::store::{Selection, Store};
@@ -149,6 +148,21 @@ pub fn prometheus(
         all.warnings.extend(reading.warnings);
     }
     Ok(all)
+}
+
+/// What to ask an Elasticsearch or OpenSearch for.
+#[derive(Debug, Clone, Copy)]
+pub struct IndexQuery<'a> {
+    /// Pattern of index names.
+    pub index: &'a str,
+    /// Field with the values.
+    pub field: &'a str,
+    /// Field that tells series apart.
+    pub split_by: Option<&'a str>,
+    /// What becomes of the values of one step.
+    pub aggregate: Aggregate,
+    /// Query string that documents have to fit.
+    pub filter: Option<&'a str>,
 }
 
 /// Asks an Elasticsearch or OpenSearch.

@@ -6,8 +6,9 @@ use crate::config::ExplainConfig;
 use crate::error::CommandError;
 use crate::output;
 use crate::progress::Draw;
-use explain::Options;
+use explain::{Options, job_runs};
 use facts::series::Series;
+use host::job_logs;
 use report::{ExplainDetail, ExplainReport, ExplainResult};
 use std::process::ExitCode;
 
@@ -47,19 +48,22 @@ pub fn run(
     skipped.extend(found.skipped.iter().cloned());
     let mut jobs_from = found.from.clone();
     let mut all_jobs = Vec::new();
-    if let Some(stretch) = jobs::stretch(&loaded.series) {
+    if let Some(stretch) = job_runs::stretch(&loaded.series) {
         let mut logs = given.logs;
         // Without jobs everything that is told counts.
         if found.from.is_some() {
-            logs = logs::own_lines(logs, found.host_name.as_deref(), &mut skipped);
+            logs = job_logs::own_lines(logs, found.host_name.as_deref(), &mut skipped);
         }
         if given.reads_host {
             draw.show("reading when the jobs ran");
-            logs.extend(logs::of_host(&found, stretch, zone_of_host, &mut skipped));
+            if let Some(host) = found.job_host() {
+                logs.extend(job_logs::read(&host, stretch, zone_of_host, &mut skipped));
+            }
         }
-        all_jobs = jobs::runs(&found, &logs, stretch, &zone.zone, &mut skipped);
+        let clock = found.clock(&zone.zone);
+        all_jobs = job_runs::runs(&found.jobs, &clock, &logs, stretch, &mut skipped);
         jobs_from =
-            jobs_from.map(|from| logs::origin(&from, &logs, &all_jobs, stretch, &zone.zone));
+            jobs_from.map(|from| job_runs::origin(&from, &logs, &all_jobs, stretch, &zone.zone));
     }
     let by_hand = jobs::given(&arguments.events, &zone.zone)?;
     let events = by_hand.len();

@@ -1,4 +1,4 @@
-//! The arguments of `trimtab shards`.
+//! Arguments of `trimtab shards`.
 #![allow(clippy::doc_markdown)] // help shows no backticks
 
 use super::values;
@@ -8,9 +8,9 @@ use shards::profile::Server;
 use shards::what_if::NewNode;
 use std::path::PathBuf;
 
-/// What `trimtab shards --help` begins with.
-pub const LONG_ABOUT: &str = "Predict what the master of a cluster decides about shards, and what that costs.\n\n\
-    The model makes the decisions of Elasticsearch 7.4.0, decider by decider. It never changes a \
+/// Text above the usage line of `trimtab shards --help`.
+pub const LONG_ABOUT: &str = "Predict the master's shard allocation decisions and what they cost\n\n\
+    Models the decisions of Elasticsearch 7.4.0, decider by decider. Never changes a\n\
     cluster: a URL is only read.";
 
 /// `trimtab shards`.
@@ -28,51 +28,51 @@ pub struct Shards {
     #[command(subcommand)]
     pub command: Option<ShardsCommand>,
 
-    /// Print the JSON schema of --format json, and nothing else
+    /// Print the JSON schema of --format json and exit
     #[arg(long)]
     pub schema: bool,
 }
 
-/// The commands below `shards`.
+/// Subcommands of `shards`.
 #[derive(Debug, Subcommand)]
 pub enum ShardsCommand {
-    /// Predict how long a reroute, or creating, deleting, opening and closing an index take the master
+    /// Predict the master's time for a reroute and for index operations
     Cost(Cost),
-    /// Explain what the next reroute would do, and why
+    /// Explain what the next reroute would do and why
     Reroute(Reroute),
-    /// Simulate a change: what moves, in how many rounds, and whether the cluster is worse off
+    /// Simulate a change: what moves, in how many rounds, and what gets worse
     WhatIf(WhatIf),
 }
 
-/// Where the cluster comes from.
+/// Options that select the cluster to read.
 #[derive(Debug, Args)]
 pub struct StateArgs {
-    /// The answer of GET _cluster/state: a file, `-` for standard input, or the URL of the cluster,
-    /// from which everything is read
+    /// Response to GET _cluster/state: a file, `-` for stdin, or the URL of a cluster, from which
+    /// everything is read
     #[arg(long, value_name = "FILE|-|URL", required_unless_present = "schema")]
     pub state: Option<String>,
 
-    /// The answer of GET _nodes or _nodes/stats: roles, versions, disks; may be given several times
+    /// Response to GET _nodes or _nodes/stats: roles, versions, disks (repeatable)
     #[arg(long, visible_alias = "stats", value_name = "FILE")]
     pub nodes: Vec<PathBuf>,
 
-    /// The answer of GET _stats?level=shards, or of _cat/shards?bytes=b&format=json: sizes of shards
+    /// Response to GET _stats?level=shards or _cat/shards?bytes=b&format=json: shard sizes (repeatable)
     #[arg(long, value_name = "FILE")]
     pub sizes: Vec<PathBuf>,
 
-    /// The answer of GET _cluster/settings, best with include_defaults=true
+    /// Response to GET _cluster/settings, preferably with include_defaults=true
     #[arg(long, value_name = "FILE")]
     pub settings: Option<PathBuf>,
 
-    /// Version of the server, if the answers do not tell it [default: 7.4.0]
+    /// Server version, if the responses do not contain it [default: 7.4.0]
     #[arg(long, value_name = "VERSION", value_parser = Server::parse)]
     pub version: Option<Server>,
 
-    /// File with the credentials for the URL [default: TRIMTAB_USER and its like]
+    /// Read the credentials for the URL from FILE [default: TRIMTAB_USER etc.]
     #[arg(long, value_name = "FILE")]
     pub credentials_file: Option<PathBuf>,
 
-    /// Certificates to trust in addition to the system's, in PEM [default: TRIMTAB_CA_FILE]
+    /// Additional CA certificates to trust (PEM) [default: TRIMTAB_CA_FILE]
     #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
 }
@@ -87,7 +87,8 @@ pub struct StateArgs {
     curl -s localhost:9200/_nodes/stats > stats.json\n  \
     trimtab shards reroute --state state.json --nodes stats.json\n  \
     trimtab shards reroute --state - --format json < state.json\n\n\
-    The cluster itself is not changed. Exit codes: 0 explained, 2 could not run."
+    The cluster is not changed.\n\n\
+    Exit codes: 0 explained; 2 could not run."
 )]
 pub struct Reroute {
     #[command(flatten)]
@@ -97,7 +98,7 @@ pub struct Reroute {
     #[arg(long, value_name = "N", default_value = "20", value_parser = values::count_in::<usize>(0..=u64::MAX))]
     pub limit: usize,
 
-    /// Show deciders that say yes, too
+    /// Also show deciders that return YES
     #[arg(long)]
     pub all_deciders: bool,
 
@@ -111,38 +112,41 @@ pub struct Reroute {
     disable_version_flag = true,
     after_help = "Examples:\n  \
     trimtab shards what-if --state http://localhost:9200/ --add-node node-4\n  \
-    trimtab shards what-if --state state.json --nodes stats.json --remove-node node-3\n  \
+    trimtab shards what-if --state state.json --nodes stats.json \\\n    \
+    --remove-node node-3\n  \
     trimtab shards what-if --state state.json \\\n    \
-    --set cluster.routing.allocation.exclude._name=node-3   empty it first\n  \
-    trimtab shards what-if --state state.json --close 'logs-2019*' --to-version 7.17.28\n  \
+    --set cluster.routing.allocation.exclude._name=node-3   drain it first\n  \
+    trimtab shards what-if --state state.json --close 'logs-2019*' \\\n    \
+    --to-version 7.17.28\n  \
     trimtab shards what-if --state state.json --add-node node-4:zone=b,disk=2TB\n\n\
-    All changes are made at once, in this order: settings, nodes added, nodes removed, indices\n\
-    closed. The cluster itself is not changed. Exit codes: 0 not worse off; 1 worse off (more shards\n\
-    unassigned, more that must leave their node and cannot, another disk above the high\n\
-    watermark, or no rest within --rounds); 2 could not run."
+    All changes are simulated at once, in this order: settings, added nodes, removed\n\
+    nodes, closed indices. The cluster is not changed.\n\n\
+    Exit codes: 0 not worse; 1 worse (more unassigned shards, more shards that must\n\
+    leave their node but cannot, another disk above the high watermark, or still\n\
+    moving after --rounds); 2 could not run."
 )]
 pub struct WhatIf {
     #[command(flatten)]
     pub cluster: StateArgs,
 
-    /// Add an empty data node: NAME, or NAME:attribute=value,...; disk=SIZE is its disk [default: the
-    /// median of the others]
+    /// Add an empty data node, NAME or NAME:attribute=value,...; disk=SIZE sets its disk size
+    /// (repeatable) [default: median of the other nodes]
     #[arg(long, value_name = "NAME[:k=v,...]", value_parser = values::new_node)]
     pub add_node: Vec<NewNode>,
 
-    /// Remove a node as if it had died: its name or id
+    /// Remove a node (name or ID) as if it had failed (repeatable)
     #[arg(long, value_name = "NODE")]
     pub remove_node: Vec<String>,
 
-    /// Close the open indices whose names match PATTERN: logs-2019*
+    /// Close open indices that match PATTERN, such as logs-2019* (repeatable)
     #[arg(long, value_name = "PATTERN")]
     pub close: Vec<String>,
 
-    /// Set a cluster setting; an empty value resets it
+    /// Set a cluster setting; an empty VALUE resets it (repeatable)
     #[arg(long, value_name = "KEY=VALUE", value_parser = values::setting)]
     pub set: Vec<(String, String)>,
 
-    /// Version afterwards, for the time of a reroute (decisions stay those of 7.4.0)
+    /// Server version afterwards, to predict reroute time (decisions remain those of 7.4.0)
     #[arg(long, value_name = "VERSION", value_parser = Server::parse)]
     pub to_version: Option<Server>,
 
@@ -163,11 +167,12 @@ pub struct WhatIf {
     trimtab shards cost --shards 50000 --nodes 12 --closed 90% --version 7.4.0\n  \
     trimtab shards cost --shards 25000 --nodes 2 --primaries 1 --replicas 0 \\\n    \
     --version 7.17.28 --format json\n\n\
-    Times are processor time of the master's thread on the machine that was measured:\n\
-    compare them with each other. Exit codes: 0 predicted, 2 could not run."
+    Times are CPU time of the master's thread on the machine used for measuring:\n\
+    compare them with each other.\n\n\
+    Exit codes: 0 predicted; 2 could not run."
 )]
 pub struct Cost {
-    /// Shards in the cluster: primaries and replicas of open and closed indices: 50,000 or 50k
+    /// Total primaries and replicas of open and closed indices (50,000 or 50k)
     #[arg(
         long,
         value_name = "N",
@@ -176,7 +181,7 @@ pub struct Cost {
     )]
     pub shards: Option<u64>,
 
-    /// Data nodes
+    /// Number of data nodes
     #[arg(
         long,
         value_name = "N",
@@ -185,19 +190,19 @@ pub struct Cost {
     )]
     pub nodes: Option<u32>,
 
-    /// Share of the shards in closed indices: 90% or 0.9 [default: 0]
+    /// Share of the shards in closed indices (90% or 0.9) [default: 0]
     #[arg(long, value_name = "SHARE", value_parser = values::share)]
     pub closed: Option<f64>,
 
-    /// Indices, open and closed [default: from --shards, --primaries and --replicas]
+    /// Number of open and closed indices [default: from --shards, --primaries, --replicas]
     #[arg(long, value_name = "N", value_parser = values::count_in::<u64>(1..=100_000_000))]
     pub indices: Option<u64>,
 
-    /// Version of the server: 6.8.23, 7.4.0, opensearch-2.19.1
+    /// Server version (6.8.23, 7.4.0, opensearch-2.19.1)
     #[arg(long, value_name = "VERSION", default_value = "7.4.0", value_parser = Server::parse)]
     pub version: Server,
 
-    /// Primaries of the index that is created, deleted, opened or closed
+    /// Primaries of the index being created, deleted, opened or closed
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = values::count_in::<u32>(1..=1024))]
     pub primaries: u32,
 
@@ -205,7 +210,7 @@ pub struct Cost {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::count_in::<u32>(0..=1000))]
     pub replicas: u32,
 
-    /// Predict for disk.include_relocations: false
+    /// Predict with disk.include_relocations set to false
     #[arg(long)]
     pub without_relocations: bool,
 

@@ -2,11 +2,11 @@
 
 use super::args::StateArgs;
 use crate::answer::generated_at;
-use crate::commands::access::{http_options, parse_endpoint};
+use crate::commands::access::{self, http_options, parse_endpoint};
 use crate::error::{CommandError, Kind};
-use ::cluster::{AskError, Root, ShardAnswer, ask_root, ask_shards, shard_options};
+use ::cluster::{Root, ShardAnswer, ask_root, ask_shards, shard_options};
 use facts::cluster::Flavour;
-use http::{Client, Endpoint, HttpError};
+use http::{Client, Endpoint};
 use shards::nodes::RoutingError;
 use shards::profile::Server;
 use shards::reading;
@@ -116,10 +116,7 @@ fn read_file<T>(
     read: impl FnOnce(Source<'_>) -> Result<T, StateError>,
 ) -> Result<T, CommandError> {
     let shown = units::escape::escape(&path.display().to_string()).into_owned();
-    let unreadable = |error: std::io::Error| {
-        CommandError::new(Kind::Environment, format!("{shown}: {error}"))
-            .hint("name a file that is there and that you may read")
-    };
+    let unreadable = |error| CommandError::unreadable(&shown, error);
     let mut file = File::open(path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
     // Devices and pipes have no length, and may have no end.
@@ -174,10 +171,7 @@ fn from_url(from: &str, arguments: &StateArgs) -> Result<(Loaded, Option<Server>
         arguments.credentials_file.as_deref(),
         arguments.ca_file.as_deref(),
     )?;
-    let client = Client::new(shard_options(options)).map_err(|error| http_error(&error))?;
-    if client.sends_secrets_in_clear(&endpoint) {
-        tracing::warn!("{endpoint}: the credentials travel unencrypted (https:// would hide them)");
-    }
+    let client = access::client(shard_options(options), &endpoint)?;
     let asked = match &arguments.version {
         Some(_) => None,
         None => Some(ask_server(&client, &endpoint)?),
@@ -185,7 +179,7 @@ fn from_url(from: &str, arguments: &StateArgs) -> Result<(Loaded, Option<Server>
     let server = arguments.version.as_ref().or(asked.as_ref());
     let version = server.cloned().unwrap_or_default().version;
     let source = endpoint.to_string();
-    let ask = |answer| ask_shards(&client, &endpoint, answer).map_err(|error| http_error(&error));
+    let ask = |answer| ask_shards(&client, &endpoint, answer);
     let answer = ask(ShardAnswer::State)?;
     let mut state = State::read(Source::Bytes(&answer), version)
         .map_err(|error| state_error(&source, STATE, &error))?;
@@ -196,7 +190,7 @@ fn from_url(from: &str, arguments: &StateArgs) -> Result<(Loaded, Option<Server>
         let bytes = match ask(wanted) {
             Ok(bytes) => bytes,
             Err(error) => {
-                warnings.push(error.message);
+                warnings.push(error.to_string());
                 continue;
             }
         };
@@ -222,20 +216,11 @@ fn from_url(from: &str, arguments: &StateArgs) -> Result<(Loaded, Option<Server>
 fn ask_server(client: &Client, endpoint: &Endpoint) -> Result<Server, CommandError> {
     let Root {
         flavour, version, ..
-    } = ask_root(client, endpoint).map_err(|error| match error {
-        AskError::Http(error) => http_error(&error),
-        error @ AskError::OtherServer { .. } => {
-            CommandError::new(Kind::Input, error.to_string()).hint(error.hint())
-        }
-    })?;
+    } = ask_root(client, endpoint)?;
     let product = match flavour {
         Flavour::Opensearch => "opensearch",
         Flavour::Elasticsearch => "elasticsearch",
     };
     Server::parse(&format!("{product}-{version}"))
         .map_err(|error| not_modelled(&endpoint.to_string(), &error))
-}
-
-fn http_error(error: &HttpError) -> CommandError {
-    CommandError::new(Kind::Environment, error.to_string()).hint(error.hint())
 }

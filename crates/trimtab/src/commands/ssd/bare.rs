@@ -30,7 +30,7 @@ pub fn drive(
     let logical_pages = bare
         .logical_pages
         .ok_or_else(|| usage("expected --logical-pages N for a bare drive".to_owned()))?;
-    let basis = Basis::new(&scene.drive, op, policy, config, 4096)?;
+    let basis = Basis::resolve(&scene.drive, op, policy, config, 4096)?;
     let geometry = Geometry::new(
         logical_pages,
         basis.over_provisioning,

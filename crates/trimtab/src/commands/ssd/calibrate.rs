@@ -7,6 +7,7 @@ use super::spec::shown;
 use crate::answer::envelope;
 use crate::config::SsdConfig;
 use crate::error::{CommandError, Kind};
+use crate::input;
 use flash::calibrate::{
     CalibrateError, HostWrites, Known, Points, PointsError, Policy, Quantity, Series, Stamps,
     calibrate,
@@ -14,11 +15,9 @@ use flash::calibrate::{
 use flash::ftl::Collection;
 use flash::theory::Start;
 use report::ssd::{CalibrationAnswer, Fitted, calibration};
-use std::io::Read;
-use std::path::Path;
 use std::process::ExitCode;
 
-/// A series of more bytes than this is none.
+/// The longest series that is read, in bytes.
 const BYTES_MAX: u64 = 64 << 20;
 /// Unit of a throughput where nothing says.
 const UNIT_BYTES: u64 = 1_000_000;
@@ -32,7 +31,7 @@ const LINE: &str = "a line holds a time in seconds and a value, times ascend";
 pub fn run(arguments: &Calibrate, config: &SsdConfig) -> Result<ExitCode, CommandError> {
     let delivery = Delivery::of(arguments.format, &arguments.output, config.format)?;
     let name = shown(&arguments.series);
-    let text = read(&arguments.series, &name)?;
+    let text = input::text(&arguments.series, &name, BYTES_MAX)?;
     let mut points = Points::parse(&text).map_err(|error| no_series(&name, &error))?;
     let quantity = match arguments.value.unwrap_or(Measured::Throughput) {
         Measured::Throughput => Quantity::Throughput,
@@ -110,36 +109,4 @@ fn no_series(name: &str, error: &PointsError) -> CommandError {
         PointsError::TooMany => "average neighbours: a decay is told by some hundred points",
     };
     CommandError::new(Kind::Input, format!("{name}: {error}")).hint(hint)
-}
-
-fn read(path: &Path, name: &str) -> Result<String, CommandError> {
-    let failed = |error: std::io::Error| {
-        CommandError::new(Kind::Environment, format!("{name}: {error}"))
-            .hint("name a file that is there and that you may read")
-    };
-    let mut bytes = Vec::new();
-    let reader: Box<dyn Read> = if path.as_os_str() == "-" {
-        Box::new(std::io::stdin().lock())
-    } else {
-        Box::new(std::fs::File::open(path).map_err(failed)?)
-    };
-    reader
-        .take(BYTES_MAX + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
-    if bytes.len() as u64 > BYTES_MAX {
-        return Err(CommandError::new(
-            Kind::Input,
-            format!("{name}: expected a series, found more than 64 MiB"),
-        ));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        CommandError::new(
-            Kind::Input,
-            format!(
-                "{name}: expected text, found bytes that are no UTF-8 at byte {}",
-                error.utf8_error().valid_up_to() + 1
-            ),
-        )
-    })
 }

@@ -16,7 +16,7 @@ pub const FILL: f64 = 0.62;
 /// Who writes where nothing says.
 const WORKLOAD: &str = "elasticsearch";
 /// Bytes of a page below a filesystem where nothing says.
-const PAGE_BYTES: u64 = 16 * 1024;
+const PAGE_BYTES: u32 = 16 * 1024;
 /// Chunk of md's RAID-0.
 const CHUNK_BYTES: u64 = 512 * 1024;
 /// Pages that are simulated where nothing says how many.
@@ -53,14 +53,14 @@ impl Plan {
     ///
     /// # Errors
     /// Something without which there is nothing to simulate; numbers of which there is no drive.
-    pub fn new(
+    pub fn resolve(
         scene: &Scene,
         axes: Axes,
         found: Option<&Found>,
         config: &SsdConfig,
     ) -> Result<Self, CommandError> {
         refuse_bare(scene)?;
-        let basis = Basis::new(&scene.drive, axes.op, axes.policy, config, PAGE_BYTES)?;
+        let basis = Basis::resolve(&scene.drive, axes.op, axes.policy, config, PAGE_BYTES)?;
         let days = &scene.days;
         let capacity_bytes = days
             .capacity

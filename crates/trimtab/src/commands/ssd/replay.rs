@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// Bytes of a page of a replayed drive where nothing says.
-const PAGE_BYTES: u64 = 4096;
+const PAGE_BYTES: u32 = 4096;
 /// Chunk of md's RAID-0.
 const CHUNK_BYTES: u64 = 512 * 1024;
 /// Records between two looks at the progress.
@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments, config: &SsdConfig, quiet: bool) -> Result<(),
             "standard input and pipes can be read once only: one `-`, and one round",
         ));
     }
-    let basis = Basis::new(
+    let basis = Basis::resolve(
         &arguments.drive,
         arguments.op,
         arguments.policy,
@@ -211,10 +211,7 @@ fn open(arguments: &Arguments, path: &Path, read: &Rc<Cell<u64>>) -> Result<Open
             }
             Ok(file)
         });
-        Box::new(file.map_err(|error| {
-            CommandError::new(Kind::Environment, format!("{}: {error}", shown(path)))
-                .hint("name a trace that is there and that you may read")
-        })?)
+        Box::new(file.map_err(|error| CommandError::unreadable(&shown(path), error))?)
     };
     let reader = Counted {
         inner,

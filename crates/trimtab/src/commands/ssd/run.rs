@@ -59,7 +59,7 @@ pub fn run(arguments: &Run, config: &Config, quiet: bool) -> Result<(), CommandE
         fill: arguments.fill,
         trim: arguments.trim,
     };
-    let plan = Plan::new(&arguments.scene, axes, found.as_ref(), &config.ssd)?;
+    let plan = Plan::resolve(&arguments.scene, axes, found.as_ref(), &config.ssd)?;
     let result = simulate(arguments, plan, found.as_ref(), quiet)?;
     delivery.give(
         result,

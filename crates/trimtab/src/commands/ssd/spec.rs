@@ -36,16 +36,16 @@ pub struct Basis {
 }
 
 impl Basis {
-    /// Puts together what was said.
+    /// The flags, then the drive's file, then the configuration, then the defaults.
     ///
     /// # Errors
     /// A file that cannot be read or understood; a page that is none.
-    pub fn new(
+    pub fn resolve(
         flags: &DriveArgs,
         over_provisioning: Option<f64>,
         policy: Option<Collection>,
         config: &SsdConfig,
-        page_bytes: u64,
+        page_bytes: u32,
     ) -> Result<Self, CommandError> {
         let file = match flags.drive.as_deref().or(config.drive.as_deref()) {
             Some(path) => drive_file::read(path)?,
@@ -60,12 +60,7 @@ impl Basis {
         let config_preset = (config.preset.as_deref())
             .map(|text| configured("ssd", "preset", text, values::preset))
             .transpose()?;
-        let page_bytes = flags
-            .page_bytes
-            .or(file.page_bytes.map(u64::from))
-            .unwrap_or(page_bytes);
-        // Both were checked as they were read.
-        let page_bytes = u32::try_from(page_bytes).unwrap_or(u32::MAX);
+        let page_bytes = flags.page_bytes.or(file.page_bytes).unwrap_or(page_bytes);
         Ok(Self {
             over_provisioning: over_provisioning
                 .or(file.over_provisioning)

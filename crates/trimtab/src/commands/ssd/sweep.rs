@@ -195,7 +195,7 @@ fn day_jobs(
                         fill,
                         trim,
                     };
-                    let plan = Plan::new(&arguments.scene, axes, found, config)?;
+                    let plan = Plan::resolve(&arguments.scene, axes, found, config)?;
                     jobs.push(Job::Days(Box::new(plan)));
                 }
             }

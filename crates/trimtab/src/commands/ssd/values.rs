@@ -3,32 +3,17 @@
 
 use crate::values;
 use flash::calibrate::HostWrites;
-use flash::time::Timing;
+use flash::drive_file::PAGES_PER_BLOCK;
 use flash::trace::Format;
 use std::ops::RangeInclusive;
 use units::ValueError;
 
+pub use flash::drive_file::{over_provisioning, page_bytes, preset};
+
 /// Drive writes above this are a mistake.
 pub const PASSES_MAX: f64 = 1e6;
-/// Pages of a block: what the counts of valid pages can hold.
-const PAGES_PER_BLOCK: RangeInclusive<u64> = 1..=65_535;
-/// Bytes of a page: a sector at least, and no more than what a model counts by the page.
-const PAGE_BYTES: RangeInclusive<u64> = 512..=1 << 30;
 /// Hours of a point of a series.
 const INTERVAL_HOURS: RangeInclusive<u64> = 1..=168;
-
-/// Spare area: above 0, to 1000 %.
-///
-/// # Errors
-/// If it is none.
-pub fn over_provisioning(text: &str) -> Result<f64, ValueError> {
-    bounded(
-        values::share(text)?,
-        text,
-        "spare area above 0 and up to 1000%",
-        |value| value > 0.0 && value <= 10.0,
-    )
-}
 
 /// A share of requests that trim: 0 to 0.49.
 ///
@@ -77,10 +62,10 @@ pub fn pages(text: &str) -> Result<u64, ValueError> {
 pub fn pages_per_block(text: &str) -> Result<u32, ValueError> {
     let expected = || ValueError::new("1 to 65535 pages such as 256 or 16Ki", text);
     let pages = values::count(text).map_err(|_| expected())?;
-    if !PAGES_PER_BLOCK.contains(&pages) {
-        return Err(expected());
-    }
-    u32::try_from(pages).map_err(|_| expected())
+    let pages = u32::try_from(pages).ok();
+    pages
+        .filter(|pages| PAGES_PER_BLOCK.contains(pages))
+        .ok_or_else(expected)
 }
 
 /// A whole number of `LOW` to `HIGH`: days, drives.
@@ -93,19 +78,6 @@ pub fn whole<const LOW: u32, const HIGH: u32>(text: &str) -> Result<u32, ValueEr
         .and_then(|number| u32::try_from(number).ok())
         .filter(|number| (LOW..=HIGH).contains(number))
         .ok_or_else(|| ValueError::new(format!("a whole number of {LOW} to {HIGH}"), text))
-}
-
-/// Bytes of a page: `4KiB`, `16384B`.
-///
-/// # Errors
-/// If it is none.
-pub fn page_bytes(text: &str) -> Result<u64, ValueError> {
-    bounded(
-        values::size(text)?,
-        text,
-        "pages of 512 bytes to 1 GiB",
-        |bytes| PAGE_BYTES.contains(&bytes),
-    )
 }
 
 /// A number of drive writes: above 0, at most a million.
@@ -139,22 +111,6 @@ pub fn reads(text: &str) -> Result<f64, ValueError> {
     real(text, "bytes read by byte written, 0 to 1000", |value| {
         (0.0..=1000.0).contains(&value)
     })
-}
-
-/// The name of a preset.
-///
-/// # Errors
-/// If there is none of that name.
-pub fn preset(text: &str) -> Result<String, ValueError> {
-    let name = text.trim().to_ascii_lowercase();
-    if Timing::preset(&name).is_some() {
-        return Ok(name);
-    }
-    let known: Vec<&str> = Timing::PRESETS.iter().map(|(name, _, _)| *name).collect();
-    Err(ValueError::new(
-        format!("one of {}", known.join(", ")),
-        text,
-    ))
 }
 
 /// A trace format.

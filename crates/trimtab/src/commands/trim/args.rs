@@ -1,4 +1,4 @@
-//! The arguments of `trimtab trim`.
+//! Arguments of `trimtab trim`.
 
 use crate::answer::AnswerArgs;
 use crate::values;
@@ -7,29 +7,31 @@ use std::path::PathBuf;
 use std::time::Duration;
 use trim::window::Window;
 
-/// What `trimtab trim --help` begins with.
-pub const LONG_ABOUT: &str = "Free, at the drives, what a mounted filesystem no longer uses, completely and \
-    without anybody noticing.\n\nA pass is cut into steps that suit the filesystem. After each one \
-    trimtab waits until the drives have finished and reads are as quick as before; it grows slower \
-    where they are not, and stops where that does not help. A pass that was stopped goes on where it \
-    was with the same command. What was freed is counted at every layer below the mount.";
+/// Text above the usage line of `trimtab trim --help`.
+pub const LONG_ABOUT: &str = "Discard the free space of a mounted filesystem completely, without disturbing\n\
+    the database on it\n\n\
+    A pass runs in steps that match the filesystem's layout. After each step,\n\
+    trimtab waits until the drives have finished and read latency is back to normal.\n\
+    If latency stays high it slows down, and stops if that does not help. To resume\n\
+    a stopped pass, run the same command again. Discarded bytes are counted at every\n\
+    layer below the mount.";
 
 /// `trimtab trim`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  trimtab trim --dry-run /data       what would be done, and how long it may take\n  \
-    sudo trimtab trim --now /data      under a running store: an explicit word is needed\n  \
+    after_help = "Examples:\n  trimtab trim --dry-run /data       show what it would do and how long\n  \
+    sudo trimtab trim --now /data      trim at once, even under a running store\n  \
     sudo trimtab trim --window 01:00-05:00 --deadline 20h /data\n  \
     sudo trimtab trim --now --probe http://localhost:9200/ --max-latency 5ms /data\n  \
-    sudo trimtab trim --all --yes      every writable local filesystem, one after another\n  \
-    trimtab trim --status              passes that run or can be resumed\n  \
-    sudo trimtab trim --cancel /data   from another terminal\n\n\
-    Values: durations 5ms, 90s, 1h30m; sizes 16MiB, 500MB (K, M, G, T alone are binary);\n\
-    rates 500MiB/s; windows 01:00-05:00, across midnight too.\n\n\
-    Exit codes: 0 complete; 1 stopped (a latency budget, deadline or window could not be kept,\n\
-    cancelled, or the stack swallows discards); 2 refused or could not run;\n\
-    129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM. What was stopped or ended by a signal can be\n\
-    resumed with the same command, except after --cancel."
+    sudo trimtab trim --all --yes      trim all writable local filesystems in turn\n  \
+    trimtab trim --status              list running and resumable passes\n  \
+    sudo trimtab trim --cancel /data   cancel a pass from another terminal\n\n\
+    Values: durations 5ms, 90s, 1h30m; sizes 16MiB, 500MB (K, M, G, T alone are\n\
+    binary); rates 500MiB/s; windows 01:00-05:00, which may cross midnight.\n\n\
+    Exit codes: 0 complete; 1 stopped (latency budget, deadline or window exceeded,\n\
+    cancelled, or the stack drops discards); 2 refused or could not run; 129, 130,\n\
+    143 ended by SIGHUP, SIGINT, SIGTERM. To resume a pass that was stopped or ended\n\
+    by a signal, run the same command again (not after --cancel)."
 )]
 // Flags of a command line; help shows no backticks.
 #[allow(clippy::struct_excessive_bools, clippy::doc_markdown)]
@@ -38,93 +40,89 @@ pub struct Trim {
     #[arg(value_name = "MOUNT", required_unless_present_any = ["all", "status", "restore_limits", "schema"])]
     pub mounts: Vec<PathBuf>,
 
-    /// Every writable local filesystem that takes discards; needs --yes
+    /// Trim all writable local filesystems that support discards (requires --yes)
     #[arg(long, conflicts_with = "mounts")]
     pub all: bool,
 
-    /// Say what would be done and change nothing
+    /// Show what would be done without changing anything
     #[arg(long, short = 'n')]
     pub dry_run: bool,
 
-    /// Trim at once, also below a running store
+    /// Trim immediately, even under a running store
     #[arg(long, conflicts_with = "window")]
     pub now: bool,
 
-    /// Work only between these wall-clock times, and wait for them; may be given several times
+    /// Trim only between these wall-clock times, waiting for them to begin (repeatable)
     #[arg(long, value_name = "HH:MM-HH:MM", value_parser = Window::parse)]
     pub window: Vec<Window>,
 
-    /// Time zone of --window (Europe/Berlin, UTC) [default: the host's]
+    /// Time zone of --window (Europe/Berlin, UTC) [default: host's zone]
     #[arg(long, value_name = "ZONE", requires = "window")]
     pub tz: Option<String>,
 
-    /// Keep the mean latency of small reads on the drives below this [default: twice the quiet
-    /// level, measured first]
+    /// Keep the mean latency of small reads on the drives below TIME [default: twice the idle latency
+    /// measured before]
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub max_latency: Option<Duration>,
 
-    /// Stop this long after the call, whatever it is doing: waits for a window and all mounts
-    /// included; the same command goes on later
+    /// Stop after TIME in total, for all mounts and including waits for a window; the same command
+    /// resumes later
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub deadline: Option<Duration>,
 
-    /// Discard at most this much a second
+    /// Maximum discard rate
     #[arg(long, value_name = "SIZE/s", value_parser = values::rate)]
     pub rate: Option<u64>,
 
-    /// Let no single discard request be larger (lowers discard_max_bytes of the drives for the
-    /// length of the pass)
+    /// Maximum size of a discard request (lowers discard_max_bytes of the drives during the pass)
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub max_request: Option<u64>,
 
-    /// Make steps that cannot be split although they may lock their space for up to this long
+    /// Allow indivisible steps that may lock free space for up to this long
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub accept_stall: Option<Duration>,
 
-    /// Watch the store itself as well: the latency of a URL, or of a command; may be given several
-    /// times
+    /// Also watch the store's latency, using a URL or a command (repeatable)
     #[arg(long, value_name = "URL|COMMAND")]
     pub probe: Vec<String>,
 
-    /// Start only while the Elasticsearch or OpenSearch at this URL reports green
+    /// Start only if the Elasticsearch or OpenSearch cluster at URL is green
     #[arg(long, value_name = "URL")]
     pub require_green: Option<String>,
 
-    /// File with the credentials for --probe and --require-green (TRIMTAB_USER and its like
-    /// otherwise)
+    /// Read the credentials for --probe and --require-green from FILE [default: TRIMTAB_USER etc.]
     #[arg(long, value_name = "FILE")]
     pub credentials_file: Option<PathBuf>,
 
-    /// Certificates to trust beside the system's, in PEM [default: TRIMTAB_CA_FILE]
+    /// Additional CA certificates to trust (PEM) [default: TRIMTAB_CA_FILE]
     #[arg(long, value_name = "FILE")]
     pub ca_file: Option<PathBuf>,
 
-    /// Where checkpoints and the audit log are kept [default: /var/lib/trimtab]
+    /// Directory for checkpoints and the audit log [default: /var/lib/trimtab]
     #[arg(long, value_name = "DIR", env = "TRIMTAB_STATE")]
     pub state: Option<PathBuf>,
 
-    /// Start over instead of going on from the checkpoint
+    /// Start over instead of resuming from the checkpoint
     #[arg(long)]
     pub restart: bool,
 
-    /// Trim although rule TRIM010 says that this must not be done by hand here
+    /// Trim even if rule TRIM010 advises against trimming by hand here
     #[arg(long)]
     pub force: bool,
 
-    /// Agree to what --all would do
+    /// Confirm the plan of --all
     #[arg(long, short = 'y')]
     pub yes: bool,
 
-    /// List the passes that run or can be resumed
+    /// List running and resumable passes
     #[arg(long, conflicts_with_all = ["all", "dry_run", "now", "cancel", "restart"])]
     pub status: bool,
 
-    /// End the pass on MOUNT that runs in another terminal, and forget how far it was
+    /// Cancel the pass on MOUNT, running or stopped, and discard its progress
     #[arg(long, conflicts_with_all = ["all", "dry_run", "now", "restart"], requires = "mounts")]
     pub cancel: bool,
 
-    /// Put back the limits that a pass which died had lowered, and nothing else (for a unit's
-    /// ExecStopPost=)
+    /// Only restore device limits left lowered by a pass that died (for a unit's ExecStopPost=)
     #[arg(long, conflicts_with_all = ["mounts", "all", "dry_run", "now", "status", "cancel"])]
     pub restore_limits: bool,
 

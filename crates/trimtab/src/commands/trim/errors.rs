@@ -39,122 +39,137 @@ impl PassError {
     /// With the way out; `resume` makes the commands to use.
     pub fn explain(self, resume: &ResumeCommand) -> CommandError {
         match self {
-            Self::Session(error) => session_error(&error, resume),
+            Self::Session(error) => session_error(error, resume),
             Self::Command(error) => error,
         }
     }
 }
 
 /// A path that names no filesystem, with what to name instead.
-pub fn mount_path_error(error: &MountPathError) -> CommandError {
-    let text = error.to_string();
-    let of_kind = |kind| CommandError::new(kind, escape(&text));
-    match error {
-        MountPathError::Unreadable { .. } => of_kind(Kind::Usage)
-            .hint("name the directory on which a filesystem is mounted; `findmnt` lists them"),
-        MountPathError::NotUtf8 { .. } => of_kind(Kind::Usage),
-        MountPathError::NoDrive { .. } => of_kind(Kind::Refused),
-        MountPathError::Device { mounted_on, .. } => match mounted_on {
-            Some(point) => of_kind(Kind::Refused).hint(format!(
-                "it is mounted on {}: trimtab trim {}",
-                escape(point),
-                quote(point)
-            )),
-            None => of_kind(Kind::Refused).hint("mount it first; nothing of it is mounted here"),
-        },
-        MountPathError::NotAMountPoint { lies_on, .. } => match lies_on {
-            Some(point) => of_kind(Kind::Refused).hint(format!(
-                "it lies on {}: trimtab trim {}",
-                escape(point),
-                quote(point)
-            )),
-            None => of_kind(Kind::Refused).hint("`findmnt` lists mount points"),
-        },
+impl From<MountPathError> for CommandError {
+    fn from(error: MountPathError) -> Self {
+        let (kind, hint) = match &error {
+            MountPathError::Unreadable { .. } => (
+                Kind::Usage,
+                Some(
+                    "name the directory on which a filesystem is mounted; `findmnt` lists them"
+                        .to_owned(),
+                ),
+            ),
+            MountPathError::NotUtf8 { .. } => (Kind::Usage, None),
+            MountPathError::NoDrive { .. } => (Kind::Refused, None),
+            MountPathError::Device { mounted_on, .. } => (
+                Kind::Refused,
+                Some(mounted_on.as_deref().map_or_else(
+                    || "mount it first; nothing of it is mounted here".to_owned(),
+                    |point| trim_instead("it is mounted on", point),
+                )),
+            ),
+            MountPathError::NotAMountPoint { lies_on, .. } => (
+                Kind::Refused,
+                Some(lies_on.as_deref().map_or_else(
+                    || "`findmnt` lists mount points".to_owned(),
+                    |point| trim_instead("it lies on", point),
+                )),
+            ),
+        };
+        let shown = Self::because(kind, error);
+        match hint {
+            Some(hint) => shown.hint(hint),
+            None => shown,
+        }
     }
 }
 
+fn trim_instead(relation: &str, mount_point: &str) -> String {
+    format!(
+        "{relation} {}: trimtab trim {}",
+        escape(mount_point),
+        quote(mount_point)
+    )
+}
+
 /// An error of the state directory, or of that of the locks.
-pub fn state_error(error: &StateError) -> CommandError {
-    let text = error.to_string();
-    let shown = CommandError::new(Kind::Environment, escape(&text));
-    let StateError::Io { path, source } = error else {
-        // Its words have the way out.
-        return shown;
-    };
-    if is_denied(source) && !privilege::may_trim() {
-        shown.hint(NEEDS_ROOT)
-    } else if path.starts_with(RUN_DIR) {
-        shown.hint(format!(
-            "locks are in {RUN_DIR} whatever --state says; it has to be a directory of root's, on a \
-             filesystem that can be written to and has room"
-        ))
-    } else {
-        shown.hint("--state DIR keeps checkpoints elsewhere")
+impl From<StateError> for CommandError {
+    fn from(error: StateError) -> Self {
+        let hint = match &error {
+            StateError::Io { source, .. } if is_denied(source) && !privilege::may_trim() => {
+                NEEDS_ROOT.to_owned()
+            }
+            StateError::Io { path, .. } if path.starts_with(RUN_DIR) => format!(
+                "locks are in {RUN_DIR} whatever --state says; it has to be a directory of root's, on \
+                 a filesystem that can be written to and has room"
+            ),
+            StateError::Io { .. } => "--state DIR keeps checkpoints elsewhere".to_owned(),
+            // Its words have the way out.
+            _ => return Self::because(Kind::Environment, error),
+        };
+        Self::because(Kind::Environment, error).hint(hint)
     }
 }
 
 /// What `--status` or `--cancel` could not do.
-pub fn status_error(error: &StatusError) -> CommandError {
-    match error {
-        StatusError::Path(error) => mount_path_error(error),
-        StatusError::Target(error) => {
-            CommandError::new(Kind::Environment, escape(&error.to_string()))
+impl From<StatusError> for CommandError {
+    fn from(error: StatusError) -> Self {
+        match error {
+            StatusError::Path(error) => error.into(),
+            StatusError::Target(error) => Self::because(Kind::Environment, error),
+            StatusError::State(error) => error.into(),
         }
-        StatusError::State(error) => state_error(error),
     }
 }
 
 /// A checkpoint or a lock that `--status` cannot read.
-pub fn unreadable(error: &StateError) -> CommandError {
-    let text = error.to_string();
-    let shown = CommandError::new(Kind::Environment, escape(&text));
-    match error {
-        StateError::Io { source, .. } if is_denied(source) => {
-            shown.hint("run it as root: sudo trimtab trim --status")
-        }
-        _ => shown,
+pub fn unreadable(error: StateError) -> CommandError {
+    let denied = matches!(&error, StateError::Io { source, .. } if is_denied(source));
+    let shown = CommandError::because(Kind::Environment, error);
+    if denied {
+        shown.hint("run it as root: sudo trimtab trim --status")
+    } else {
+        shown
     }
 }
 
 /// Why a session could not begin; `resume` makes the commands to use.
-pub fn session_error(error: &SessionError, resume: &ResumeCommand) -> CommandError {
-    let text = error.to_string();
-    let shown = CommandError::new(Kind::Environment, escape(&text));
-    match error {
+pub fn session_error(error: SessionError, resume: &ResumeCommand) -> CommandError {
+    let hint = match error {
         SessionError::State {
             mount_point,
             source,
-        } => match source {
-            StateError::Busy { .. } => busy(mount_point, source, resume),
-            source => state_error(source),
-        },
+        } => {
+            return match source {
+                StateError::Busy { .. } => busy(&mount_point, source, resume),
+                source => source.into(),
+            };
+        }
         SessionError::Checkpoint(source) => {
-            state_error(source).hint("--restart starts over without it")
+            return CommandError::from(source).hint("--restart starts over without it");
         }
         SessionError::Probe(_) => {
-            shown.hint("a trim that is not watched would be noticed; is the device node there?")
+            "a trim that is not watched would be noticed; is the device node there?"
         }
         SessionError::Limits(_) => {
-            shown.hint("nothing is left lowered; the pass works without --max-request, too")
+            "nothing is left lowered; the pass works without --max-request, too"
         }
         SessionError::Leftovers(_) if privilege::may_trim() => {
-            shown.hint("the journal says what to write into queue/discard_max_bytes of which drive")
+            "the journal says what to write into queue/discard_max_bytes of which drive"
         }
-        SessionError::Leftovers(_) => shown.hint(NEEDS_ROOT),
+        SessionError::Leftovers(_) => NEEDS_ROOT,
         SessionError::Unidentified { .. }
         | SessionError::Geometry { .. }
-        | SessionError::Locks(_) => shown,
-    }
+        | SessionError::Locks(_) => return CommandError::because(Kind::Environment, error),
+    };
+    CommandError::because(Kind::Environment, error).hint(hint)
 }
 
-fn busy(mount_point: &str, error: &StateError, resume: &ResumeCommand) -> CommandError {
+fn busy(mount_point: &str, error: StateError, resume: &ResumeCommand) -> CommandError {
     let StateError::Busy {
         what,
         pid,
         same_filesystem,
-    } = error
+    } = &error
     else {
-        return state_error(error);
+        return error.into();
     };
     let name = escape(mount_point);
     if *same_filesystem {

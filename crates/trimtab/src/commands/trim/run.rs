@@ -6,7 +6,6 @@ use super::errors::{self, PassError};
 use super::options::{self, Environment, Options};
 use super::output::Output;
 use super::store_probe::{self, StoreProbeOptions};
-use crate::answer::Delivery;
 use crate::arguments::{AccessArgs, SourceArgs};
 use crate::commands::{access, source};
 use crate::config::{Config, TrimConfig};
@@ -18,7 +17,7 @@ use jiff::Timestamp;
 use report::trim::lines::{self, Kind as LineKind};
 use report::trim::{PassEnd, Plan, missing_consent};
 use rules::{TrimRefusal, TrimRequest, TrimVerdict};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use trim::clock::SystemClock;
@@ -59,20 +58,18 @@ pub fn run(
     }
     let resume = options::resume_command(arguments, config_path);
     let new_output = |settings| Output::new(&arguments.answer, config.trim.format, quiet, settings);
-    if arguments.cancel {
-        let state = request::state_at(options::state_dir(arguments, &config.trim));
-        return cancel(&state, &read(config)?, arguments, &config.trim);
-    }
-    if arguments.status || arguments.restore_limits {
+    if arguments.cancel || arguments.status || arguments.restore_limits {
         let mut output = new_output(Settings::default())?;
-        let done = if arguments.status {
-            show_status(arguments, config, &resume, &mut output)
+        let state_dir = options::state_dir(arguments, &config.trim);
+        let done = if arguments.cancel {
+            cancel(state_dir, arguments, config, &mut output)
+        } else if arguments.status {
+            show_status(state_dir, arguments, config, &resume, &mut output)
         } else {
-            let state_dir = options::state_dir(arguments, &config.trim);
             restore_limits(&state_dir, &resume, &mut output)
         };
         output.finish()?;
-        return done.map(|()| ExitCode::SUCCESS);
+        return done;
     }
     let options = Options::resolve(arguments, &Environment::read(), &config.trim)?;
     let mut output = new_output(options.request.settings.clone())?;
@@ -118,20 +115,20 @@ fn judge(host: &Host, filesystem: &Filesystem<'_>, force: bool) -> TrimVerdict {
 }
 
 fn show_status(
+    state_dir: PathBuf,
     arguments: &Trim,
     config: &Config,
     resume: &ResumeCommand,
     output: &mut Output<'_>,
-) -> Result<(), CommandError> {
-    let state = request::state_at(options::state_dir(arguments, &config.trim));
+) -> Result<ExitCode, CommandError> {
+    let state = request::state_at(state_dir);
     let meant = if arguments.mounts.is_empty() {
         None
     } else {
         let keys = trim::status::keys(&state, &read(config)?, &arguments.mounts);
-        Some(keys.map_err(|error| errors::status_error(&error))?)
+        Some(keys?)
     };
-    let found = trim::status::status(&state, meant.as_deref())
-        .map_err(|error| errors::unreadable(&error))?;
+    let found = trim::status::status(&state, meant.as_deref()).map_err(errors::unreadable)?;
     for pass in &found.passes {
         output.emit(LineKind::Pass, lines::pass_status(pass));
     }
@@ -144,25 +141,24 @@ fn show_status(
         now,
     ))?;
     // One that cannot be read does not hide the others.
-    match found.unreadable.first() {
+    match found.unreadable.into_iter().next() {
         Some(error) => Err(errors::unreadable(error)),
-        None => Ok(()),
+        None => Ok(ExitCode::SUCCESS),
     }
 }
 
 fn cancel(
-    state: &State,
-    host: &Host,
+    state_dir: PathBuf,
     arguments: &Trim,
-    config: &TrimConfig,
+    config: &Config,
+    output: &mut Output<'_>,
 ) -> Result<ExitCode, CommandError> {
-    let delivery = Delivery::of(&arguments.answer, config.format)?;
-    let cancelled = trim::status::cancel(state, host, &arguments.mounts)
-        .map_err(|error| errors::status_error(&error))?;
-    let page = report::trim::cancelled(&cancelled);
-    let text = page::terminal(&page, &arguments.answer.output.terminal());
-    // The stream has no line for it.
-    delivery.give(|_| page, || text)?;
+    let state = request::state_at(state_dir);
+    let cancelled = trim::status::cancel(&state, &read(config)?, &arguments.mounts)?;
+    for request in &cancelled {
+        output.emit(LineKind::Cancelled, lines::cancelled(request));
+    }
+    output.show(report::trim::cancelled(&cancelled))?;
     let missed = cancelled
         .iter()
         .any(|request| request.outcome == trim::status::CancelOutcome::NothingThere);
@@ -173,13 +169,13 @@ fn restore_limits(
     state_dir: &Path,
     resume: &ResumeCommand,
     output: &mut Output<'_>,
-) -> Result<(), CommandError> {
+) -> Result<ExitCode, CommandError> {
     let restored = session::restore_leftovers(state_dir, output)
-        .map_err(|error| errors::session_error(&error, resume))?;
+        .map_err(|error| errors::session_error(error, resume))?;
     if restored == 0 {
         output.remark("no limits were left lowered");
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// A filesystem, and whether it may be trimmed.
@@ -256,8 +252,7 @@ impl<'a> Call<'a> {
         let wanted = if arguments.all {
             filesystem::all(self.host)
         } else {
-            filesystem::named(self.host, &arguments.mounts)
-                .map_err(|error| errors::mount_path_error(&error))?
+            filesystem::named(self.host, &arguments.mounts)?
         };
         let judged: Vec<Judged<'_>> = wanted
             .into_iter()
@@ -348,10 +343,9 @@ impl<'a> Call<'a> {
         let stop = Stop::default();
         signals::listen(&stop).map_err(|error| environment("signal handlers", error))?;
         let state_dir = self.request().state_dir.clone();
-        let state = State::open(state_dir.clone(), request::RUN_DIR.into())
-            .map_err(|error| errors::state_error(&error))?;
+        let state = State::open(state_dir.clone(), request::RUN_DIR.into())?;
         session::restore_leftovers(&state_dir, output)
-            .map_err(|error| errors::session_error(&error, self.resume))?;
+            .map_err(|error| errors::session_error(error, self.resume))?;
         let session = Session {
             host: self.host,
             request: self.request(),

@@ -4,10 +4,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::commands::access::parse_endpoint;
+use crate::commands::access::{self, parse_endpoint};
 use crate::error::{CommandError, Kind};
 use cluster::GreenError;
-use http::{Client, Endpoint, HttpError};
+use http::{Client, Endpoint};
 use std::time::Duration;
 use trim::clock::Clock;
 use trim::probe::store::command::{CommandError as ProgramError, CommandProbe};
@@ -39,32 +39,18 @@ impl StoreProbeOptions {
     }
 }
 
-fn http_error(error: &HttpError) -> CommandError {
-    CommandError::new(Kind::Environment, error.to_string()).hint(error.hint())
-}
-
 /// Asks the cluster of `--require-green` once and returns its name, quoted.
 ///
 /// # Errors
 /// A refusal where it is not green, a usage or environment error where it cannot be asked.
 pub fn require_green(url: &str, options: http::Options) -> Result<String, CommandError> {
     let endpoint = parse_endpoint(url, "--require-green")?;
-    let client = Client::new(options).map_err(|error| http_error(&error))?;
-    warn_of_clear_secrets(&client, &endpoint);
-    cluster::require_green(&client, &endpoint).map_err(|error| match &error {
-        GreenError::NotGreen { .. } => CommandError::new(Kind::Refused, error.to_string())
+    let client = access::client(options, &endpoint)?;
+    cluster::require_green(&client, &endpoint).map_err(|error| match error {
+        GreenError::NotGreen { .. } => CommandError::because(Kind::Refused, error)
             .hint("wait until it is green, or start without --require-green"),
-        GreenError::Http(source) => {
-            CommandError::new(Kind::Environment, format!("--require-green: {error}"))
-                .hint(source.hint())
-        }
+        GreenError::Http(error) => CommandError::from(error).at("--require-green"),
     })
-}
-
-fn warn_of_clear_secrets(client: &Client, endpoint: &Endpoint) {
-    if client.sends_secrets_in_clear(endpoint) {
-        tracing::warn!("{endpoint}: the credentials travel unencrypted (https:// would hide them)");
-    }
 }
 
 struct UrlProbe {
@@ -75,21 +61,16 @@ struct UrlProbe {
 impl UrlProbe {
     fn open(text: &str, options: &StoreProbeOptions) -> Result<Self, CommandError> {
         let endpoint = parse_endpoint(text, "--probe")?;
-        let client = Client::new(http::Options {
+        let http = http::Options {
             deadline: options.time_limit,
             ..options.http.clone()
-        })
-        .map_err(|error| http_error(&error))?;
-        warn_of_clear_secrets(&client, &endpoint);
+        };
+        let client = access::client(http, &endpoint)?;
         // Connects, so that no later reading holds what a first connection takes.
         let first = client.get(&endpoint, "").and_then(http::Response::success);
         match first {
             Ok(_) => Ok(Self { client, endpoint }),
-            Err(error) => {
-                let mut found = http_error(&error);
-                found.message = format!("--probe: {}", found.message);
-                Err(found)
-            }
+            Err(error) => Err(CommandError::from(error).at("--probe")),
         }
     }
 }
@@ -137,7 +118,11 @@ pub fn start<C: Clock + Clone + Send + 'static>(
         requests_per_s: options.requests_per_s,
         warn: Box::new(move |reason| tracing::warn!("--probe {told}: {}", escape(reason))),
     };
-    StoreProbe::start(question, clock).map_err(|error| no_thread(&error))
+    StoreProbe::start(question, clock).map_err(|error| {
+        CommandError::because(Kind::Environment, error)
+            .at("--probe: no thread")
+            .hint("check the limit of processes: ulimit -u, TasksMax=")
+    })
 }
 
 fn program_error(error: &ProgramError) -> CommandError {
@@ -150,11 +135,6 @@ fn program_error(error: &ProgramError) -> CommandError {
             .hint("it has to exit with 0 while the store is well; try it by hand")
             .hint("no shell reads it: write sh -c '...' for pipes, variables and redirections"),
     }
-}
-
-fn no_thread(error: &std::io::Error) -> CommandError {
-    CommandError::new(Kind::Environment, format!("--probe: no thread: {error}"))
-        .hint("check the limit of processes: ulimit -u, TasksMax=")
 }
 
 /// Whether it is meant as a URL: a scheme and `://`, or a first word with an `@`, as in a URL whose

@@ -1,22 +1,20 @@
-//! Logs of made-up hosts.
+//! Tests with the logs of made-up hosts.
 
 use super::*;
-use crate::commands::explain::jobs::find;
-use crate::commands::source::Opened;
-use host::Stat;
+use crate::source::{self, Stat};
 use std::collections::BTreeMap;
 
-#[path = "logs_host_tests.rs"]
-mod logs_host_tests;
+mod hosts;
 
-/// `Nov  2 06:47:01 h CRON[2]: (root) CMD (/sbin/fstrim -a)` and a line end, by gzip.
+/// `Nov  2 06:47:01 h CRON[2]: (root) CMD (/sbin/fstrim -a)` and a line ending, compressed by gzip.
 const PACKED: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xf3\xcb\x2f\x53\x50\x30\x52\x30\x30\xb3\x32\x31\xb7\x32\x30\x54\xc8\x50\x70\x0e\xf2\xf7\x8b\x36\x8a\xb5\x52\xd0\x28\xca\xcf\x2f\xd1\x54\x70\xf6\x75\x51\xd0\xd0\x2f\x4e\xca\xcc\xd3\x4f\x2b\x2e\x29\xca\xcc\x55\xd0\x4d\xd4\xe4\x02\x00\xeb\x3b\x95\x4e\x38\x00\x00\x00";
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// A running host: files of its `var/log` with the day in November 2026 on which they were written last.
+/// A running host: files in its `var/log`, with the day in November 2026 on which they were last
+/// written.
 struct Fake {
     files: BTreeMap<&'static str, (i64, Result<Vec<u8>, Unread>)>,
     journal: Result<Vec<u8>, Unread>,
@@ -78,7 +76,7 @@ impl Source for Fake {
         let (day, _) = self.of(path)?;
         let first = at("2026-11-01T00:00:00Z").as_second();
         Ok(Stat {
-            kind: host::source::Kind::File,
+            kind: source::Kind::File,
             mode: 0o640,
             mtime_s: first + (day - 1) * 86_400 + 43_200,
             size_bytes: 1,
@@ -98,10 +96,29 @@ impl Source for Fake {
     }
 }
 
-/// The host with a timer of fstrim.
+struct Found {
+    source: Box<dyn Source>,
+    jobs: Vec<Job>,
+    host_name: Option<String>,
+}
+
+fn of_host(
+    found: &Found,
+    stretch: (Timestamp, Timestamp),
+    zone: &TimeZone,
+    skipped: &mut Vec<Skipped>,
+) -> Vec<Log> {
+    let host = JobHost {
+        source: found.source.as_ref(),
+        jobs: &found.jobs,
+        name: found.host_name.as_deref(),
+    };
+    super::read(&host, stretch, zone, skipped)
+}
+
+/// A host with an fstrim timer.
 fn found(source: impl Source + 'static) -> Found {
-    let mut found = find("none").unwrap();
-    found.jobs = vec![facts::host::Job {
+    let jobs = vec![facts::host::Job {
         name: "fstrim.timer".to_owned(),
         defined_in: "fstrim.timer".to_owned(),
         user: None,
@@ -118,18 +135,19 @@ fn found(source: impl Source + 'static) -> Found {
             drop_ins: Vec::new(),
         }),
     }];
-    found.opened = Some(Opened {
+    Found {
         source: Box::new(source),
-        label: "live".to_owned(),
-    });
-    found
+        jobs,
+        host_name: None,
+    }
 }
 
 fn november() -> (Timestamp, Timestamp) {
     (at("2026-11-01T00:00:00Z"), at("2026-11-30T00:00:00Z"))
 }
 
-/// Sources with their first and last day and number of runs, and what is told of the skipped.
+/// Returns the sources with their first and last day and number of runs, and the messages about
+/// skipped ones.
 fn read_of(found: &Found) -> (Vec<String>, Vec<String>) {
     let mut skipped = Vec::new();
     let logs = of_host(found, november(), &TimeZone::UTC, &mut skipped);
@@ -165,7 +183,7 @@ fn rotations_are_one_log() {
             .file("syslog", 20, line(18) + &line(19))
             .file("syslog.1", 16, line(9) + &line(16))
             .file("syslog.2.gz", 2, PACKED)
-            // Written last before there were samples.
+            // Last written before the first sample.
             .file("syslog.3.gz", -6, "not looked at")
             .file("cron-20261115", 15, line(9) + &line(12))
             .file("cron-20261108", 8, line(5) + &line(8))
@@ -186,7 +204,7 @@ fn rotations_are_one_log() {
 }
 
 #[test]
-fn a_file_that_is_missing_ends_a_log() {
+fn a_missing_file_splits_a_log() {
     let whole = Fake::new()
         .file("syslog", 20, line(18))
         .file("syslog.2", 9, line(5));
@@ -209,7 +227,7 @@ fn a_file_that_is_missing_ends_a_log() {
 }
 
 #[test]
-fn a_compression_that_is_not_read_ends_a_log() {
+fn an_unsupported_compression_splits_a_log() {
     let (logs, skipped) = read(
         Fake::new()
             .file("cron", 20, line(16) + &line(19))
@@ -235,7 +253,7 @@ fn a_compression_that_is_not_read_ends_a_log() {
             "var/log/syslog.1.zst: .zst is not read"
         ]
     );
-    // The lines alone tell of no hole.
+    // The lines alone do not reveal the gap.
     let (logs, _) = read(
         Fake::new()
             .file("cron-20261110", 10, line(10))
@@ -246,7 +264,7 @@ fn a_compression_that_is_not_read_ends_a_log() {
 }
 
 #[test]
-fn a_date_that_is_missing_ends_a_log() {
+fn a_missing_date_splits_a_log() {
     let days = |from: u32, until: u32| -> String { (from..=until).map(line).collect() };
     let weeks = || {
         Fake::new()
@@ -255,7 +273,7 @@ fn a_date_that_is_missing_ends_a_log() {
     };
     let (logs, _) = read(weeks().file("cron-20261115", 15, days(9, 15)));
     assert_eq!(logs, ["var/log/cron 09-25 17 of 3"]);
-    // That of the 15th.
+    // The file of the 15th is missing.
     let (logs, _) = read(weeks().file("cron-20261108", 8, days(2, 8)));
     assert_eq!(
         logs,
@@ -264,14 +282,14 @@ fn a_date_that_is_missing_ends_a_log() {
             "var/log/cron-20261108 02-08 7 of 1"
         ]
     );
-    // That of the 22nd.
+    // The file of the 22nd is missing.
     let (logs, _) = read(Fake::new().file("cron", 25, days(23, 25)).file(
         "cron-20261115",
         15,
         days(9, 15),
     ));
     assert_eq!(logs.len(), 2, "{logs:?}");
-    // A log that is rotated every night, with a line a night.
+    // A log that is rotated every night, with one line per night.
     let nights = Fake::new()
         .file("cron", 10, line(10))
         .file("cron-20261110", 9, line(9));
@@ -280,7 +298,7 @@ fn a_date_that_is_missing_ends_a_log() {
 }
 
 #[test]
-fn times_of_a_copy_leave_nothing_out() {
+fn copied_files_are_all_read() {
     // All of them were written after the samples, when they were copied.
     let stretch = (at("2026-11-01T00:00:00Z"), at("2026-11-19T00:00:00Z"));
     for days in [[25, 25, 25], [23, 24, 25], [25, 24, 25]] {
@@ -295,7 +313,7 @@ fn times_of_a_copy_leave_nothing_out() {
 }
 
 #[test]
-fn files_after_the_samples_are_left_alone() {
+fn files_after_the_samples_are_not_read() {
     let fake = Fake::new()
         .unread("syslog", Unread::Failed("never asked".to_owned()))
         .file("syslog.1", 16, line(12))
@@ -308,7 +326,7 @@ fn files_after_the_samples_are_left_alone() {
 }
 
 #[test]
-fn what_is_no_log_is_told_and_no_more() {
+fn files_that_are_not_logs_are_reported_without_their_text() {
     let (logs, skipped) = read(
         Fake::new()
             .file("syslog", 20, "")
@@ -321,7 +339,7 @@ fn what_is_no_log_is_told_and_no_more() {
                 Unread::Failed("not a regular file".to_owned()),
             ),
     );
-    // An empty file after a rotation is no hole.
+    // An empty file after a rotation is not a gap.
     assert_eq!(logs, ["var/log/syslog.1 09-09 1 of 1"]);
     assert_eq!(skipped.len(), 5, "{skipped:?}");
     for (told, expected) in skipped.iter().zip([
@@ -337,7 +355,7 @@ fn what_is_no_log_is_told_and_no_more() {
 }
 
 #[test]
-fn a_line_with_bytes_that_are_no_text_counts_all_the_same() {
+fn a_line_with_invalid_utf_8_counts() {
     let mut bytes = b"Nov 18 06:47:01 h x: caf\xe9 \xff\n".to_vec();
     bytes.extend(line(19).bytes());
     bytes.push(0xe2);
@@ -347,7 +365,7 @@ fn a_line_with_bytes_that_are_no_text_counts_all_the_same() {
 }
 
 #[test]
-fn of_a_long_log_the_newest_lines_are_read() {
+fn the_newest_lines_of_a_long_log_are_read() {
     let directory = tempfile::tempdir().unwrap();
     let logs = directory.path().join("var/log");
     std::fs::create_dir_all(&logs).unwrap();
@@ -360,10 +378,10 @@ fn of_a_long_log_the_newest_lines_are_read() {
     write("syslog", &(line(18) + &line(19)), "2026-11-20T00:00:00Z");
     write("syslog.1", &(line(8) + &line(9)), "2026-11-10T00:00:00Z");
     write("syslog.2", &line(3), "2026-11-04T00:00:00Z");
-    let source = host::source::Directory::new(directory.path().to_path_buf());
+    let source = source::Directory::new(directory.path().to_path_buf());
     let (since, until) = november();
     let mut skipped = Vec::new();
-    let mut reading = Reading {
+    let mut reader = LogReader {
         source: &source,
         zone: &TimeZone::UTC,
         since,
@@ -372,19 +390,20 @@ fn of_a_long_log_the_newest_lines_are_read() {
         logs: Vec::new(),
         skipped: &mut skipped,
     };
-    reading.syslog();
-    assert_eq!(reading.logs.len(), 1);
-    assert_eq!(reading.logs[0].from, at("2026-11-09T06:47:01Z"));
-    assert_eq!(reading.logs[0].count(), 3);
+    reader.syslog();
+    assert_eq!(reader.logs.len(), 1);
+    assert_eq!(reader.logs[0].from, at("2026-11-09T06:47:01Z"));
+    assert_eq!(reader.logs[0].count(), 3);
     let told: Vec<&str> = skipped.iter().map(|one| one.what.as_str()).collect();
     assert_eq!(told, ["var/log/syslog.1", "var/log/syslog.2"]);
 }
 
-/// The names of logs that are read within some bytes, and what is told of the others.
+/// Returns the names of the logs that are read within a number of bytes, and the messages about the
+/// others.
 fn read_within(fake: &Fake, bytes: usize) -> (Vec<String>, Vec<String>) {
     let (since, until) = november();
     let mut skipped = Vec::new();
-    let mut reading = Reading {
+    let mut reader = LogReader {
         source: fake,
         zone: &TimeZone::UTC,
         since,
@@ -393,14 +412,14 @@ fn read_within(fake: &Fake, bytes: usize) -> (Vec<String>, Vec<String>) {
         logs: Vec::new(),
         skipped: &mut skipped,
     };
-    reading.syslog();
-    let logs = reading.logs.iter().map(|log| log.source.clone()).collect();
+    reader.syslog();
+    let logs = reader.logs.iter().map(|log| log.source.clone()).collect();
     let told = |one: &Skipped| format!("{}: {}", one.what, one.why);
     (logs, skipped.iter().map(told).collect())
 }
 
 #[test]
-fn what_has_the_lines_of_cron_alone_is_read_first() {
+fn logs_with_only_cron_lines_are_read_first() {
     let fake = Fake::new()
         .file("syslog", 20, line(18).repeat(50))
         .file("cron", 20, line(18))
@@ -417,8 +436,8 @@ fn what_has_the_lines_of_cron_alone_is_read_first() {
 }
 
 #[test]
-fn what_is_inflated_in_vain_counts() {
-    // Its checksum is wrong, which is known at its end.
+fn unusable_decompressed_data_counts_toward_the_limit() {
+    // Its checksum is wrong, which is only known at the end.
     let mut damaged = PACKED.to_vec();
     let checksum = damaged.len() - 8;
     damaged[checksum] ^= 1;
@@ -433,38 +452,9 @@ fn what_is_inflated_in_vain_counts() {
 }
 
 #[test]
-fn a_log_that_is_given_is_read_as_the_host_s() {
-    let directory = tempfile::tempdir().unwrap();
-    let give = |content: &[u8]| {
-        let path = directory.path().join("given");
-        std::fs::write(&path, content).unwrap();
-        let file = std::fs::File::options().write(true).open(&path).unwrap();
-        file.set_modified(at("2026-11-20T00:00:00Z").into())
-            .unwrap();
-        given(&[path], &TimeZone::UTC).map(|given| given.logs[0].count())
-    };
-    assert_eq!(give(PACKED).unwrap(), 1);
-    let mut bytes = b"Nov 18 06:47:01 h x: caf\xe9 \xff\n".to_vec();
-    bytes.extend(line(19).bytes());
-    assert_eq!(give(&bytes).unwrap(), 1);
-    let error = give(&PACKED[..20]).unwrap_err();
-    assert!(error.kind == Kind::Input && error.message.ends_with("is cut"));
-    // What stands in a line that is none may be a password.
-    for line in [
-        "CRON (root) CMD (/bin/mysqldump -phunter2)\n",
-        "{\"MESSAGE\":\"(root) CMD (mysqldump -phunter2)\"}\n",
-    ] {
-        let error = give(line.as_bytes()).unwrap_err();
-        let told = format!("{error} {error:?}");
-        assert!(!told.contains("hunter2"), "{told}");
-        assert!(error.message.contains("given:1"), "{told}");
-    }
-}
-
-#[test]
-fn what_a_tree_lacks_is_told() {
+fn missing_parts_of_a_tree_are_reported() {
     let root = tempfile::tempdir().unwrap();
-    let tree = || host::source::Directory::new(root.path().to_path_buf());
+    let tree = || source::Directory::new(root.path().to_path_buf());
     let skipped = || read_of(&found(tree())).1;
     let link = |target: &str, name: &str| {
         std::os::unix::fs::symlink(target, root.path().join(name)).unwrap();
@@ -507,7 +497,7 @@ fn the_journal_of_the_running_host() {
         ]
     );
     assert!(skipped.is_empty(), "{skipped:?}");
-    // What is not there is told only where nothing else is.
+    // A missing journal is reported only if there is no other log.
     for answer in [Ok(""), Ok("-- No entries --\n"), Err(Unread::NotFound)] {
         let (logs, skipped) = read(Fake::new().journal(answer.clone()));
         assert!(logs.is_empty());
@@ -533,50 +523,18 @@ fn the_journal_of_the_running_host() {
 }
 
 #[test]
-fn a_bundle_and_a_crontab_have_no_logs() {
-    let none = find("none").unwrap();
-    let mut skipped = Vec::new();
-    let logs = of_host(&none, november(), &TimeZone::UTC, &mut skipped);
-    assert!(logs.is_empty() && skipped.is_empty());
+fn a_bundle_has_no_logs() {
     let bundle = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../lab/hosts/crypt-allows-discards.tar.zst"
     );
-    let bundle = find(bundle).unwrap();
-    let logs = of_host(&bundle, november(), &TimeZone::UTC, &mut skipped);
-    assert!(bundle.opened.is_some() && logs.is_empty() && skipped.is_empty());
-}
-
-#[test]
-fn the_answer_names_the_logs() {
-    let read = |name: &str, text: &str| {
-        let ended = at("2026-11-20T00:00:00Z");
-        Log::parse(name, text, &TimeZone::UTC, ended, &commands).unwrap()
+    let bundle = source::open(std::path::Path::new(bundle)).unwrap();
+    let host = JobHost {
+        source: bundle.as_ref(),
+        jobs: &[],
+        name: None,
     };
-    let logs = [
-        Log::joined(vec![read("syslog", &line(18)), read("syslog.1", &line(9))]).unwrap(),
-        read("cron.log", &line(18)),
-    ];
-    let mut found = find("none").unwrap();
-    found.zone = None;
-    let jobs = crate::commands::explain::jobs::runs(
-        &found,
-        &logs,
-        november(),
-        &TimeZone::UTC,
-        &mut Vec::new(),
-    );
-    let told = |stretch| origin("this host", &logs, &jobs, stretch, &TimeZone::UTC);
-    assert_eq!(
-        told(november()),
-        "this host; 2 of their runs were seen in syslog (2 files, 2026-11-09 to 2026-11-18), \
-         cron.log (2026-11-18 to 2026-11-18)"
-    );
-    let december = (at("2026-12-01T00:00:00Z"), at("2026-12-30T00:00:00Z"));
-    assert_eq!(told(december), "this host");
-    let none = origin("this host", &logs, &[], november(), &TimeZone::UTC);
-    assert!(
-        none.starts_with("this host; none of their runs was seen in syslog"),
-        "{none}"
-    );
+    let mut skipped = Vec::new();
+    let logs = super::read(&host, november(), &TimeZone::UTC, &mut skipped);
+    assert!(logs.is_empty() && skipped.is_empty());
 }

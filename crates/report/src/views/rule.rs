@@ -1,0 +1,79 @@
+//! The list of rules, and their reference in Markdown.
+
+use page::{Block, Page};
+use rules::Rule;
+use std::fmt::Write;
+
+/// Every rule in one line, and where to read on.
+pub fn list(rules: &[Rule]) -> Page {
+    let line = |rule: &Rule| (rule.id.to_owned(), rule.title.to_owned());
+    let mut page = Page::default();
+    page.push(Block::Facts(rules.iter().map(line).collect()));
+    page.push(Block::text("`trimtab rule ID` explains one."));
+    page
+}
+
+/// The documentation of every rule below a table of contents, in Markdown.
+pub fn reference(rules: &[Rule]) -> String {
+    let mut text =
+        "# Rules\n\nMade by `make docs` from the rules' own doc comments: do not edit.\n\n"
+            .to_owned();
+    for rule in rules {
+        let anchor = anchor(&rule.documentation());
+        let _ = writeln!(text, "- [{}](#{anchor}) {}", rule.id, rule.title);
+    }
+    for rule in rules {
+        let _ = write!(text, "\n{}", deeper(&rule.documentation()));
+    }
+    text
+}
+
+/// Headings one level deeper, for a page that holds all rules. Lines in fenced code stay.
+fn deeper(markdown: &str) -> String {
+    let mut fenced = false;
+    let mut text = String::new();
+    for line in markdown.lines() {
+        if line.starts_with("```") {
+            fenced = !fenced;
+        }
+        if line.starts_with('#') && !fenced {
+            text.push('#');
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
+}
+
+/// The anchor that Markdown renderers give the page's first heading.
+fn anchor(markdown: &str) -> String {
+    let heading = markdown
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches('#')
+        .trim();
+    heading
+        .chars()
+        .filter_map(|c| match c {
+            ' ' => Some('-'),
+            c if c.is_alphanumeric() || c == '-' || c == '_' => Some(c.to_ascii_lowercase()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_keeps_its_comments() {
+        assert_eq!(deeper("# A\n```\n# b\n```\n"), "## A\n```\n# b\n```\n");
+    }
+
+    #[test]
+    fn anchors_are_those_of_the_renderers() {
+        assert_eq!(anchor("# FS001: Btrfs, and more\n"), "fs001-btrfs-and-more");
+    }
+}
