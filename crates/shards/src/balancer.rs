@@ -28,20 +28,23 @@ use weight::{WeightFunction, average};
 
 /// Allocates unassigned copies, moves copies that cannot remain, then rebalances (`allocate`).
 pub fn allocate(allocation: &mut Allocation<'_>) {
-    let kept = Kept::new(allocation);
-    allocate_with(allocation, kept);
+    let state = BalancerState::new(allocation);
+    allocate_with(allocation, state);
 }
 
 /// Like [`allocate`], but takes the balancer's state from the previous round and returns it for the next.
-pub(crate) fn allocate_with(allocation: &mut Allocation<'_>, kept: Kept) -> Kept {
+pub(crate) fn allocate_with(
+    allocation: &mut Allocation<'_>,
+    state: BalancerState,
+) -> BalancerState {
     if allocation.nodes.order().is_empty() {
-        return kept;
+        return state;
     }
-    let mut balancer = Balancer::with(allocation, kept);
+    let mut balancer = Balancer::with(allocation, state);
     balancer.allocate_unassigned();
     balancer.move_copies();
     balancer.balance();
-    Kept {
+    BalancerState {
         model: balancer.model,
         spreads: balancer.spreads,
         copies: balancer.copies,
@@ -50,22 +53,22 @@ pub(crate) fn allocate_with(allocation: &mut Allocation<'_>, kept: Kept) -> Kept
 
 /// Balancer state kept from round to round.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct BalancerState {
     model: Model,
     spreads: SpreadBounds,
     /// Total copies that the metadata asks for.
     copies: u64,
 }
 
-impl Kept {
+impl BalancerState {
     /// Builds the state for a cluster from scratch.
-    pub fn new(allocation: &Allocation<'_>) -> Kept {
+    pub fn new(allocation: &Allocation<'_>) -> BalancerState {
         let (cluster, nodes) = (allocation.cluster, &*allocation.nodes);
         // The routing nodes come from one hash map; the server fills a second one from it.
         let order = HashOrder::of(nodes.order(), |node: NodeIndex| {
             cluster.node(node).id.as_str()
         });
-        Kept {
+        BalancerState {
             model: Model::new(cluster, nodes, order),
             spreads: SpreadBounds::default(),
             copies: cluster.total_copies(),
@@ -105,22 +108,22 @@ struct Balancer<'r, 'a> {
 
 impl<'r, 'a> Balancer<'r, 'a> {
     fn new(round: &'r mut Allocation<'a>) -> Self {
-        let kept = Kept::new(round);
-        Self::with(round, kept)
+        let state = BalancerState::new(round);
+        Self::with(round, state)
     }
 
-    fn with(round: &'r mut Allocation<'a>, kept: Kept) -> Self {
+    fn with(round: &'r mut Allocation<'a>, state: BalancerState) -> Self {
         let settings = &round.cluster.settings;
-        let count = kept.model.node_count();
+        let count = state.model.node_count();
         Balancer {
             weights: WeightFunction::new(settings.balance_index, settings.balance_shard),
             threshold: settings.balance_threshold,
-            average: average(kept.copies, count),
+            average: average(state.copies, count),
             average_of_index: 0.0,
             sorter: NodeSorter::new(count),
-            model: kept.model,
-            spreads: kept.spreads,
-            copies: kept.copies,
+            model: state.model,
+            spreads: state.spreads,
+            copies: state.copies,
             round,
         }
     }

@@ -269,19 +269,19 @@ pub fn operation(
         .iter()
         .map(|&step| predict(profile, step, shape).held_back_factor);
     let course = |batches: Batches| match operation {
-        Operation::Create => started(profile, &with_index, batches.starts, 0),
+        Operation::Create => reroutes_with_starts(profile, &with_index, batches.starts, 0),
         Operation::Open => {
             let grown = if profile.closed_in_table {
                 shape
             } else {
                 &with_index
             };
-            started(profile, grown, batches.starts, batches.answers)
+            reroutes_with_starts(profile, grown, batches.starts, batches.answers)
         }
         Operation::Close if !is_one_reroute => {
-            started(profile, shape, batches.starts, batches.answers)
+            reroutes_with_starts(profile, shape, batches.starts, batches.answers)
         }
-        Operation::Close | Operation::Delete => alone(profile, shape),
+        Operation::Close | Operation::Delete => reroute_after_removal(profile, shape),
     };
     OperationCost {
         operation,
@@ -301,7 +301,7 @@ struct Batches {
 }
 
 /// One reroute after copies have left the routing table.
-fn alone(profile: &Profile, shape: &Shape) -> Course {
+fn reroute_after_removal(profile: &Profile, shape: &Shape) -> Course {
     Course {
         reroutes: 1,
         start_batches: 0,
@@ -311,7 +311,7 @@ fn alone(profile: &Profile, shape: &Shape) -> Course {
 
 /// A reroute with new copies in the table, one more per batch of the gateway's responses, and one per
 /// batch of starts.
-fn started(profile: &Profile, shape: &Shape, starts: u64, answers: u64) -> Course {
+fn reroutes_with_starts(profile: &Profile, shape: &Shape, starts: u64, answers: u64) -> Course {
     let ms = |step| predict(profile, step, shape).ms;
     let each_start = if profile.follow_up_reroute {
         ms(Step::Start) + ms(Step::Reroute)

@@ -317,11 +317,11 @@ mod tests {
         // Ten copies per index; before 7.2 those of closed indices are not in the table.
         assert_eq!((estimate.indices, estimate.closed_shards), (5_000, 45_000));
         assert_eq!(estimate.routed_shards, 5_000);
-        let told = CostEstimate::of(&Question {
+        let given = CostEstimate::of(&Question {
             indices: Some(7),
             ..question("7.4.0", 50_000)
         });
-        assert_eq!((told.indices, told.routed_shards), (7, 50_000));
+        assert_eq!((given.indices, given.routed_shards), (7, 50_000));
     }
 
     #[test]

@@ -312,11 +312,11 @@ impl<'c> Evaluator<'c> {
     fn waiting(&mut self, copy: &ShardCopy) -> DecisionRow {
         let mut row = self.row(copy, "unassigned", String::new());
         let status = copy.unassigned.map(|info| (info.delayed, info.last_status));
-        let mut told = None;
+        let mut last_status = None;
         if let Some(handle) = self.handle(copy)
             && let CopyDecision::Allocate(decision) = self.ask(handle)
         {
-            told = decision.status;
+            last_status = decision.status;
             let anywhere = deciders(&decision.anywhere);
             if !anywhere.is_empty() {
                 row.nodes.push(NodeRow {
@@ -329,7 +329,7 @@ impl<'c> Evaluator<'c> {
             row.nodes
                 .extend(decision.nodes.iter().map(|result| self.node_row(result)));
         }
-        let why = match (status, told) {
+        let why = match (status, last_status) {
             (Some((true, _)), _) => "it waits for its node to come back",
             (Some((_, AllocationStatus::NoValidShardCopy)), _) => {
                 row.nodes.clear();
@@ -338,7 +338,9 @@ impl<'c> Evaluator<'c> {
             (Some((_, AllocationStatus::FetchingShardData)), _) => {
                 "nodes have not yet reported what they hold"
             }
-            (_, Some(AllocationStatus::DecidersThrottled)) => "too many recoveries are running already",
+            (_, Some(AllocationStatus::DecidersThrottled)) => {
+                "too many recoveries are running already"
+            }
             (_, Some(_)) => "no node may take it",
             (_, None) => "it could go to a node in the next round",
         };

@@ -168,7 +168,7 @@ impl Forecast {
             .into_iter()
             .chain(to_server.and_then(decisions_note))
             .collect();
-        let told = make(changes, state, server, now_nanos, &mut warnings)?;
+        let descriptions = apply_changes(changes, state, server, now_nanos, &mut warnings)?;
         let cluster = &mut state.cluster;
         let course = what_if::run(cluster, &mut stores, now_nanos, rounds_max)?;
         let after = what_if::summary(cluster);
@@ -180,7 +180,7 @@ impl Forecast {
             ));
         }
         Ok(Self {
-            changes: told,
+            changes: descriptions,
             rounds: course.rounds,
             quiet: course.quiet,
             moved: course.moved,
@@ -201,26 +201,26 @@ impl Forecast {
 }
 
 /// Applies the changes and returns a description of each.
-fn make(
+fn apply_changes(
     changes: &Changes,
     state: &mut State,
     server: &Server,
     now_nanos: i64,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<String>, ForecastError> {
-    let mut told = Vec::new();
+    let mut descriptions = Vec::new();
     let settings = changes.settings.iter();
     state
         .set_all(settings.map(|(key, value)| (key.as_str(), value.as_str())))
         .map_err(ForecastError::Setting)?;
     warnings.append(&mut state.warnings);
     for (key, value) in &changes.settings {
-        told.push(format!("{key} = {value}"));
+        descriptions.push(format!("{key} = {value}"));
     }
     let cluster = &mut state.cluster;
     for node in &changes.added {
         what_if::add_node(cluster, node, server.version)?;
-        told.push(format!("node {} added", node.name));
+        descriptions.push(format!("node {} added", node.name));
     }
     for (key, value) in &changes.settings {
         if matches_no_node(cluster, key, value) {
@@ -229,17 +229,17 @@ fn make(
     }
     for node in &changes.removed {
         what_if::remove_node(cluster, node)?;
-        told.push(format!("node {node} removed"));
+        descriptions.push(format!("node {node} removed"));
     }
     for pattern in &changes.closed {
         let closed = what_if::close(cluster, pattern, now_nanos)?;
         let indices = units::count::counted(closed as u64, "index", "indices");
-        told.push(format!("{indices} closed ({pattern})"));
+        descriptions.push(format!("{indices} closed ({pattern})"));
     }
     if let Some(to_server) = &changes.to_server {
-        told.push(format!("version {server} replaced by {to_server}"));
+        descriptions.push(format!("version {server} replaced by {to_server}"));
     }
-    Ok(told)
+    Ok(descriptions)
 }
 
 /// Whether the setting is a cluster-level filter that matches no data node, so that it rejects no node

@@ -12,40 +12,40 @@ use crate::state::State;
 /// If the version reported by the nodes is not modelled
 pub fn determine_server(
     state: &mut State,
-    said: Option<&Server>,
-    asked: Option<Server>,
+    given: Option<&Server>,
+    queried: Option<Server>,
 ) -> Result<(Server, Vec<String>), ProfileError> {
     let mut warnings = Vec::new();
-    let server = match (said, state.known_versions()) {
-        (Some(server), told) => {
-            if let Some(told) = told.filter(|&told| told != (server.version, server.version)) {
+    let server = match (given, state.known_versions()) {
+        (Some(server), known) => {
+            if let Some(known) = known.filter(|&known| known != (server.version, server.version)) {
                 warnings.push(format!(
                     "--version is {server}, but {}: times are predicted for {server}, decisions use \
                      the nodes' own versions.",
-                    nodes_run(told)
+                    nodes_run(known)
                 ));
             }
             server.clone()
         }
-        (None, Some(told)) => {
+        (None, Some(known)) => {
             // OpenSearch started at 1.0, long after Elasticsearch had passed these versions. At `/` it
             // may report itself as Elasticsearch 7.10.2 (compatibility.override_main_response_version).
-            let product = if told.0 < Version::release(4, 0, 0) {
+            let product = if known.0 < Version::release(4, 0, 0) {
                 Product::OpenSearch
             } else {
-                asked.map_or(Product::Elasticsearch, |server| server.product)
+                queried.map_or(Product::Elasticsearch, |server| server.product)
             };
-            if told.0 != told.1 {
+            if known.0 != known.1 {
                 warnings.push(format!(
                     "{}: the cluster is modelled as {}, the lowest of them, whatever its master runs \
                      (override with --version).",
-                    units::list::capitalised(&nodes_run(told)),
-                    told.0
+                    units::list::capitalised(&nodes_run(known)),
+                    known.0
                 ));
             }
-            Server::of(product, told.0)?
+            Server::of(product, known.0)?
         }
-        (None, None) => asked.unwrap_or_else(|| {
+        (None, None) => queried.unwrap_or_else(|| {
             warnings.push(
                 "The server's version is unknown; assuming 7.4.0 (pass --version, or the answer of _nodes \
                  with --nodes)."

@@ -346,16 +346,16 @@ fn group(table: &RoutingTable, shard: ShardId) -> &[ShardCopy] {
 fn read_disks(info: &mut ClusterInfo, changes: &[(OnDiskChange, i64, Option<ShardCopy>)]) {
     for (change, bytes, copy) in changes {
         // New copies are stored on the path with the most space.
-        let path = if change.came {
+        let path = if change.added {
             info.most.get(&change.node).and_then(|usage| usage.path)
         } else {
             copy.and_then(|copy| info.data_path(&copy))
         };
         for usages in [&mut info.least, &mut info.most] {
             let same =
-                |usage: &&mut DiskUsage| usage.path == path || (path.is_none() && !change.came);
+                |usage: &&mut DiskUsage| usage.path == path || (path.is_none() && !change.added);
             if let Some(usage) = usages.get_mut(&change.node).filter(same) {
-                usage.free_bytes = if change.came {
+                usage.free_bytes = if change.added {
                     usage.free_bytes.saturating_sub(*bytes)
                 } else {
                     usage.free_bytes.saturating_add(*bytes)

@@ -14,10 +14,10 @@ use crate::nodes::{Change, CopyIndex, RoutingNodes};
 
 /// Cached counts and sums, valid for one [`RoutingNodes`] and one reading of the disks.
 #[derive(Debug, Default)]
-pub struct Incremental(RefCell<Kept>);
+pub struct Incremental(RefCell<Cache>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Cache {
     /// Length of the log that has been processed.
     seen: usize,
     nodes: Vec<Option<NodeSums>>,
@@ -58,7 +58,7 @@ impl NodeSums {
     }
 }
 
-impl Kept {
+impl Cache {
     fn node(&mut self, nodes: &RoutingNodes, node: NodeIndex) -> &mut NodeSums {
         self.catch_up(nodes);
         if self.nodes.len() <= node.at() {

@@ -33,8 +33,8 @@ pub(super) fn place(
             Placement::No(AllocationStatus::NoValidShardCopy)
         };
     }
-    let asked = ask(allocation, copy, &candidates, false);
-    let (place, throttled) = match asked {
+    let verdicts = ask(allocation, copy, &candidates, false);
+    let (place, throttled) = match verdicts {
         CandidateVerdicts {
             yes: Some(place), ..
         } => (Some(place), false),
@@ -103,7 +103,7 @@ fn ask(
     candidates: &[StartedStore],
     force: bool,
 ) -> CandidateVerdicts {
-    let mut asked = CandidateVerdicts {
+    let mut verdicts = CandidateVerdicts {
         yes: None,
         throttled: 0,
         no: 0,
@@ -119,11 +119,11 @@ fn ask(
         };
         match verdict {
             Verdict::Yes => {
-                asked.yes.get_or_insert((store.node, store.allocation));
+                verdicts.yes.get_or_insert((store.node, store.allocation));
             }
-            Verdict::Throttle => asked.throttled += 1,
-            Verdict::No => asked.no += 1,
+            Verdict::Throttle => verdicts.throttled += 1,
+            Verdict::No => verdicts.no += 1,
         }
     }
-    asked
+    verdicts
 }

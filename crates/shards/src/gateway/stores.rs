@@ -22,7 +22,7 @@ pub struct OnDiskChange {
     /// The node.
     pub node: NodeIndex,
     /// `true` if the copy was written, `false` if it was deleted.
-    pub came: bool,
+    pub added: bool,
 }
 
 /// Contents of the nodes' disks, derived from where copies were active. Data stays on a node that leaves
@@ -73,10 +73,10 @@ impl Stores {
             let before = nodes(self);
             self.observe_shard(group);
             let after = nodes(self);
-            let change = |node: &NodeIndex, came| OnDiskChange {
+            let change = |node: &NodeIndex, added| OnDiskChange {
                 shard,
                 node: *node,
-                came,
+                added,
             };
             let gone = before.iter().filter(|node| !after.contains(node));
             changes.extend(gone.map(|node| change(node, false)));

@@ -202,7 +202,7 @@ impl RoutingNodes {
 #[cfg(test)]
 impl RoutingNodes {
     /// Everything except handles, one line per item.
-    pub(crate) fn written(&self) -> Vec<String> {
+    pub(crate) fn dump(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for &node in &self.order {
             lines.push(format!("{node:?} {:?}", self.recoveries[node.at()]));

@@ -7,7 +7,7 @@
 
 use super::rounds::{all_live, allocate_existing, start_on};
 use super::{Allocation, CopyId, Outcome, indices, metadata};
-use crate::balancer::{self, Kept};
+use crate::balancer::{self, BalancerState};
 use crate::deciders::Deciders;
 use crate::engine::Engine;
 use crate::gateway::Fetch;
@@ -29,7 +29,7 @@ pub struct Live {
     ranks: Vec<u32>,
     deciders: Deciders,
     /// State of the balancer; `None` while it runs.
-    kept: Option<Kept>,
+    balancer_state: Option<BalancerState>,
     /// Whether auto-expanded replicas may have to be adapted to the number of nodes.
     expansion_is_due: bool,
     /// Whether the copies of each shard are listed by the rank of their nodes, as after a round.
@@ -60,9 +60,10 @@ impl Live {
             ranks[node.at()] = rank;
         }
         let deciders = Deciders::new(&cluster, &nodes, Engine::incremental());
-        let kept = Kept::new(&Allocation::new(&cluster, &mut nodes, &deciders, 0));
+        let balancer_state =
+            BalancerState::new(&Allocation::new(&cluster, &mut nodes, &deciders, 0));
         Ok(Self {
-            kept: Some(kept),
+            balancer_state: Some(balancer_state),
             expansion_is_due: true,
             is_listed: false,
             cluster,
@@ -110,16 +111,16 @@ impl Live {
         let mut allocation =
             Allocation::new(&self.cluster, &mut self.nodes, &self.deciders, now_nanos);
         allocate_existing(&mut allocation, fetch);
-        let kept = match self.kept.take() {
-            None => Kept::new(&allocation),
-            Some(mut kept) => {
+        let balancer_state = match self.balancer_state.take() {
+            None => BalancerState::new(&allocation),
+            Some(mut balancer_state) => {
                 // Let the balancer see the copies that the gateway has placed.
                 let placed = allocation.nodes.changes().touched_indices();
-                kept.follow(allocation.nodes, allocation.cluster, &placed);
-                kept
+                balancer_state.follow(allocation.nodes, allocation.cluster, &placed);
+                balancer_state
             }
         };
-        self.kept = Some(balancer::allocate_with(&mut allocation, kept));
+        self.balancer_state = Some(balancer::allocate_with(&mut allocation, balancer_state));
         let pending_fetch = allocation.has_pending_fetch;
         self.end_round(expanded, pending_fetch)
     }
@@ -151,11 +152,11 @@ impl Live {
         let copies = created.total_copies();
         self.cluster.routing.append(table);
         let table = self.cluster.routing.table(number);
-        match (&mut self.kept, table) {
-            (Some(kept), Some(table)) if is_plain => {
+        match (&mut self.balancer_state, table) {
+            (Some(balancer_state), Some(table)) if is_plain => {
                 self.nodes.admit_index(&self.cluster, table)?;
-                kept.set_copies(kept.copies() + copies);
-                kept.follow(&self.nodes, &self.cluster, &[number]);
+                balancer_state.set_copies(balancer_state.copies() + copies);
+                balancer_state.follow(&self.nodes, &self.cluster, &[number]);
             }
             _ => self.remake()?,
         }
@@ -171,16 +172,16 @@ impl Live {
         let lost = self.nodes.drop_index(&self.cluster, index);
         indices::mark_deleted(&mut self.cluster, index);
         self.cluster.routing.take_out(index);
-        let (Some(lost), Some(kept), Engine::Incremental(sums)) =
-            (lost, &mut self.kept, &self.deciders.engine)
+        let (Some(lost), Some(balancer_state), Engine::Incremental(sums)) =
+            (lost, &mut self.balancer_state, &self.deciders.engine)
         else {
             return self.remake();
         };
         for node in lost {
             sums.dropped(node);
         }
-        kept.set_copies(kept.copies() - copies);
-        kept.follow(&self.nodes, &self.cluster, &[index]);
+        balancer_state.set_copies(balancer_state.copies() - copies);
+        balancer_state.follow(&self.nodes, &self.cluster, &[index]);
         Ok(())
     }
 
@@ -215,8 +216,8 @@ impl Live {
             )
         };
         let writes = self.nodes.changes().any() || expanded;
-        let is_told = self.nodes.changes().log().iter().all(is_plain);
-        if writes && !(is_told && self.is_listed && !self.nodes.is_sparse()) {
+        let is_log_complete = self.nodes.changes().log().iter().all(is_plain);
+        if writes && !(is_log_complete && self.is_listed && !self.nodes.is_sparse()) {
             // Failed and restarted copies change more than the log says; and the first time, all shards
             // must be listed anew.
             let changes = self.nodes.changes().log().to_vec();
@@ -257,8 +258,8 @@ impl Live {
             }
             metadata::apply_in_sync(&mut self.cluster, &self.nodes, changes);
         }
-        if let Some(kept) = &mut self.kept {
-            kept.follow(&self.nodes, &self.cluster, &changes.touched_indices());
+        if let Some(balancer_state) = &mut self.balancer_state {
+            balancer_state.follow(&self.nodes, &self.cluster, &changes.touched_indices());
         }
     }
 }

@@ -97,8 +97,8 @@ impl State {
     /// Lowest and highest known version of the live nodes; `None` if no version is known.
     pub fn known_versions(&self) -> Option<(Version, Version)> {
         let nodes = self.cluster.nodes.iter().zip(&self.versions_known);
-        let told = nodes.filter(|(node, known)| node.present && **known);
-        let versions = told.map(|(node, _)| node.version);
+        let with_version = nodes.filter(|(node, known)| node.present && **known);
+        let versions = with_version.map(|(node, _)| node.version);
         Some((versions.clone().min()?, versions.max()?))
     }
 

@@ -542,7 +542,7 @@ fn specs() -> impl Strategy<Value = Spec> {
     )
 }
 
-fn written(spec: &Spec) -> Vec<u8> {
+fn encode(spec: &Spec) -> Vec<u8> {
     let mut text = Vec::new();
     write_state(&mut text, spec).unwrap();
     text
@@ -553,7 +553,7 @@ proptest! {
 
     #[test]
     fn what_was_written_is_read(spec in specs()) {
-        let text = written(&spec);
+        let text = encode(&spec);
         let state = State::read(Source::Bytes(&text), VERSION).unwrap();
         let mut expected = Vec::new();
         for index in 0..spec.indices {
@@ -584,7 +584,7 @@ proptest! {
 
     #[test]
     fn a_truncated_state_is_a_located_error(spec in specs(), share in 0.0..1.0f64) {
-        let text = written(&spec);
+        let text = encode(&spec);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
         let length = (text.len() as f64 * share) as usize;
         // The last two bytes are the closing brace and a newline.

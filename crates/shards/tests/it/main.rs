@@ -42,7 +42,7 @@ fn compare(first: u64, count: u64) -> Seen {
     let mut driver = Driver::start();
     let mut seen = Seen::default();
     let (mut agreed, mut failed, mut steps) = (0, 0, 0);
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     let mut differing = Vec::new();
     let start = Instant::now();
     for seed in first..first + count {
@@ -59,11 +59,11 @@ fn compare(first: u64, count: u64) -> Seen {
             continue;
         };
         differing.push(lockstep::in_short(&script, &difference));
-        if told.len() < REPORTED_MAX {
+        if reports.len() < REPORTED_MAX {
             let before = difference.lines.join("\n  ");
             lockstep::shrink(&mut driver, &mut script, &mut difference, SHRINK_RUNS);
             let shrunk = lockstep::report(&script, &difference);
-            told.push(format!("{shrunk}before it was shrunk:\n  {before}\n"));
+            reports.push(format!("{shrunk}before it was shrunk:\n  {before}\n"));
         }
     }
     println!(
@@ -77,7 +77,7 @@ fn compare(first: u64, count: u64) -> Seen {
         differing.is_empty(),
         "{agreed} of {count} clusters agree; not these:\n{}\n\n{}",
         differing.join("\n"),
-        told.join("\n")
+        reports.join("\n")
     );
     seen
 }

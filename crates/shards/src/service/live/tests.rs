@@ -246,7 +246,7 @@ impl Both {
         let mut kept = live.nodes.clone();
         kept.order_unassigned(plain);
         kept.put_in_order(plain);
-        assert_eq!(kept.written(), fresh.written());
+        assert_eq!(kept.dump(), fresh.dump());
     }
 }
 
