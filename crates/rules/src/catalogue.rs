@@ -70,8 +70,8 @@ mod tests {
         for rule in all() {
             let documentation = rule.documentation();
             assert!(
-                documentation.starts_with(&format!("# {}: ", rule.id)),
-                "{}",
+                documentation.starts_with(&format!("# {}: {}\n", rule.id, rule.title)),
+                "{}: its heading and its title differ",
                 rule.id
             );
             let headings: Vec<&str> = documentation

@@ -1,4 +1,4 @@
-//! # ES004: relocations are left out of account
+//! # ES004: relocating shards are not counted in disk usage
 //!
 //! ## What it finds
 //! `cluster.routing.allocation.disk.include_relocations: false`.
@@ -38,7 +38,7 @@ use facts::{Evidence, Finding, Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "ES004",
-    title: "relocations are left out of account",
+    title: "relocating shards are not counted in disk usage",
     source: include_str!("es004.rs"),
     check: Check::Cluster(check),
 };

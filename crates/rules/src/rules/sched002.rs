@@ -41,7 +41,7 @@ use facts::{Evidence, Remedy, Severity, Skipped};
 
 pub(crate) const RULE: Rule = Rule {
     id: "SCHED002",
-    title: "cron.weekly and anacron or a timer both run the same job",
+    title: "one job started by two schedulers",
     source: include_str!("sched002.rs"),
     check: Check::Host(check),
 };

@@ -42,7 +42,7 @@ use facts::{Evidence, Remedy, Severity};
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM003",
-    title: "a trim timer that is installed but not enabled, or enabled but not started",
+    title: "a trim timer that is installed but does not run",
     source: include_str!("trim003.rs"),
     check: Check::Host(check),
 };

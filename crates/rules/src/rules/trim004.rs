@@ -1,4 +1,4 @@
-//! # TRIM004: discarded online and trimmed periodically as well
+//! # TRIM004: mounted with `discard` and trimmed periodically as well
 //!
 //! ## What it finds
 //! A filesystem that is mounted with `discard` and also trimmed by a job that runs.

@@ -1,4 +1,4 @@
-//! # TRIM007: an unpaced trim on a store's data at a time that nobody chose
+//! # TRIM007: an unpaced trim on a store's data at a busy or unknown time
 //!
 //! ## What it finds
 //! A job that runs and hands a filesystem with a store's data to fstrim in one go, in particular at

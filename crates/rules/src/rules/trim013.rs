@@ -1,4 +1,4 @@
-//! # TRIM013: the trim comes too rarely for the write rate
+//! # TRIM013: a trim that runs too rarely for the write rate
 //!
 //! ## What it finds
 //! A store's data on flash whose trim runs every few days or less often, while more is written
@@ -44,7 +44,7 @@ use facts::{Evidence, Remedy, Severity, Skipped};
 
 pub(crate) const RULE: Rule = Rule {
     id: "TRIM013",
-    title: "a trim that comes too rarely for the write rate",
+    title: "a trim that runs too rarely for the write rate",
     source: include_str!("trim013.rs"),
     check: Check::Host(check),
 };
