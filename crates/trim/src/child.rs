@@ -11,7 +11,7 @@ mod protocol;
 mod serve;
 mod signal_mask;
 
-use crate::range::ByteRange;
+use crate::step::ByteRange;
 use crate::stop::Stop;
 use crate::target::{Target, TargetError};
 use linux::child::isolated;

@@ -11,7 +11,7 @@ pub mod xfs;
 pub use release::KernelRelease;
 pub use walk::{GeometryError, Survey, Unsplittable, Walk};
 
-use crate::range::Cursor;
+use crate::step::Cursor;
 use crate::stop::Stop;
 use crate::target::Target;
 use btrfs::Btrfs;

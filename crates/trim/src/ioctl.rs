@@ -2,7 +2,7 @@
 //! `child/signal_mask.rs`), because an ioctl passes memory to the kernel.
 #![allow(unsafe_code)]
 
-use crate::range::ByteRange;
+use crate::step::ByteRange;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode, Updater, ioctl, opcode};

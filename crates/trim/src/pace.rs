@@ -67,7 +67,7 @@ use self::size::{Done, Sizes};
 use self::veto::Veto;
 use crate::counters::Sample;
 use crate::probe::Reading;
-use crate::range::StepBudget;
+use crate::step::StepBudget;
 use std::collections::VecDeque;
 use std::time::Duration;
 use units::duration;

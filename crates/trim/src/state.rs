@@ -13,7 +13,7 @@ pub(crate) mod directory;
 mod lock;
 
 use crate::process::ProcessId;
-use crate::range::Cursor;
+use crate::step::Cursor;
 use crate::target::Identity;
 use directory::Directory;
 use facts::host::DeviceNumber;

@@ -291,7 +291,7 @@ fn names_of(path: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::range::Cursor;
+    use crate::step::Cursor;
     use crate::target::Identity;
     use facts::host::DeviceNumber;
 

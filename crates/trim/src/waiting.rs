@@ -3,8 +3,8 @@
 use crate::clock::Clock;
 use crate::events::{EventSink, SessionEvent};
 use crate::pass::{Closed, Ended, Gate, requested_end};
-use crate::range::Cursor;
 use crate::state::{CHECKPOINT_SCHEMA, Checkpoint, Phase, State, StateError, boot_id};
+use crate::step::Cursor;
 use crate::stop::Stop;
 use crate::target::Target;
 use crate::window::Windows;

@@ -2,7 +2,7 @@
 
 use super::dispositions;
 use super::protocol::{Answer, Hello, Lines, Request, parse_request, receive, send};
-use crate::range::ByteRange;
+use crate::step::ByteRange;
 use crate::target::{Target, TargetError};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};

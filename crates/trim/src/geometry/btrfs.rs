@@ -10,7 +10,7 @@ pub mod items;
 
 use super::walk::{GeometryError, Survey, Unsplittable, Walk};
 use crate::ioctl::BtrfsSearchKey;
-use crate::range::{ByteRange, Cursor, Step, StepBudget};
+use crate::step::{ByteRange, Cursor, Step, StepBudget};
 use items::Chunk;
 use rustix::io::Errno;
 use std::collections::VecDeque;

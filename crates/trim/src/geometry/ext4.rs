@@ -8,7 +8,7 @@ pub mod format;
 
 use super::walk::{GeometryError, Survey, Unsplittable, Walk};
 use crate::ioctl::{FSMAP_FLAG_LAST, FSMAP_RECORDS, FsMap};
-use crate::range::{ByteRange, Cursor, Step, StepBudget};
+use crate::step::{ByteRange, Cursor, Step, StepBudget};
 use format::{SUPERBLOCK_BYTES, SUPERBLOCK_OFFSET_BYTES, Superblock};
 use rustix::io::Errno;
 use std::io;

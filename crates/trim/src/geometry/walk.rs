@@ -1,6 +1,6 @@
 //! The interface of every walk through a filesystem.
 
-use crate::range::{Cursor, Step, StepBudget};
+use crate::step::{Cursor, Step, StepBudget};
 use crate::target::TargetError;
 
 /// The structure of a filesystem, as far as it matters for a trim.

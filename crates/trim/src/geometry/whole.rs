@@ -1,7 +1,7 @@
 //! A filesystem with unknown geometry: one step, which cannot be paced.
 
 use super::walk::{GeometryError, Survey, Unsplittable, Walk};
-use crate::range::{ByteRange, Cursor, Step, StepBudget};
+use crate::step::{ByteRange, Cursor, Step, StepBudget};
 
 /// Free and total bytes, from statfs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use super::ext4::is_unsupported;
 use super::release::KernelRelease;
 use super::walk::{GeometryError, Survey, Unsplittable, Walk};
 use crate::ioctl::FsMap;
-use crate::range::{ByteRange, Cursor, Step, StepBudget};
+use crate::step::{ByteRange, Cursor, Step, StepBudget};
 use agf::{AGF_BYTES, Agf};
 pub(super) use source::XfsSource;
 use std::io;

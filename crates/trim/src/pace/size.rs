@@ -9,7 +9,7 @@
 
 use super::cost::Cost;
 use super::quiet::LEVELS;
-use crate::range::StepBudget;
+use crate::step::StepBudget;
 use std::time::Duration;
 
 /// Fraction of the stall that a step is planned to take, because times vary.

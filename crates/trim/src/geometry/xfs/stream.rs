@@ -3,7 +3,7 @@
 use super::source::XfsSource;
 use crate::geometry::walk::GeometryError;
 use crate::ioctl::{FSMAP_FLAG_LAST, FSMAP_RECORDS, FsMap};
-use crate::range::StepBudget;
+use crate::step::StepBudget;
 use std::collections::VecDeque;
 use std::time::Duration;
 

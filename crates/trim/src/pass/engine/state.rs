@@ -9,8 +9,8 @@ use crate::pace::{Controller, QuietLevel};
 use crate::pass::model::{
     DEADLINE_PASSED, Ended, Options, Parts, Progress, Progressed, requested_end,
 };
-use crate::range::Cursor;
 use crate::settle::Settler;
+use crate::step::Cursor;
 use jiff::Timestamp;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;

@@ -6,9 +6,9 @@ use crate::account::{self, Discarded};
 use crate::child::TrimError;
 use crate::pace::{Controller, StepOutcome};
 use crate::pass::model::{ASSUMED_BYTES_PER_S, Ended, Event, STALL_MAX_DEFAULT};
-use crate::range::Step;
 use crate::settle::Expect;
 use crate::state::Phase;
+use crate::step::Step;
 use std::io;
 use std::time::Duration;
 

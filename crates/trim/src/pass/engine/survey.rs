@@ -7,8 +7,8 @@ use crate::counters::Sample;
 use crate::pace::Controller;
 use crate::pass::model::{Ended, Event};
 use crate::probe::Reading;
-use crate::range::StepBudget;
 use crate::state::Phase;
+use crate::step::StepBudget;
 use std::time::Duration;
 
 /// Typical budget on a drive that is not disturbed; only used to estimate the number of steps.
