@@ -1,13 +1,13 @@
-//! What is shown in place of characters that would steer a terminal, and how wide text is.
+//! Escaping of characters that could control a terminal, and the display width of text.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Shows what would steer a terminal or disguise text: control characters, and characters that are
-/// invisible or change the direction of what follows. A line break becomes `\n`, an escape
-/// character `\u{1b}`. Everything else, backslashes included, stays as it is, so that commands and
-/// paths can be copied.
+/// Escapes characters that could control a terminal or disguise text: control characters, and characters
+/// that are invisible or change the text direction. A line break becomes `\n`, an escape character
+/// `\u{1b}`. Everything else, including backslashes, is unchanged, so that commands and paths can be
+/// copied.
 pub fn escape(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return Cow::Borrowed(text);
@@ -27,10 +27,10 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The same for a serialised JSON text: control and direction characters inside strings become
-/// `\uXXXX`, which reads back as the same string. The line breaks and blanks between tokens stay.
+/// Escapes serialised JSON in the same way: control and direction characters inside strings become
+/// `\uXXXX`, which parses back to the same string. The line breaks and blanks between tokens are kept.
 pub fn escape_json(json: &str) -> String {
-    // serde_json escapes what is below U+0020; outside strings JSON has ASCII only.
+    // serde_json escapes everything below U+0020, and JSON is ASCII outside strings.
     let mut safe = String::with_capacity(json.len());
     let mut units = [0_u16; 2];
     for c in json.chars() {
@@ -58,12 +58,12 @@ fn is_unsafe(c: char) -> bool {
             | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Columns that a text takes on a terminal: two for East Asian wide characters and pictographs.
+/// Returns the number of terminal columns a text takes: two for East Asian wide characters and pictographs.
 pub fn display_width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// Cuts to `columns`, with an ellipsis where something was cut.
+/// Truncates to `columns`, ending in an ellipsis if anything was cut.
 pub fn cut(text: &str, columns: usize) -> Cow<'_, str> {
     if display_width(text) <= columns {
         return Cow::Borrowed(text);
