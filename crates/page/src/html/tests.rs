@@ -1,7 +1,7 @@
 use super::*;
 use crate::block::{Level, Table, Tone};
 
-/// A page with the words wherever words can be.
+/// Returns a page with `words` in every text field.
 fn page(words: &str) -> Page {
     let text = words.to_owned();
     let mut table = Table::new(&["<name", "value"]);

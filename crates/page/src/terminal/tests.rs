@@ -91,7 +91,7 @@ fn headings_are_broken_before_cells_are() {
     assert_eq!(
         shown(table),
         concat!(
-            // 13, 13 and 9 columns.
+            // Widths of 13, 13 and 9 columns.
             "                       write  sustained\n",
             "name           amplification       rate\n",
             "a longer name           1.25          9\n",
