@@ -83,7 +83,7 @@ fn rows_of_several_hosts_are_several_series() {
     assert_eq!(names(&reading), ["value a", "value b"]);
     assert_eq!(reading.series[1].values, [10.0, 20.0]);
     assert_eq!(reading.series[1].labels["host"], "b");
-    // Even where each of them occurs once only.
+    // Even if each of them occurs only once.
     let reading = read("time,host,value\n2016-09-26,a,1\n2016-09-26,b,10\n");
     assert_eq!(names(&reading), ["value a", "value b"]);
 }
@@ -338,7 +338,7 @@ fn what_is_nearly_a_number_is_shown_with_the_way_out() {
             "f:4:18: expected a number in column latency (",
             unit,
         ),
-        // One of many that are numbers.
+        // One of several numeric columns.
         (
             format!("time,latency\n{day},1\n{day},2\n{day},\"3,5\"\n"),
             "f:4: expected a number in column latency (",
@@ -349,7 +349,7 @@ fn what_is_nearly_a_number_is_shown_with_the_way_out() {
             "f:2: expected 2 columns, as in line 1 (",
             "let semicolons or tabs separate columns",
         ),
-        // No number, and no way out of it.
+        // Not a number, and no hint how to fix it.
         (
             format!("time,latency\n{day},1.2.3\n"),
             "f:2:18: expected a number in column latency, found \"1.2.3\"",
@@ -383,7 +383,7 @@ fn quoted(cell: &str) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// What is written is read the same, whatever the delimiter and the quotes.
+    /// Written values are read back, whatever the delimiter and the quotes.
     #[test]
     fn what_is_written_is_read(
         rows in prop::collection::btree_map(0_i64..4_000_000_000, (-1e12_f64..1e12, any::<u32>()), 1..40),

@@ -18,7 +18,7 @@ fn compressed_files_are_read() {
         let reading = read_bytes("f", bytes, &options).unwrap();
         assert_eq!(values(&reading), [1.0, 2.0]);
     }
-    // One that is cut names the file.
+    // The error for a truncated file names the file.
     let error = read_bytes("f.gz", &gzip[..gzip.len() - 9], &options).unwrap_err();
     assert!(error.to_string().starts_with("f.gz: "), "{error}");
     let error = read_bytes("f.zst", &zstd[..zstd.len() - 5], &options).unwrap_err();
@@ -52,7 +52,7 @@ fn each_format_is_told_by_its_content() {
             include_str!("../tests/data/rally-race.json"),
             Format::RallyRace,
         ),
-        // A line of Rally's metrics store has a race-timestamp, too.
+        // Documents of Rally's metrics store have a race-timestamp too.
         (
             "{\"race-timestamp\":\"20160421T042749Z\",\"@timestamp\":1461213093093,\"value\":1}\n",
             Format::JsonLines,

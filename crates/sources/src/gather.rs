@@ -1,4 +1,4 @@
-//! Gathers samples into series, within limits.
+//! Collects samples into series, within limits.
 
 use crate::mend::{self, Samples};
 use crate::{Limits, Reading, SourceError, Times};
@@ -8,18 +8,18 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// A series to be.
+/// The description of a series to be created.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Draft {
     pub name: String,
     pub labels: BTreeMap<String, String>,
     pub unit: Option<String>,
     pub better: Option<Better>,
-    /// Its values only grow: what is wanted is their rate.
+    /// Whether its values are a counter, to be converted to a rate.
     pub counter: bool,
 }
 
-/// Series under way.
+/// Series under construction.
 #[derive(Debug)]
 pub(crate) struct Gather {
     source: String,
@@ -29,19 +29,19 @@ pub(crate) struct Gather {
     drafts: Vec<(Draft, Samples)>,
     ids: HashMap<String, usize>,
     samples: usize,
-    /// Values of series beyond the limit.
+    /// Number of values in series beyond the limit.
     beyond_series: usize,
-    /// Values beyond the limit.
+    /// Number of values beyond the limit.
     beyond_samples: usize,
-    /// The first and the last time of samples outside of those that are wanted.
+    /// The first and the last time of samples outside the requested range.
     outside_us: Option<(i64, i64)>,
-    /// The zone that times are told in.
+    /// The zone in which times are shown.
     zone: TimeZone,
     pub skipped: Vec<Skipped>,
     pub warnings: Vec<String>,
 }
 
-/// Series without a value that are named one by one.
+/// Maximum number of empty series listed by name.
 const NAMED_MAX: usize = 5;
 
 impl Gather {
@@ -63,12 +63,12 @@ impl Gather {
         }
     }
 
-    /// Whether there are as many series as may be.
+    /// Returns whether the maximum number of series is reached.
     pub fn is_full(&self) -> bool {
         self.drafts.len() >= self.limits.series_max
     }
 
-    /// A further series; `None` where there are as many as may be.
+    /// Adds a series and returns its id; `None` if the maximum number is reached.
     pub fn add(&mut self, draft: Draft) -> Option<usize> {
         if self.is_full() {
             return None;
@@ -77,7 +77,7 @@ impl Gather {
         Some(self.drafts.len() - 1)
     }
 
-    /// The series of this key, which `draft` makes when it is met first.
+    /// Returns the id of the series with this key, creating it from `draft` on first use.
     pub fn id(&mut self, key: &str, draft: impl FnOnce() -> Draft) -> Option<usize> {
         if let Some(&id) = self.ids.get(key) {
             return Some(id);
@@ -87,8 +87,8 @@ impl Gather {
         Some(id)
     }
 
-    /// Takes a value, `None` for a sample that has none, for the series `id`, `None` for one that
-    /// was not let in.
+    /// Adds a sample to a series. A `value` of `None` is a missing value; an `id` of `None` is a series
+    /// that was rejected.
     pub fn push(&mut self, id: Option<usize>, time_us: i64, value: Option<f64>) {
         let Some((_, samples)) = id.and_then(|id| self.drafts.get_mut(id)) else {
             self.beyond_series += 1;
@@ -111,19 +111,19 @@ impl Gather {
         samples.push(time_us, value);
     }
 
-    /// What was gathered.
+    /// Returns the collected series.
     ///
     /// # Errors
-    /// There is no value, or none within the times that are wanted.
+    /// When there are no values, or none within the requested times.
     pub fn finish(self, dating: Dating) -> Result<Reading, SourceError> {
         self.finish_with(dating, &[], Some)
     }
 
-    /// The same with other times, those of `time_us` in place of those that were given, and with
-    /// further notes for every series.
+    /// Like [`Gather::finish`], with every time replaced by `time_us` of it, and further notes added to
+    /// every series.
     ///
     /// # Errors
-    /// As [`Gather::finish`].
+    /// Same as [`Gather::finish`].
     pub fn finish_with(
         mut self,
         dating: Dating,
@@ -199,7 +199,7 @@ impl Gather {
     }
 }
 
-/// Where samples lie, when none of them is wanted.
+/// Explains where the samples are if none is within the requested range.
 fn none_wanted((first_us, last_us): (i64, i64), zone: &TimeZone, dating: Dating) -> String {
     let none = "no sample lies between the times that are wanted";
     let shown = |at_us: i64| {
@@ -228,7 +228,7 @@ fn tell_without_values(names: &[String], skipped: &mut Vec<Skipped>) {
     }
 }
 
-/// Names that are the same get the labels that tell them apart, and a number where none does.
+/// Makes duplicate names unique by adding distinguishing labels, or a number if there are none.
 fn make_names_unique(series: &mut [Series]) {
     let mut same: HashMap<String, Vec<usize>> = HashMap::new();
     for (index, one) in series.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! The text of sysstat's `iostat`, of versions from 9 on, with and without `-x`, `-t`, `-y`, `-h`,
-//! `-k`, `-m`; a whole log, or a piece of one that somebody pasted.
+//! The text output of sysstat's `iostat`, version 9 and later, with and without `-x`, `-t`, `-y`, `-h`,
+//! `-k`, `-m`; a whole log or a pasted excerpt.
 //!
-//! The layouts are those of sysstat's `iostat.c`: a line about the host, then reports, each of them
-//! a table of one row for the processors (`avg-cpu`), and one with a row for each device. Which
-//! columns there are is told by their heads.
+//! The layouts are those of sysstat's `iostat.c`: a line about the host, then reports, each consisting of a
+//! table with one row for the processors (`avg-cpu`) and a table with a row per device. Columns are
+//! identified by the table headings.
 
 mod dating;
 mod log;

@@ -58,7 +58,7 @@ fn series<'r>(reading: &'r Reading, name: &str) -> &'r Series {
 #[test]
 fn the_log_of_the_article() {
     let reading = read(MONGO);
-    // 13 devices with three rates each, and six shares of the processors.
+    // 13 devices with three rates each, and six columns of the processors.
     assert_eq!(reading.series.len(), 13 * 3 + 6);
     let writes = series(&reading, "nvme1n1 kB_wrtn/s");
     assert_eq!(writes.values, [560.0, 544.0, 7_540_296.0, 8_663_381.33]);
@@ -157,7 +157,7 @@ fn numbers_for_people_are_read_back() {
 
 #[test]
 fn a_first_report_that_is_an_interval_stays() {
-    // With -y iostat leaves the report since boot out itself.
+    // With -y, iostat itself omits the report since boot.
     let reading = read(include_str!("../tests/data/iostat-y-m.txt"));
     let one = series(&reading, "vda MB_read/s");
     assert_eq!(one.values, [9.17, 36.53]);
@@ -181,7 +181,7 @@ fn without_times_and_totals_the_step_must_be_named() {
     let one = series(&reading, "vda r/s");
     assert_eq!(one.times_us[1] - one.times_us[0], 5_000_000);
     assert_eq!(one.dating, Dating::Day(date(2026, 11, 22)));
-    // The command above the log tells as well.
+    // The command above the log gives the interval as well.
     let reading = read(&format!("$ iostat -x vda 7\n{text}"));
     let one = series(&reading, "vda r/s");
     assert_eq!(one.times_us[1] - one.times_us[0], 7_000_000);
@@ -238,7 +238,7 @@ fn times_of_day_take_their_date_from_the_header() {
 
 #[test]
 fn several_logs_in_one_file() {
-    // With times they are one history; without, only the longest can be counted.
+    // With times, they are one history; without, only the longest section can be dated.
     let log = include_str!("../tests/data/iostat-x-iso.txt");
     let later = log.replace("2026-11-22T01", "2026-11-22T02");
     let reading = read(&format!("{log}{later}"));
@@ -262,7 +262,7 @@ fn several_logs_in_one_file() {
 
 #[test]
 fn devices_that_are_not_listed_are_told() {
-    // With -z, a device that did nothing has no row.
+    // With -z, an idle device has no row.
     let text = OLD.replacen(
         "sda               0.00     2.00",
         "sdb               0.00     2.00",
@@ -344,7 +344,7 @@ fn a_last_line_that_is_not_whole_is_told() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the numbers are, they are read as they were printed, at the times above them.
+    /// Any numbers are read as printed, at the times above them.
     #[test]
     fn reports_are_read_as_printed(rows in prop::collection::vec((0_u32..1_000_000, 0_u32..10_000), 2..20)) {
         let mut text = String::from("Linux 6.1.0 (h) \t2026-01-31 \t_x86_64_\t(2 CPU)\n\n");

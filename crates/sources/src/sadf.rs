@@ -1,8 +1,8 @@
-//! The JSON of sysstat's `sadf -j`: what `sar` has recorded, for weeks on many hosts.
+//! The JSON output of sysstat's `sadf -j`: what `sar` recorded, on many hosts for weeks.
 //!
-//! `{"sysstat": {"hosts": [{"nodename": .., "statistics": [{"timestamp": .., "disk": [..]}],
-//! "restarts": [..]}]}}`. Records are read one by one, so that a long file needs no memory. Every
-//! number becomes a series; the text beside it, `"disk-device": "vda"`, says of what.
+//! `{"sysstat": {"hosts": [{"nodename": .., "statistics": [{"timestamp": .., "disk": [..]}], "restarts":
+//! [..]}]}}`. Records are parsed one by one, so memory does not grow with the length of the file. Every
+//! number becomes a series; text beside it, such as `"disk-device": "vda"`, becomes its labels.
 
 use crate::gather::{Draft, Gather};
 use crate::jsonl::json_error;
@@ -20,13 +20,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::BufRead;
 
-/// Objects in one another that are followed.
+/// Maximum nesting depth of objects.
 const DEPTH_MAX: usize = 8;
 
-/// Restarts that are told one by one.
+/// Maximum number of restarts listed individually.
 const RESTARTS_MAX: usize = 10;
 
-/// Numbers that say of what a record is, and are no values.
+/// Numeric fields that identify an object rather than hold a value.
 const ID_NUMBERS: &[&str] = &["line", "number", "cpu", "node", "bus_number"];
 
 pub(crate) fn read(
@@ -34,7 +34,7 @@ pub(crate) fn read(
     input: impl BufRead,
     options: &FileOptions,
 ) -> Result<Reading, SourceError> {
-    // The parser takes byte by byte, so that what has passed is what it has seen.
+    // The parser reads byte by byte, so the bytes counted as passed are exactly those it has parsed.
     let (bounded, passed) = Bounded::new(input, true);
     let mut state = State {
         source,
@@ -67,20 +67,20 @@ struct State<'s> {
     source: &'s str,
     passed: &'s Passed,
     gather: Gather,
-    /// Reads times without a zone.
+    /// Parses times without a zone.
     reader: TimeReader,
     utc: TimeReader,
     host: Option<String>,
-    /// The zone that the file names.
+    /// The zone named in the file.
     zone: Option<String>,
-    /// Records whose times are local.
+    /// Number of records with local times.
     local: usize,
     records: usize,
     restarts: usize,
     failed: Option<InputError>,
 }
 
-/// Where in the document the walk is.
+/// The level of the document that is being parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
     Top,
@@ -192,7 +192,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
     }
 }
 
-/// `2026-11-22 01:18:05`, and whether that is UTC.
+/// Returns the time, such as `2026-11-22 01:18:05`, and whether it is in UTC.
 fn time_text(timestamp: &Value) -> Option<(String, bool)> {
     let text = |key: &str| timestamp.get(key).and_then(Value::as_str);
     let is_utc = timestamp.get("utc").and_then(Value::as_u64) == Some(1);
@@ -264,7 +264,7 @@ impl State<'_> {
                 let id = self.gather.id(&key, || draft(path, labels, host));
                 self.gather.push(id, time_us, number.as_f64());
             }
-            // Text is among the labels; nothing else occurs.
+            // Text was already handled as labels; nothing else occurs.
             Value::Null | Value::Bool(_) | Value::String(_) => {}
         }
     }
@@ -311,7 +311,7 @@ impl State<'_> {
     }
 }
 
-/// Whether a field says of what the others are.
+/// Returns whether a field identifies its object rather than holds a value.
 fn is_name(key: &str, value: &Value) -> bool {
     value.is_string() || value.is_number() && ID_NUMBERS.contains(&key)
 }
@@ -355,7 +355,7 @@ fn draft(path: &[&str], labels: &BTreeMap<&str, String>, host: Option<&str>) -> 
     }
 }
 
-/// The unit of a number, after sar(1).
+/// Returns the unit of a number, according to sar(1).
 fn unit(sections: &[&str], leaf: &str) -> Option<&'static str> {
     match leaf {
         "await" | "svctm" => Some("ms"),

@@ -1,16 +1,16 @@
-//! What a URL leads to.
+//! Identifies the server behind a URL.
 
 use crate::SourceError;
 use http::{Client, Endpoint, ErrorKind, HttpError, Response, shown};
 use serde::Deserialize;
 use std::fmt;
 
-/// A server that keeps histories.
+/// A server that stores histories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Server {
-    /// Prometheus, or another server with its query interface.
+    /// Prometheus or a compatible server.
     Prometheus {
-        /// Its version, where it tells.
+        /// Its version, if reported.
         version: Option<String>,
     },
     /// Elasticsearch.
@@ -38,7 +38,7 @@ impl fmt::Display for Server {
     }
 }
 
-/// What answers at `/` of Elasticsearch and OpenSearch.
+/// The response at `/` of Elasticsearch and OpenSearch.
 #[derive(Deserialize)]
 struct Root {
     version: RootVersion,
@@ -47,11 +47,11 @@ struct Root {
 #[derive(Deserialize)]
 struct RootVersion {
     number: String,
-    /// Only OpenSearch has it.
+    /// Present only in OpenSearch.
     distribution: Option<String>,
 }
 
-/// What answers at Prometheus' `/api/v1/status/buildinfo`.
+/// The response at Prometheus' `/api/v1/status/buildinfo`.
 #[derive(Deserialize)]
 struct BuildInfo {
     status: String,
@@ -63,11 +63,11 @@ struct BuildData {
     version: Option<String>,
 }
 
-/// Asks a URL what it leads to: the root page of Elasticsearch and OpenSearch, else Prometheus' build
-/// information (from 2.14 on), else a question to its query interface.
+/// Identifies the server at a URL by the root page of Elasticsearch and OpenSearch, Prometheus' build
+/// information (2.14 and later), or its query API.
 ///
 /// # Errors
-/// Where nobody answers, where credentials are missing, and where it is none of these.
+/// When nothing answers, when credentials are missing, or when it is none of these servers.
 pub fn identify(client: &Client, endpoint: &Endpoint) -> Result<Server, SourceError> {
     let root = asked(client.get(endpoint, "/"))?;
     if let Some(root) = root.and_then(|answer| answer.json::<Root>().ok()) {
@@ -93,7 +93,7 @@ pub fn identify(client: &Client, endpoint: &Endpoint) -> Result<Server, SourceEr
     ))
 }
 
-/// The answer if it is one of the page; `None` where the server has no such page, or none for us.
+/// Returns the response if the page exists; `None` if the server has no such page, or denies access to it.
 fn asked(outcome: Result<Response, HttpError>) -> Result<Option<Response>, HttpError> {
     match outcome.and_then(Response::success) {
         Ok(answer) => Ok(Some(answer)),

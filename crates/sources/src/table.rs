@@ -1,5 +1,5 @@
-//! Rows of named cells, from CSV or JSON lines, turned into series: which column holds the times,
-//! which hold values, and which tell series apart.
+//! Converts rows of named cells, from CSV or JSON lines, into series: decides which columns hold the times,
+//! which hold values, and which distinguish series.
 
 mod cells;
 mod roles;
@@ -17,13 +17,13 @@ use facts::{InputError, Skipped};
 use sample::{Row, Sample};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Rows that decide about the columns.
+/// Maximum number of rows from which the columns' roles are decided.
 const SAMPLE_ROWS: usize = 1_000;
 
-/// Their text, in bytes.
+/// Maximum size of their text, in bytes.
 const SAMPLE_BYTES: usize = 4 << 20;
 
-/// Columns that are named one by one where they are skipped.
+/// Maximum number of skipped columns listed by name.
 const NAMED_MAX: usize = 10;
 
 #[derive(Debug)]
@@ -32,7 +32,7 @@ struct Column {
     role: Option<Role>,
 }
 
-/// What the labels of a row say of the series in it.
+/// What a row's labels say about its series.
 #[derive(Debug, Default)]
 struct About {
     labels: BTreeMap<String, String>,
@@ -40,22 +40,22 @@ struct About {
     unit: Option<String>,
 }
 
-/// A table under way.
+/// A table that is being read.
 pub(crate) struct Table<'o> {
     source: String,
     options: &'o FileOptions,
     columns: Vec<Column>,
     names: HashMap<String, usize>,
-    /// Columns other than with a point: whether `1,5` may be one and a half.
+    /// Whether `1,5` may mean one and a half, in columns without decimal points.
     comma_allowed: bool,
     sample: Vec<Row>,
     sample_bytes: usize,
     settled: bool,
     clock: TimeReader,
     gather: Gather,
-    /// Columns that count up.
+    /// Columns that are counters.
     counters: HashSet<usize>,
-    /// Series of each group of labels, by column: those that were let in.
+    /// For each combination of labels, the series by column; rejected series are absent.
     groups: HashMap<String, HashMap<usize, usize>>,
     without_time: usize,
 }
@@ -79,13 +79,13 @@ impl<'o> Table<'o> {
         }
     }
 
-    /// The number of the column with this name, which is a new one where it is met first; `None`
-    /// where there are more columns than series may be.
+    /// Returns the index of the column with this name, adding it on first use; `None` if there are too many
+    /// columns.
     pub fn column(&mut self, name: &str) -> Option<usize> {
         if let Some(&column) = self.names.get(name) {
             return Some(column);
         }
-        // Times and labels need columns, too.
+        // Columns of times and labels come on top of the series.
         if self.columns.len() > self.options.limits.series_max.saturating_add(64) {
             return None;
         }
@@ -97,7 +97,7 @@ impl<'o> Table<'o> {
         Some(self.columns.len() - 1)
     }
 
-    /// A further column, whatever its name.
+    /// Adds a column, whatever its name.
     pub fn add_column(&mut self, name: &str) {
         self.names
             .entry(name.to_owned())
@@ -108,10 +108,10 @@ impl<'o> Table<'o> {
         });
     }
 
-    /// Takes a row.
+    /// Adds a row.
     ///
     /// # Errors
-    /// A cell is not what its column holds.
+    /// When a cell does not match its column.
     pub fn row<'c>(
         &mut self,
         line: usize,
@@ -131,10 +131,10 @@ impl<'o> Table<'o> {
         Ok(())
     }
 
-    /// The series.
+    /// Returns the series.
     ///
     /// # Errors
-    /// No columns were found, or no values.
+    /// When the roles of the columns cannot be determined, or there are no values.
     pub fn finish(mut self) -> Result<Reading, SourceError> {
         if !self.settled {
             self.settle()?;
@@ -162,7 +162,7 @@ impl<'o> Table<'o> {
             .filter(|column| column.role == Some(Role::Skipped))
             .map(|column| column.name.as_str())
             .collect();
-        // Whoever names the columns knows that others are left out.
+        // Users who name the columns know that others are left out.
         if skipped.is_empty() || !self.options.value_columns.is_empty() {
             return;
         }
@@ -177,7 +177,7 @@ impl<'o> Table<'o> {
         ));
     }
 
-    // --- Which column is what.
+    // --- Roles of the columns.
 
     fn settle(&mut self) -> Result<(), SourceError> {
         self.settled = true;
@@ -265,7 +265,7 @@ impl<'o> Table<'o> {
         }
         let mut ids = match self.groups.remove(&group) {
             Some(ids) => ids,
-            // As many groups as series may be: more would only be counted.
+            // Limited to the number of series: further groups could only be counted as rejected.
             None if self.groups.len() >= self.options.limits.series_max => {
                 let values = cells
                     .filter(|cell| matches!(role(&self.columns, cell), Some(Role::Value { .. })));
@@ -312,7 +312,7 @@ impl<'o> Table<'o> {
         failed
     }
 
-    /// A column that comes up only after the columns were told.
+    /// Assigns a role to a column that first appears after the roles were decided.
     fn late_column(&mut self, cell: &Cell) {
         let wanted = self.options.value_columns.is_empty();
         let is_number = number(cell, false).is_ok_and(|value| value.is_some());
@@ -325,7 +325,7 @@ impl<'o> Table<'o> {
         };
     }
 
-    /// What the labels of a row say.
+    /// Extracts what a row's labels say about its series.
     fn about<'c>(&self, cells: impl Iterator<Item = Cell<'c>>) -> About {
         let mut about = About::default();
         for cell in cells {

@@ -106,7 +106,7 @@ fn a_named_format_is_believed() {
 fn what_can_be_read_two_ways_is_refused_with_the_way_out() {
     let error = reader("UTC").read_us("04/05/2020 06:47:01").unwrap_err();
     assert!(error.contains("name its format, like %m/%d/%Y"), "{error}");
-    // One value further on tells.
+    // One more value decides it.
     let mut told = reader("UTC");
     told.settle(["04/05/2020", "04/13/2020"].into_iter())
         .unwrap();

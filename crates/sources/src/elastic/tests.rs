@@ -1,4 +1,4 @@
-//! Against a server that misbehaves; real ones are asked in lab/servers/test-explain.sh.
+//! Tests against a misbehaving server; lab/servers/test-explain.sh tests real ones.
 
 use super::session::is_before_7_2;
 use super::*;
@@ -42,13 +42,13 @@ fn usual_caps() -> String {
     ])
 }
 
-/// The JSON of a request.
+/// Returns the JSON body of a request.
 fn body(request: &str) -> Value {
     let (_, body) = request.split_once("\r\n\r\n").unwrap();
     serde_json::from_str(body).unwrap()
 }
 
-/// A server with one document a minute, from the epoch on, of the two hosts a and b, whose value is the
+/// A server with one document a minute, from the epoch on, for each of two hosts, a and b; the value is the
 /// minute.
 fn engine(root: &'static str, minutes: i64) -> impl Fn(&str) -> Answer + Send + Sync + 'static {
     move |request| {
@@ -127,7 +127,7 @@ fn it_is_asked_in_pieces_that_the_engine_makes() {
     let histogram = &last["aggs"]["groups"]["aggs"]["over_time"]["date_histogram"];
     assert_eq!(histogram["fixed_interval"], "60s");
     assert_eq!(histogram["min_doc_count"], 1);
-    // Groups multiply the buckets: the engine above insists on the limit.
+    // Groups multiply the number of buckets; the stub above enforces the limit.
     let server = Stub::start(engine(ES6, 9_000));
     let query = Query {
         split_by: Some("host.name".to_owned()),
@@ -222,7 +222,7 @@ fn fields_are_looked_for_before_anything_is_asked() {
         ..usual()
     };
     refuses(split, "there is no field hostname");
-    // Nothing of this was a search.
+    // No search was sent.
     assert!(
         server
             .requests()
@@ -260,7 +260,7 @@ fn the_only_date_is_found() {
     }
 }
 
-/// A server that answers the search with this.
+/// Starts a server that sends this response to searches.
 fn searched(answer: Answer) -> Stub {
     Stub::start(move |request| match request {
         root if root.starts_with("GET / ") => Answer::ok(ES7),
@@ -308,7 +308,7 @@ fn trouble_on_the_way_is_an_error() {
         (Answer::ok("[]"), "unexpected JSON"),
         (Answer::ok("{}"), "not the times that were asked for"),
         (Answer::ok(&whole[..20]), "unexpected JSON"),
-        // The same to every question: no buckets.
+        // The same response to every request: no buckets.
         (Answer::ok(whole), "no buckets"),
         (
             Answer::Body(502, b"bad gateway".to_vec()),
@@ -362,7 +362,7 @@ fn limits_hold() {
     assert!(matches!(error, SourceError::TooMuch { .. }), "{error}");
 }
 
-/// Results of a race a day; each answer holds at most 10,000.
+/// Results of one race a day; each response holds at most 10,000.
 #[test]
 fn races_come_in_pages_and_none_is_lost() {
     let all: Vec<Value> = (0..40)
@@ -455,7 +455,7 @@ proptest! {
         let _ = rally::read_answer(text.as_bytes(), "x", &limits);
     }
 
-    /// Whatever the buckets hold: finite values, in order, each moment once.
+    /// Arbitrary buckets give finite values in ascending order of time, each time once.
     #[test]
     fn buckets_become_a_sound_series(buckets in prop::collection::vec((any::<i64>(), prop::option::of(any::<f64>())), 0..20)) {
         let list: Vec<Value> = buckets.iter()

@@ -1,4 +1,4 @@
-//! Against a server that misbehaves; the real one is asked in lab/servers/test-explain.sh.
+//! Tests against a misbehaving server; lab/servers/test-explain.sh tests a real one.
 
 use super::*;
 use http::Options;
@@ -25,7 +25,7 @@ fn query(promql: &str) -> Query {
     }
 }
 
-/// From the epoch on.
+/// The first `count` minutes of the epoch.
 fn minutes(count: i64) -> Times {
     Times {
         since: Some(Timestamp::UNIX_EPOCH),
@@ -48,7 +48,7 @@ fn parameter(head: &str, name: &str) -> i64 {
     digits.parse().unwrap()
 }
 
-/// What a Prometheus would say whose series `up` has the minute as its value.
+/// Responds as Prometheus would, for a series `up` whose value is the minute.
 fn honest(head: &str) -> Vec<u8> {
     let (start, end) = (parameter(head, "start"), parameter(head, "end"));
     let values: Vec<_> = (start / 60..=end / 60)
@@ -151,7 +151,7 @@ fn what_was_asked_is_encoded_and_ends_are_whole_steps() {
         &limits,
     )
     .unwrap();
-    // From 61.5 s on, before 300 s.
+    // From 61.5 s, before 300 s.
     assert_eq!(
         reading.series[0].times_us,
         [120_000_000, 180_000_000, 240_000_000]
@@ -245,7 +245,7 @@ fn limits_hold() {
 }
 
 proptest! {
-    /// Any samples come back in order, each moment once.
+    /// Arbitrary samples come back in order, each time once.
     #[test]
     fn answers_are_read_whole(samples in prop::collection::vec((0_i64..100, -1e9_f64..1e9), 0..50)) {
         let values: Vec<_> = samples.iter().map(|(s, value)| json!([s, value.to_string()])).collect();

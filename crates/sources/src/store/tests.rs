@@ -193,7 +193,7 @@ fn a_selection_takes_names_sources_labels_and_times() {
             .ends_with("no series fits; it holds nvme0n1 await, throughput"),
         "{error}"
     );
-    // From the first moment on, until before the last.
+    // From the first time, until before the last.
     let second = |s| Timestamp::from_second(s).expect("a time");
     let cut = store
         .read(
@@ -336,7 +336,7 @@ fn damage_is_told_from_other_failures() {
         .expect("appended");
     drop(store);
     let mut bytes = std::fs::read(&path).expect("bytes");
-    // Everything behind the first page, in which the schema stands.
+    // Everything after the first page, which holds the schema.
     for byte in &mut bytes[4_096..] {
         *byte = 0xa5;
     }
@@ -373,7 +373,7 @@ fn a_store_in_a_directory_that_may_not_be_written_to_is_read_as_it_is() {
     let mut store = Store::open(&path).expect("made");
     store.append(&first).expect("appended");
     drop(store);
-    // As root the mode of a directory does not stop anybody, so the fallback itself is asked too.
+    // Root ignores the directory's mode, so the fallback itself is tested too.
     let mode = |mode| std::fs::Permissions::from_mode(mode);
     std::fs::set_permissions(dir.path(), mode(0o500)).expect("set");
     let read = Store::open_read_only(&path).map(|store| read_all(&store));
@@ -425,7 +425,7 @@ fn threads_that_make_and_fill_one_store_lose_nothing() {
 const CHILD_PATH: &str = "STORE_TEST_PATH";
 const CHILD_NAME: &str = "STORE_TEST_NAME";
 
-/// A helper of the test below, run as a process of its own: writes until it is killed.
+/// Helper of the test below, run in a child process: writes until it is killed.
 #[test]
 #[ignore = "run by another test"]
 fn writes_until_killed() {
@@ -460,7 +460,7 @@ fn two_processes_write_at_once_are_killed_and_leave_whole_appends() {
                 .expect("started")
         })
         .collect();
-    // Until both have written something, however slow this machine is.
+    // Wait until both have written something, however slow the machine is.
     let has_both = || {
         Store::open_read_only(&path)
             .and_then(|store| store.list())
@@ -509,7 +509,7 @@ fn a_long_reading_is_written_in_pieces_and_is_whole() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Readings that overlap, in any order: at each time the last value stands.
+    /// Readings that overlap, in any order: the last value written at each time wins.
     #[test]
     fn the_last_value_of_each_time_is_read_back(
         readings in prop::collection::vec(
@@ -553,7 +553,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever a file holds, it is refused or read, and nothing else.
+    /// Any damage to the file is either reported as an error or harmless.
     #[test]
     fn damaged_stores_never_panic(at in 0_usize..20_000, bytes in prop::collection::vec(any::<u8>(), 1..64)) {
         let (_dir, path) = place();
