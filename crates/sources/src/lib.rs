@@ -1,5 +1,5 @@
-//! Reads histories into [series](facts::series::Series): from files (CSV, JSON lines, `iostat`, `sadf`, FTDC, Rally),
-//! from servers (Prometheus, Elasticsearch, OpenSearch) and from the embedded [`store`].
+//! Reads histories into [series](facts::series::Series): from files (CSV, JSON lines, `iostat`, `sadf`,
+//! FTDC, Rally), from servers (Prometheus, Elasticsearch, OpenSearch) and from the embedded [`store`].
 
 mod csv;
 mod detect;

@@ -1,4 +1,4 @@
-//! What may be behind each pattern, and which pattern is worth telling first.
+//! Attributes each pattern to possible causes and orders patterns by relevance.
 
 use super::likelihood::{Cause, Weighed, weigh};
 use super::matches::{gaps, matches};
@@ -9,24 +9,25 @@ use crate::model::samples::Samples;
 use crate::search::runs::Class;
 use std::cmp::Ordering;
 
-/// Jobs are blamed from this probability on.
+/// Minimum probability at which jobs are reported as the cause.
 const SCORE_MIN: f64 = 0.5;
 
-/// A pattern that passed an exact fit, and what may be behind it.
+/// A pattern that passed an exact fit, with its possible causes.
 #[derive(Debug, Clone)]
 pub(crate) struct Attribution<'a> {
     /// The pattern.
     pub found: &'a Found,
-    /// Where each of its occurrences lies: no earlier and no later than these microseconds.
+    /// The interval in microseconds within which each occurrence lies.
     pub gaps: Vec<(i64, i64)>,
-    /// All explanations, the likeliest first.
+    /// All explanations, most likely first.
     pub weighed: Vec<Weighed>,
-    /// Whether jobs are the likeliest explanation, all classes together.
+    /// Whether jobs, over all classes, are the most likely explanation.
     pub is_explained: bool,
 }
 
-/// The patterns that pass an exact fit, with their causes, in the order of telling: first what jobs explain, then what
-/// is sudden and not small compared with a wave, then the others as they were found.
+/// Returns the patterns that pass an exact fit, with their causes, in the order in which they are reported:
+/// first those that jobs explain, then those that are sudden and not small compared with a wave, then the
+/// others as they were found.
 pub(crate) fn attribute<'a>(
     samples: &Samples,
     findings: &'a Findings,
@@ -53,7 +54,7 @@ pub(crate) fn attribute<'a>(
             let of_class = |one: &&Weighed| matches!(one.cause, Cause::Class(..));
             weighed.iter().filter(of_class).map(|one| one.score).sum()
         };
-        // What looked like more than noise may not pass an exact fit.
+        // A pattern that looked like more than noise may still fail the exact fit.
         let is_nothing = weighed
             .first()
             .is_none_or(|one| one.cause == Cause::Nothing);
@@ -72,10 +73,10 @@ pub(crate) fn attribute<'a>(
         .filter(|one| is_wave(one.found))
         .map(size)
         .fold(0.0, f64::max);
-    // Stable: of equals, those that were found first.
+    // A stable sort keeps the order in which equals were found.
     attributions.sort_by(|a, b| {
         let worth = |one: &Attribution| {
-            // What no job explains may be what load looks like next to a wave.
+            // A pattern that no job explains may be an artefact of load next to a wave.
             let is_sudden = !is_wave(one.found) && (one.is_explained || size(one) * 2.0 > wave);
             (one.is_explained, is_sudden)
         };

@@ -1,4 +1,4 @@
-//! Changes that hold up when the noise differs from the model.
+//! Keeps only changes that are robust to deviations from the noise model.
 
 use super::decide::{self, Charges, Cut, Stretch};
 use super::grid::Grid;
@@ -10,22 +10,21 @@ const CAP_SIGMAS: f64 = 3.0;
 /// Ratio of block lengths from one scale to the next.
 const COARSER: usize = 2;
 
-/// Fewest blocks of the coarsest scale.
+/// Minimum number of blocks at the coarsest scale.
 const COARSE_BLOCKS_MIN: usize = 24;
 
-/// The same for each stretch, on average: if each stretch were one block, levels would look like noise.
+/// The same per stretch, on average: if each stretch were a single block, levels would look like noise.
 const COARSE_BLOCKS_PER_STRETCH: usize = 8;
 
-/// Keeps the changes that two more models do not explain better, and returns what each of them is worth under all
-/// models, in nats, less its cost.
+/// Keeps the changes that two further models do not explain better, and returns the gain of each of them
+/// under all models, in nats, minus its cost.
 ///
-/// 1. Noise with rare large innovations. A random walk that jumps once has the same gain from a change
-///    there as a level that moved has, but all of it from a single innovation. So innovations are
-///    capped, as in the biweight loss of Fearnhead and Rigaill (2019), and a change has to be worth
-///    its cost by what comes after it.
-/// 2. Noise that remembers longer than AR(1) says: a slow drift below white noise looks like white
-///    noise from one sample to the next. So the places found are decided on again in blocks twice as
-///    long, and so on, none of which crosses a place: there the drift is what remains.
+/// 1. Noise with rare large innovations. A random walk that jumps once gains as much from a change there as
+///    a shifted level does, but all of it from a single innovation. So innovations are capped, as in the
+///    biweight loss of Fearnhead and Rigaill (2019), and a change has to earn its cost by what follows it.
+/// 2. Noise with longer memory than AR(1): a slow drift beneath white noise looks like white noise from one
+///    sample to the next. So the changes are tested again in blocks twice as long, and so on, none of which
+///    spans a change: at coarse scales the drift dominates.
 pub(super) fn confirm(
     grid: &Grid,
     mut cut: Cut,
@@ -63,7 +62,7 @@ pub(super) fn confirm(
     }
 }
 
-/// Starts of blocks of about `longer` within the stretches, and which of them begin a stretch.
+/// Returns the starts of blocks of about `longer` within the stretches, and which of them begin a stretch.
 fn blocks_within(stretches: &[Stretch], longer: usize) -> (Vec<usize>, Vec<usize>) {
     let (mut starts, mut places) = (Vec::new(), Vec::new());
     for stretch in stretches {
@@ -76,8 +75,8 @@ fn blocks_within(stretches: &[Stretch], longer: usize) -> (Vec<usize>, Vec<usize
     (starts, places)
 }
 
-/// Removes changes that do not pay once innovations are capped, the least valuable first; all of them if no change at
-/// all explains more. Returns what each of the others is worth.
+/// Removes changes that are not worth their cost once innovations are capped, the least valuable first;
+/// removes all of them if no change at all explains more. Returns the gain of each remaining one.
 fn eliminate(grid: &Grid, mut cut: Cut, charges: Charges) -> (Cut, Vec<f64>) {
     let capped = Capped::new(grid, &cut, charges);
     let mut now = capped.criterion(&cut.stretches);
@@ -117,7 +116,7 @@ fn eliminate(grid: &Grid, mut cut: Cut, charges: Charges) -> (Cut, Vec<f64>) {
     }
 }
 
-/// Stretches without one of the changes: as a level, and as a line.
+/// Returns the stretches without one of the changes: merged into a level, and merged into a line.
 fn merged(stretches: &[Stretch], change: usize) -> [Vec<Stretch>; 2] {
     [false, true].map(|sloped| {
         let mut merged = stretches.to_vec();
@@ -136,7 +135,7 @@ struct Capped<'a> {
 }
 
 impl<'a> Capped<'a> {
-    /// The cap is that of a model's own innovations.
+    /// The cap is relative to a model's own innovations.
     fn new(grid: &'a Grid, cut: &Cut, charges: Charges) -> Self {
         let mut capped = Self {
             grid,
@@ -149,7 +148,7 @@ impl<'a> Capped<'a> {
         capped
     }
 
-    /// Of stretches.
+    /// Returns the criterion of a segmentation.
     fn criterion(&self, stretches: &[Stretch]) -> f64 {
         let (phi, _) = decide::best_phi(self.grid, stretches);
         let mut rss = 0.0;
@@ -157,7 +156,7 @@ impl<'a> Capped<'a> {
         self.charges.misfit(rss) + self.charges.of(stretches)
     }
 
-    /// The better one of stretches without one of the changes.
+    /// Returns the better of the two segmentations without one of the changes.
     fn without(&self, stretches: &[Stretch], change: usize) -> (f64, Vec<Stretch>) {
         merged(stretches, change)
             .map(|stretches| (self.criterion(&stretches), stretches))

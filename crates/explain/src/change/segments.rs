@@ -1,4 +1,4 @@
-//! The changes of a series, from samples to samples.
+//! Change detection for a series of samples.
 
 use super::confirm;
 use super::decide::{self, Charges, Stretch};
@@ -9,18 +9,18 @@ use super::propose;
 use super::robust;
 use super::scaled::Scaled;
 
-/// A change worth less than this above its cost is provisional: one more sample may take it
-/// away.
+/// A change whose gain exceeds its cost by less than this is provisional; one more sample may remove it.
 const FIRM_NATS: f64 = 4.0;
 
-/// How many times as old as its place is uncertain a possible bend must be, not to be provisional.
+/// A possible bend is provisional unless it is at least this many times as old as its position is
+/// uncertain.
 const BEND_AGE: usize = 3;
 
-/// If values move less often than once in this many blocks, they are still.
+/// Values that change less often than once in this many blocks are considered noise-free.
 const STILL_BLOCKS: usize = 30;
 
-/// The changes of a series. `times_us` are microseconds since the epoch, ascending; `values` are
-/// finite and as many. See [`segments`].
+/// Returns the changes of a series. `times_us` are microseconds since the epoch in ascending order;
+/// `values` are finite and as many. See [`segments`].
 pub fn change_points(
     times_us: &[i64],
     values: &[f64],
@@ -29,8 +29,9 @@ pub fn change_points(
     segments(times_us, values, options).changes
 }
 
-/// The stretches of a series, as [`change_points`]. No change is reported for fewer than 16 samples, for values that
-/// are all equal except for spikes, or for stretches of fewer than 6 samples.
+/// Splits a series into straight segments; arguments as in [`change_points`]. No change is reported if
+/// there are fewer than 16 samples, if all values are equal except for spikes, or for stretches of fewer
+/// than 6 samples.
 pub fn segments(times_us: &[i64], values: &[f64], options: &ChangeOptions) -> Segments {
     let len = times_us.len().min(values.len());
     let (times_us, values) = (&times_us[..len], &values[..len]);
@@ -93,8 +94,9 @@ pub fn segments(times_us: &[i64], values: &[f64], options: &ChangeOptions) -> Se
     }
 }
 
-/// Stretches of values without any noise, and what each change is worth, if the series consists of nothing else: a
-/// random walk with rare steps explains them as well, but each step is unmistakable.
+/// Returns the segmentation of values without any noise, and the gain of each change, if the series
+/// consists of nothing else. A random walk with rare steps would explain it as well, but each step is
+/// unmistakable.
 fn still(grid: &Grid, charges: Charges) -> Option<(decide::Cut, Vec<f64>)> {
     let mut ends: Vec<usize> = (1..grid.len())
         .filter(|&block| (grid.y[block] - grid.y[block - 1]).abs() > 1e-9)
@@ -133,7 +135,7 @@ fn still(grid: &Grid, charges: Charges) -> Option<(decide::Cut, Vec<f64>)> {
     Some((cut, gains))
 }
 
-/// One stretch at the median.
+/// Returns a single segment at the median.
 fn unchanged(times_us: &[i64], values: &[f64]) -> Segments {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -6,7 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 const HOUR_US: i64 = 3_600_000_000;
 const NIGHT_US: i64 = 24 * HOUR_US;
-/// Microseconds of a day.
+/// Microseconds per day.
 const DAY_US: f64 = 86_400e6;
 
 struct Draw(Xoshiro256PlusPlus);
@@ -32,7 +32,7 @@ impl Draw {
         self.normal() / (squares / 3.0).sqrt()
     }
 
-    /// AR(1) from its stationary distribution, of innovations of variance 1; from 0 at a unit root.
+    /// Stationary AR(1) noise with innovations of variance 1; at a unit root it starts at 0.
     fn memory(&mut self, len: usize, phi: f64) -> Vec<f64> {
         let mut now = if phi < 1.0 {
             self.normal() / (1.0 - phi * phi).sqrt()
@@ -68,7 +68,7 @@ fn found(values: &[f64]) -> Vec<ChangePoint> {
     )
 }
 
-/// In how many of `runs` series anything changes.
+/// Returns in how many of `runs` series a change is found.
 fn alarms(runs: u64, mut series: impl FnMut(&mut Draw) -> Vec<f64>) -> u64 {
     (0..runs)
         .map(|seed| u64::from(!found(&series(&mut Draw::new(seed))).is_empty()))
@@ -77,7 +77,7 @@ fn alarms(runs: u64, mut series: impl FnMut(&mut Draw) -> Vec<f64>) -> u64 {
 
 #[test]
 fn noise_of_any_memory_is_no_change() {
-    // 2 % are allowed; of 150 series that is 3, and 7 are met with probability 0.03 at that rate.
+    // 2 % is allowed; of 150 series that is 3, and at that rate 7 are reached with probability 0.03.
     for phi in [0.0, 0.5, 0.9, 0.97, 1.0] {
         for len in [200, 600] {
             let alarms = alarms(150, |draw| draw.memory(len, phi));
@@ -169,7 +169,7 @@ fn a_step_in_noise_with_memory_is_found() {
     assert!(hits >= 45, "{hits} of 50");
 }
 
-/// Ten levels, neighbours at least twice the noise apart.
+/// Ten levels, with neighbours at least twice the noise apart.
 fn ten_levels(draw: &mut Draw, len: usize) -> Vec<f64> {
     let mut level = 0.0_f64;
     let mut values = Vec::with_capacity(len);
@@ -194,7 +194,7 @@ fn ten_levels_have_nine_changes() {
             let at: Vec<usize> = changes.iter().map(|change| change.index).collect();
             assert_eq!(at.len(), 9, "{len} samples, seed {seed}: {at:?}");
             for (stretch, index) in at.iter().enumerate() {
-                // A step of 2.5 sigma is off by more than 8 in about one of ten thousand.
+                // A step of 2.5 sigma is misplaced by more than 8 in about one of ten thousand.
                 let right = (stretch + 1) * len / 10;
                 assert!(
                     index.abs_diff(right) <= 8,
@@ -216,9 +216,8 @@ fn many_levels_are_all_found() {
         assert_eq!(changes.len(), 39, "{len} samples");
         for (stretch, change) in changes.iter().enumerate() {
             let right = ((stretch + 1) * len).div_ceil(40);
-            // A step of 3 sigma is off by more than 5 in about one of a hundred thousand.
+            // A step of 3 sigma is misplaced by more than 5 in about one of a hundred thousand.
             assert!(
-                // A step of 3 sigma is off by more than 5 in about one of a hundred thousand.
                 change.index.abs_diff(right) <= 5,
                 "{len} samples: {change:?}"
             );
@@ -262,7 +261,7 @@ fn a_lone_trend_is_no_change() {
 
 #[test]
 fn slopes_go_by_time_where_samples_are_uneven() {
-    // A straight line in time, sampled hourly at first and daily then: bent by index, not by time.
+    // A straight line in time, sampled hourly at first and daily then: it bends by index, but not by time.
     let mut times: Vec<i64> = every(HOUR_US, 400);
     let resumed = times[399];
     times.extend((1..200).map(|day| resumed + day * NIGHT_US));
@@ -329,7 +328,7 @@ fn a_young_change_is_provisional_and_ages() {
 
 #[test]
 fn one_more_sample_leaves_firm_changes_alone() {
-    // A level up, one down, a decline; sample by sample from 120 to 400.
+    // A step up, a step down, a decline; extended sample by sample from 120 to 400.
     let (mut pairs, mut lost) = (0, Vec::new());
     for seed in 0..20 {
         let mut draw = Draw::new(seed);

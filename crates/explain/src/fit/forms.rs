@@ -1,7 +1,7 @@
-//! The form of a pattern.
+//! Selects the form of a pattern.
 //!
-//! The search starts on wide bins, where a sawtooth may look like a box, and a wave has one harmonic. Here each form
-//! of a period gets an exact fit.
+//! The search starts on wide bins, where a sawtooth may look like a box, and a wave has one harmonic. Here
+//! each form with a given period gets an exact fit.
 
 use super::extent::is_supported;
 use super::likelihood::likeliest;
@@ -17,7 +17,7 @@ use crate::search::fold::SPIKE_BINS_MAX;
 use crate::search::periods::{Candidate, Scratch, Task};
 use rayon::prelude::*;
 
-/// The same period with the form that fits best, on the days of the week that show it.
+/// Returns the pattern with the same period and the form that fits best, on the weekdays that show it.
 pub(crate) fn of_any_form(grids: &[Grid], pattern: Pattern) -> Pattern {
     let period_us = pattern.clock.period_us();
     let mut all = vec![pattern.clone()];
@@ -39,7 +39,7 @@ pub(crate) fn of_any_form(grids: &[Grid], pattern: Pattern) -> Pattern {
     likeliest(grids, all).unwrap_or(pattern)
 }
 
-/// The best of each wanted form with a period, if supported.
+/// Returns the best fit of each wanted form with a given period, if supported.
 pub(crate) fn each_form(
     grids: &[Grid],
     period_us: f64,
@@ -50,13 +50,13 @@ pub(crate) fn each_form(
     all
 }
 
-/// The best of each wanted form with a period.
+/// Returns the best fit of each wanted form with a given period.
 fn exact_forms(grids: &[Grid], period_us: f64, is_wanted: impl Fn(Form) -> bool) -> Vec<Pattern> {
     let bins = |grid: &Grid| period_us / as_f64(grid.width_us);
     let number = widest_for(grids, period_us);
     let grid = &grids[number];
     let period_bins = bins(grid);
-    // A short box is not part of slow values: its size would be wrong.
+    // A short box is not part of slow values, so its size there would be wrong.
     let is_short = |form: Form| match form {
         Form::Box { duty } => duty * period_bins <= count_f64(SPIKE_BINS_MAX),
         _ => false,

@@ -1,7 +1,7 @@
-//! Patterns fitted next to each other.
+//! Joint fits of several patterns.
 //!
-//! Each pattern was found while the others were still in the values. Here each is fitted again without the others,
-//! and a dip on top of a wave of load is separated from it.
+//! Each pattern was found while the others were still in the values. Here each is fitted again without the
+//! others, and a dip on top of a wave of load is separated from it.
 
 use super::extent::bounded;
 use super::forms::{each_form, of_any_form};
@@ -17,21 +17,21 @@ use crate::model::pattern::{Clock, Pattern};
 use crate::model::samples::Samples;
 use crate::numbers::{as_count, as_f64, count_f64};
 
-/// Two patterns in place of one must gain this many nats more than their charge.
+/// Minimum gain of two patterns in place of one, in nats, on top of their penalty.
 const TWO_MIN: f64 = 10.0;
-/// A part of a pattern is at least this fraction of the largest part.
+/// Minimum size of a part of a pattern, relative to the largest part.
 const PART_MIN: f64 = 0.25;
-/// Parts at least this fraction of the largest are equal.
+/// Parts of at least this fraction of the largest are considered equal.
 const ALIKE_MIN: f64 = 0.7;
-/// Most parts of a pattern.
+/// Maximum number of parts of a pattern.
 const PARTS_MAX: usize = 3;
-/// Harmonics that are tried for a wave next to something sudden.
+/// Numbers of harmonics that are tried for a wave next to something sudden.
 const HARMONICS: [usize; 3] = [1, 2, 4];
-/// Rounds of fitting a wave and something sudden together.
+/// Rounds of fitting a wave and something sudden alternately.
 const TURNS: usize = 3;
 
-/// Fits all patterns together: what may be a wave plus something sudden of the same period is tried as both, and each
-/// is fitted again without the others.
+/// Fits all patterns jointly: a pattern that may be a wave plus something sudden of the same period is
+/// tried as both, and each is fitted again without the others.
 pub(crate) fn fit_together(samples: &Samples, findings: &mut Findings) {
     tell_parts_apart(samples, findings);
     let mut number = 0;
@@ -84,7 +84,7 @@ fn fit_waves(waves: &mut [&mut Pattern], others: Vec<Vec<f64>>, grid: &Grid) {
     }
 }
 
-/// Drops patterns that have become part of another one: the next round fits that one to their values.
+/// Drops patterns that have become part of another one; the next round fits that one to their values.
 fn drop_absorbed_patterns(samples: &Samples, findings: &mut Findings) {
     let mut number = 0;
     while number < findings.patterns.len() {
@@ -99,8 +99,9 @@ fn drop_absorbed_patterns(samples: &Samples, findings: &mut Findings) {
     }
 }
 
-/// Two jobs half a day apart look like something every twelve hours plus a daily correction: if a pattern coincides
-/// with one whose period is a fraction of its own, they are split into several of the longer period.
+/// Splits patterns that consist of parts: two jobs half a day apart look like something every twelve hours
+/// plus a daily correction. If a pattern coincides with one whose period is a fraction of its own, they are
+/// replaced by several of the longer period.
 fn tell_parts_apart(samples: &Samples, findings: &mut Findings) {
     let mut pairs = (0..findings.patterns.len())
         .flat_map(|part| (0..findings.patterns.len()).map(move |whole| (part, whole)));
@@ -153,7 +154,7 @@ fn tell_parts_apart(samples: &Samples, findings: &mut Findings) {
     let is_alike = |one: &Pattern| one.size().abs() >= largest * ALIKE_MIN;
     let is_by_day = (period_us / as_f64(DAY_US) - 1.0).abs() < 0.01;
     if !is_by_day && all.len() == count && all.iter().all(is_alike) {
-        // One pattern after all, larger on some days than on others; within a day, several are more likely.
+        // A single pattern, larger on some days than on others; within a day, several are more likely.
         let correction = findings.patterns.remove(whole);
         findings.rest = sum(&findings.rest, &correction.values(&samples.wall_us));
         return;
@@ -181,7 +182,7 @@ fn tell_parts_apart(samples: &Samples, findings: &mut Findings) {
     findings.patterns.splice(0..0, new);
 }
 
-/// How many periods of `part` fit into one of `whole`, if both are boxes that coincide.
+/// Returns how many periods of `part` fit into one of `whole`, if both are boxes that coincide.
 fn parts_of(part: &Found, whole: &Found) -> Option<usize> {
     let is_box = |found: &Found| is_free(found) && matches!(found.pattern.form, Form::Box { .. });
     let short_us = part.pattern.clock.period_us();
@@ -201,7 +202,7 @@ fn parts_of(part: &Found, whole: &Found) -> Option<usize> {
     begins_with.then_some(as_count(count))
 }
 
-/// Fits the waves again, all patterns at once: a wave alone absorbs part of a dip.
+/// Fits the waves again jointly with all patterns, because a wave alone absorbs part of a dip.
 fn waves_beside_others(samples: &Samples, findings: &mut Findings) {
     let is_wave = |found: &Found| found.pattern.form == Form::Wave && is_free(found);
     if !findings.patterns.iter().any(is_wave) {
@@ -231,7 +232,7 @@ fn waves_beside_others(samples: &Samples, findings: &mut Findings) {
     });
 }
 
-/// Whether its clock is a period, not the runs of jobs.
+/// Returns whether its clock is a period rather than the runs of jobs.
 fn is_free(found: &Found) -> bool {
     matches!(found.pattern.clock, Clock::Fixed { .. }) && found.across_schedule_change.is_none()
 }
@@ -244,8 +245,8 @@ fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - b).collect()
 }
 
-/// Finds the form of one pattern again, in the values without the others; only its size if its clock is the runs of
-/// jobs.
+/// Fits one pattern again to the values without the others: its form, or only its size if its clock is the
+/// runs of jobs.
 fn fit_again(samples: &Samples, findings: &mut Findings, number: usize) {
     let found = &findings.patterns[number];
     if found.across_schedule_change.is_some() {
@@ -276,8 +277,9 @@ fn fit_again(samples: &Samples, findings: &mut Findings, number: usize) {
     findings.patterns[number] = again;
 }
 
-/// A dip on top of a wave may look like one sawtooth: if a wave plus something sudden of the same period explains
-/// clearly more, the two replace it, and any wave found next to it. Returns whether they do.
+/// Separates a dip on top of a wave, which may look like one sawtooth: if a wave plus something sudden of
+/// the same period explains clearly more, the two replace it, and any wave found next to it. Returns
+/// whether they do.
 fn tell_apart(samples: &Samples, findings: &mut Findings, number: usize) -> bool {
     let found = &findings.patterns[number];
     let period_us = found.pattern.clock.period_us();
@@ -285,7 +287,7 @@ fn tell_apart(samples: &Samples, findings: &mut Findings, number: usize) -> bool
     let others: Vec<usize> = (number + 1..findings.patterns.len())
         .filter(|&other| is_alike(&findings.patterns[other]))
         .collect();
-    // Short patterns are no mixture.
+    // Short patterns are not a mixture.
     if found.pattern.form.duty() <= 0.2 && others.is_empty() {
         return false;
     }
@@ -332,8 +334,8 @@ fn tell_apart(samples: &Samples, findings: &mut Findings, number: usize) -> bool
     true
 }
 
-/// A wave and something sudden with the same period, fitted in turn. With all its harmonics a wave absorbs a dip of
-/// some hours: the fewest that suffice are load.
+/// Fits a wave and something sudden with the same period alternately. With all its harmonics a wave absorbs
+/// a dip of some hours, so the fewest that suffice are used.
 fn apart(samples: &Samples, values: &[f64], period_us: f64) -> Option<[Pattern; 2]> {
     let all = grids(&samples.wall_us, values, samples.gap_us);
     let grid = &all[grid_to_fit(&all, period_us)];

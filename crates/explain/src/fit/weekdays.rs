@@ -1,5 +1,5 @@
-//! Patterns on some days of the week: people work from Monday to Friday, and so do some jobs. Modelled as daily, such
-//! a pattern leaves weekend residuals that any weekly job would appear to explain.
+//! Patterns on some days of the week: people work from Monday to Friday, and so do some jobs. Modelled as
+//! daily, such a pattern leaves weekend residuals that any weekly job would appear to explain.
 
 use super::extent::onsets_of;
 use super::likelihood::likelihood;
@@ -10,14 +10,14 @@ use crate::model::form::Form;
 use crate::model::grid::Grid;
 use crate::model::pattern::{Clock, Pattern};
 
-/// It must gain this many nats more than its charge.
+/// Minimum gain in nats, on top of the penalty.
 const GAIN_MIN: f64 = 10.0;
-/// Fewest bins per day.
+/// Minimum number of bins per day.
 const BINS_MIN: i64 = 6;
-/// Fewest occurrences of each weekday.
+/// Minimum number of occurrences of each weekday.
 const WEEKS_MIN: usize = 2;
 
-/// A daily box, restricted to the weekdays that show it, if that explains clearly more.
+/// Returns a daily box restricted to the weekdays that show it, if that explains clearly more.
 pub(crate) fn on_its_days(pattern: &Pattern, grid: &Grid) -> Option<Pattern> {
     let Clock::Fixed {
         period_us,
@@ -52,7 +52,8 @@ pub(crate) fn on_its_days(pattern: &Pattern, grid: &Grid) -> Option<Pattern> {
     (gain_of_days(&some, grid) > GAIN_MIN).then_some(some)
 }
 
-/// How much more a pattern on some days explains than on all days, in nats, less the charge; 0 for a daily one.
+/// Returns how much more a pattern on some days explains than on all days, in nats, minus the penalty; 0
+/// for a daily one.
 pub(crate) fn gain_of_days(pattern: &Pattern, grid: &Grid) -> f64 {
     let mut all = pattern.clone();
     match &mut all.clock {
