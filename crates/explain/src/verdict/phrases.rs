@@ -1,4 +1,4 @@
-//! What sentences about patterns are made of, on top of what crate `units` writes.
+//! Building blocks of sentences about patterns, on top of the crate `units`.
 
 use super::recurrence::Rhythm;
 use super::result::Cycle;
@@ -8,8 +8,8 @@ use jiff::tz::TimeZone;
 
 const MINUTE_US: i64 = 60_000_000;
 
-/// A local time as a place within a cycle: `Sunday 06:47`, `06:47`, `minute 47`; a date and a time without a
-/// calendar. Includes seconds if samples are less than a minute apart.
+/// Formats a local time as a position within a cycle: `Sunday 06:47`, `06:47`, `minute 47`; a date and a
+/// time if there is no calendar. Includes seconds if samples are less than a minute apart.
 pub(crate) fn place(cycle: Cycle, wall_us: i64, gap_us: i64) -> String {
     // Local times are formatted as if they were UTC.
     let Ok(at) = Timestamp::from_microsecond(wall_us) else {
@@ -37,7 +37,7 @@ pub(crate) fn every(cycle: Option<Cycle>, period_s: f64) -> String {
     }
 }
 
-/// How often a pattern comes: `every week`, `from Monday to Friday`.
+/// Formats how often a pattern occurs: `every week`, `from Monday to Friday`.
 pub(crate) fn how_often(rhythm: &Rhythm) -> String {
     match &rhythm.weekdays {
         Some(names) => units::date::on_weekdays(&named(names)),
@@ -45,7 +45,7 @@ pub(crate) fn how_often(rhythm: &Rhythm) -> String {
     }
 }
 
-/// The unit of cycles: `weeks`, `periods`.
+/// Returns the unit of cycles: `weeks`, `periods`.
 pub(crate) fn periods(cycle: Cycle) -> &'static str {
     match cycle {
         Cycle::Hour => "hours",
@@ -56,12 +56,12 @@ pub(crate) fn periods(cycle: Cycle) -> &'static str {
     }
 }
 
-/// The size of a change: `12 %`, `0.04 %`, without a sign.
+/// Formats the magnitude of a change: `12 %`, `0.04 %`, without a sign.
 pub(crate) fn percent(fraction: f64) -> String {
     units::number::with_unit(&units::number(fraction.abs() * 100.0), Some("%"))
 }
 
-/// A list of names; scripts of one directory are grouped: `cron.weekly (fstrim, man-db)`.
+/// Formats a list of names, grouping scripts of one directory: `cron.weekly (fstrim, man-db)`.
 pub(crate) fn names(names: &[String]) -> String {
     let mut parts: Vec<(&str, Vec<&str>)> = Vec::new();
     for name in names {
@@ -85,7 +85,7 @@ pub(crate) fn names(names: &[String]) -> String {
     parts.join(", ")
 }
 
-/// What the samples are called: `daily samples`, `samples every 5 min`.
+/// Describes the samples: `daily samples`, `samples every 5 min`.
 pub(crate) fn sampling(gap_s: f64) -> String {
     match gap_s {
         s if (s / 86_400.0 - 1.0).abs() < 0.1 => "daily samples".to_owned(),

@@ -127,7 +127,7 @@ fn when_between_two_samples_it_ran_does_not_matter() {
 
 #[test]
 fn a_short_stall_every_day_is_a_spike_that_its_job_makes() {
-    // Ten days of minutes; five minutes from 03:10 on.
+    // Ten days of minutes; a spike of five minutes from 03:10 on.
     let made = made(14_400, 60_000_000, 1, |since| {
         let minute = since.rem_euclid(DAY_US) / 60_000_000;
         20.0 + if (190..195).contains(&minute) {

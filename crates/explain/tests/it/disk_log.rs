@@ -1,4 +1,4 @@
-//! The log is that of the MongoDB article, as its author pasted it.
+//! Tests on the log of the MongoDB article, as pasted by its author.
 
 use crate::simulate;
 use explain::JobRuns;
@@ -15,8 +15,8 @@ const LOG: &str = include_str!("../../../../lab/explain-cases/mongo-03.iostat.tx
 const FINDMNT: &str = include_str!("../../../../lab/explain-cases/mongo-03.findmnt.txt");
 const KERNEL: &str = "4.4.0-1105-aws";
 
-/// The log's tables as series, as a reader of iostat's text gives them. The log was made every three
-/// seconds.
+/// The log's tables as series, as the reader of iostat's output provides them. The log was recorded every
+/// three seconds.
 fn series_of(log: &str, kernel: Option<&str>, dating: Dating) -> Vec<Series> {
     let mut columns: BTreeMap<(String, String), Vec<(i64, f64)>> = BTreeMap::new();
     let mut heads: Vec<&str> = Vec::new();
@@ -27,7 +27,8 @@ fn series_of(log: &str, kernel: Option<&str>, dating: Dating) -> Vec<Series> {
             Some(&"avg-cpu:") => sample += 1,
             Some(&"Device:") => heads = words[1..4].to_vec(),
             Some(first) if words.len() == 6 => {
-                // Six numbers are the processors', whose fourth is %iowait; a device has a name.
+                // A row of six numbers is about the processors, with %iowait as the fourth; a device has a
+                // name.
                 if first.parse::<f64>().is_ok() {
                     let value = words[3].parse().expect("a number");
                     let row = columns.entry((String::new(), "%iowait".to_owned()));
@@ -76,7 +77,7 @@ fn of_the_day() -> Dating {
     Dating::Day(date(2020, 4, 13))
 }
 
-/// Ubuntu 16.04's line of crontab, with the runs of two weeks.
+/// The crontab line of Ubuntu 16.04, with the runs of two weeks.
 fn cron_weekly() -> Vec<JobRuns> {
     let trigger = Trigger::Cron {
         spec: "47 6 * * 7".to_owned(),
@@ -209,7 +210,7 @@ fn slow_short_writes_on_an_old_kernel_may_be_either() {
     let mut series = series_of(LOG, Some("3.10.0-1160.el7.x86_64"), of_the_day());
     for one in &mut series {
         if one.labels["metric"] == "kB_wrtn/s" {
-            // From 8 GiB/s to 80 MiB/s a drive, at 900 requests: 90 kB each.
+            // From 8 GiB/s to 80 MiB/s per drive, at 900 requests: 90 kB each.
             for value in &mut one.values[2..] {
                 *value /= 100.0;
             }
@@ -266,7 +267,7 @@ fn a_stack_whose_sums_do_not_agree_has_no_known_members() {
 #[test]
 fn of_two_arrays_each_gets_its_own_drives() {
     let mut series = series_of(LOG, Some(KERNEL), of_the_day());
-    // The same log with an array of three of its drives beside md0.
+    // The same log with an array of three of its drives next to md0.
     for metric in ["kB_read/s", "kB_wrtn/s", "tps"] {
         let parts: Vec<Series> = series
             .iter()
@@ -344,7 +345,7 @@ fn double_trimming_and_missing_barriers_are_told() {
         );
     }
     assert!(log.mounts[2].starts_with("/mnt/data (/dev/md0) is mounted with `nobarrier`"));
-    // Without the job it is only known how it is mounted.
+    // Without the job, only the mount options are known.
     let alone = read_log(&series_of(LOG, Some(KERNEL), of_the_day()), &[]).expect("a jump");
     assert!(
         alone.mounts[1].contains("Where fstrim runs too"),
@@ -365,7 +366,7 @@ fn without_a_jump_there_is_nothing_to_tell() {
         .collect();
     assert_eq!(read_log(&quiet, &[]), None);
     assert_eq!(read_log(&[], &[]), None);
-    // Twenty drives that write from nothing to 60 kB/s each: all together jump, and none of them.
+    // Twenty drives that go from no writes to 60 kB/s each: the sum jumps, but no single drive does.
     let many: Vec<Series> = (0..20)
         .map(|number| {
             let mut one = series_of(LOG, Some(KERNEL), of_the_day())[0].clone();
@@ -379,7 +380,7 @@ fn without_a_jump_there_is_nothing_to_tell() {
         })
         .collect();
     assert_eq!(read_log(&many, &[]), None);
-    // A drive that begins to write a little is no jump either.
+    // Nor is it a jump if a drive begins to write a little.
     let mut small = series_of(LOG, Some(KERNEL), of_the_day());
     small.retain(|one| {
         one.labels

@@ -50,7 +50,7 @@ fn working_hours_are_told_as_load() {
         "{sentence}"
     );
     assert!(sentence.contains("Load during working hours looks the same"));
-    // The weekend has less of it, on both of its days.
+    // The effect is smaller on both days of the weekend.
     let weekend = "a temporary step on Saturday and Sunday between 07:45 and 08:00 (3";
     assert!(sentence.contains(weekend), "{sentence}");
 }
@@ -148,7 +148,7 @@ fn a_dip_beside_a_wave_is_no_sawtooth() {
 fn of_two_jobs_each_gets_what_it_does() {
     let made = made(48 * 84, HOUR_US / 2, 34, |at| {
         let week = at.rem_euclid(7 * DAY_US) as f64 / (7 * DAY_US) as f64;
-        // Reset on Mondays at 06:47, the first sample after is that of 07:00.
+        // Reset on Mondays at 06:47; the first sample after it is at 07:00.
         let since = (week - 6.78 / 168.0).rem_euclid(1.0);
         let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
         let backup = if hour > 2.5 && hour <= 3.5 { 20.0 } else { 0.0 };
@@ -205,7 +205,7 @@ fn two_jobs_half_a_day_apart_are_two() {
 
 #[test]
 fn what_began_late_is_told_with_the_size_that_it_has_since() {
-    // A job that has run all along and hurts in the last third of the time.
+    // A job that ran all along but degrades values only in the last third of the time.
     let half_an_hour = |of_day: i64| of_day > 2 * HOUR_US && of_day <= 5 * HOUR_US / 2;
     let made = made(288 * 60, HOUR_US / 12, 6, |at| {
         let hurts = at > 40 * DAY_US && half_an_hour(at.rem_euclid(DAY_US));
@@ -225,7 +225,7 @@ fn what_began_late_is_told_with_the_size_that_it_has_since() {
 
 #[test]
 fn a_bend_is_no_wave() {
-    // A disk that fills: what a straight line leaves of it goes up and down once or twice.
+    // A disk that fills up: the residual of a straight line rises and falls once or twice.
     let made = made(24 * 90, HOUR_US, 3, |at| {
         let days = at as f64 / DAY_US as f64;
         100.0 * (1.0 - (-days / 25.0).exp())
@@ -237,7 +237,8 @@ fn a_bend_is_no_wave() {
 
 #[test]
 fn samples_may_be_dated_by_the_start_of_what_they_stand_for() {
-    // The minute in which a job runs, as exports of buckets date it; other jobs run at other minutes.
+    // Samples dated by the minute in which a job runs, as exports of buckets are; other jobs run at other
+    // minutes.
     let made = made(1_440 * 30, HOUR_US / 60, 8, |at| {
         let minute = at.rem_euclid(DAY_US) / (HOUR_US / 60);
         if minute == 190 { 30.0 } else { 20.0 }
@@ -255,7 +256,7 @@ fn samples_may_be_dated_by_the_start_of_what_they_stand_for() {
 
 #[test]
 fn what_a_job_does_once_a_month_is_found_by_its_runs() {
-    // Samples at the very moments of the runs: the one after shows what a run did.
+    // Samples at the exact times of the runs: the next one shows the effect of a run.
     let first = START_US / HOUR_US;
     let made = made(24 * 365, HOUR_US, 4, |at| {
         let hour = jiff::Timestamp::from_second((first + at / HOUR_US) * 3_600).expect("a time");
@@ -278,8 +279,8 @@ fn what_a_job_does_once_a_month_is_found_by_its_runs() {
 
 #[test]
 fn what_was_told_apart_is_not_told_apart_again() {
-    // Ten times the load in working hours, and a stall on Sundays that nobody would see by eye: the wave that is
-    // told apart from its edges looks like a mixture once more.
+    // Ten times the load in working hours, and a stall on Sundays that is invisible to the eye: the wave
+    // that is separated from its edges looks like a mixture again.
     let mut made = made(288 * 70, HOUR_US / 12, 5, |_| 0.0);
     let mut lasting = 0.0;
     for (value, at) in made.values.iter_mut().zip(&made.times_us) {

@@ -20,7 +20,7 @@ fn moments(values: &[f64]) -> (f64, f64) {
     (mean, variance.sqrt())
 }
 
-/// Correlation of neighbours.
+/// Lag-one autocorrelation.
 fn lag_one(values: &[f64]) -> f64 {
     let (mean, sigma) = moments(values);
     let count = f64::from(u32::try_from(values.len()).expect("few"));
@@ -48,7 +48,7 @@ fn a_year_of_sawtooth_has_52_resets_on_sundays_at_06_47_local() {
         assert_eq!(at.weekday(), Weekday::Sunday);
         assert_eq!((at.hour(), at.minute()), (6, 47));
     }
-    // Nine of ten of 365 nights, four standard deviations of a binomial to both sides.
+    // Nine of ten of 365 nights, with four standard deviations of a binomial on either side.
     assert!((306..=351).contains(&made.series.times_us.len()));
     assert!(
         made.series
@@ -153,7 +153,7 @@ fn noise_has_the_moments_that_it_is_said_to_have() {
     ] {
         let values = null(noise);
         let (mean, sigma) = moments(&values);
-        // The mean of n samples has the variance (1+phi)/(1-phi)/n; five of its deviations.
+        // The mean of n samples has the variance (1+phi)/(1-phi)/n; the bound is five standard deviations.
         let bound = 5.0 * ((1.0 + phi) / (1.0 - phi) / 1e5_f64).sqrt();
         assert!((mean - 100.0).abs() < bound, "{noise:?}: {mean}");
         assert!((sigma - 1.0).abs() < bound, "{noise:?}: {sigma}");
@@ -186,7 +186,7 @@ fn the_daily_wave_follows_the_local_day_over_a_clock_change() {
             .push(value);
     }
     for values in by_hour.values() {
-        // The wave is a million times the noise: what differs within an hour of the day is noise.
+        // The wave is a million times the noise: any difference within an hour of the day is noise.
         assert!(moments(values).1 < 10.0);
     }
 }
