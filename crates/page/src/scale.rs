@@ -38,7 +38,7 @@ pub(crate) fn widened((low, high): (f64, f64)) -> (f64, f64) {
 
 /// The y axis.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Upwards {
+pub(crate) struct YAxis {
     /// Its ends: round numbers around the values.
     pub range: (f64, f64),
     /// Evenly spaced values with their labels, from the lower end to the upper.
@@ -46,13 +46,13 @@ pub(crate) struct Upwards {
 }
 
 /// Returns the y axis for a range of values.
-pub(crate) fn upwards(values: (f64, f64), format: Format) -> Upwards {
+pub(crate) fn y_axis(values: (f64, f64), format: Format) -> YAxis {
     let range = widened(values);
     let unit = Unit::of(format, range.0.abs().max(range.1.abs()));
     let scaled = (range.0 / unit.size, range.1 / unit.size);
     let Some((first, step, count)) = round_steps(scaled) else {
         let label = |value: f64| (value, format.write(value));
-        return Upwards {
+        return YAxis {
             range,
             ticks: vec![label(range.0), label(range.1)],
         };
@@ -63,7 +63,7 @@ pub(crate) fn upwards(values: (f64, f64), format: Format) -> Upwards {
             (value * unit.size, unit.label(value, step))
         })
         .collect();
-    Upwards {
+    YAxis {
         range: (
             first * step * unit.size,
             (first + f64::from(count)) * step * unit.size,
@@ -201,7 +201,7 @@ pub(crate) struct Tick {
 
 /// Returns as many ticks at round values as their labels have room for. `columns` is the width of the axis
 /// in letters.
-pub(crate) fn along(scale: &Scale, range: (f64, f64), columns: f64) -> Vec<Tick> {
+pub(crate) fn x_ticks(scale: &Scale, range: (f64, f64), columns: f64) -> Vec<Tick> {
     let span = range.1 - range.0;
     if !span.is_finite() || span <= 0.0 || columns < 1.0 {
         return Vec::new();
@@ -456,7 +456,7 @@ mod tests {
     #[test]
     fn counts_are_whole_and_grouped() {
         let labels = |range| -> Vec<String> {
-            let ticks = along(&Scale::Count, range, 60.0).into_iter();
+            let ticks = x_ticks(&Scale::Count, range, 60.0).into_iter();
             ticks.map(|tick| tick.label).collect()
         };
         let thousands = labels((0.0, 50_000.0));
@@ -468,7 +468,7 @@ mod tests {
     }
 
     fn labels(range: (f64, f64), format: Format) -> String {
-        let ticks = upwards(range, format).ticks;
+        let ticks = y_axis(range, format).ticks;
         let labels: Vec<String> = ticks.into_iter().map(|(_, label)| label).collect();
         labels.join(", ")
     }
@@ -514,7 +514,7 @@ mod tests {
     }
 
     fn words(scale: &Scale, range: (f64, f64), columns: f64) -> String {
-        let ticks = along(scale, range, columns);
+        let ticks = x_ticks(scale, range, columns);
         let labels: Vec<String> = ticks.into_iter().map(|tick| tick.label).collect();
         labels.join(" ")
     }
@@ -564,7 +564,7 @@ mod tests {
             ];
             prop_assume!(low.is_finite() && high.is_finite());
             let (low, high) = (low.min(high), low.max(high));
-            let axis = upwards((low, high), formats[format]);
+            let axis = y_axis((low, high), formats[format]);
             prop_assert!(axis.range.0 < axis.range.1);
             let slack = (high / 2.0 - low / 2.0) * 1e-6;
             prop_assert!(axis.range.0 <= low + slack && axis.range.1 >= high - slack, "{axis:?}");
@@ -583,7 +583,7 @@ mod tests {
             ];
             let columns = f64::from(columns);
             let mut used = f64::NEG_INFINITY;
-            for tick in along(&scales[scale], (low, high), columns) {
+            for tick in x_ticks(&scales[scale], (low, high), columns) {
                 prop_assert!(tick.share.is_none_or(|share| (0.0..=1.0).contains(&share)));
                 if tick.label.is_empty() {
                     continue;
@@ -599,7 +599,7 @@ mod tests {
         fn times_have_ticks(start in 0_u32..4_000_000_000, span in 2_u32..1_000_000_000) {
             let zone = units::zone::parse("Europe/Berlin").unwrap();
             let range = (f64::from(start), f64::from(start) + f64::from(span));
-            let ticks = along(&Scale::Time(zone), range, 70.0);
+            let ticks = x_ticks(&Scale::Time(zone), range, 70.0);
             prop_assert!(!ticks.is_empty());
             prop_assert!(ticks.windows(2).all(|pair| pair[0].share < pair[1].share));
         }

@@ -26,7 +26,7 @@ impl LineChart {
             .collect();
         xs.sort_by(f64::total_cmp);
         xs.dedup();
-        let chosen = chosen(&xs, &self.curves);
+        let chosen = selected_rows(&xs, &self.curves);
         let mut table = Table::default();
         if chosen.len() < xs.len() {
             table.title = format!(
@@ -103,7 +103,7 @@ impl LineChart {
 }
 
 /// Selects the x values that get a row.
-fn chosen(xs: &[f64], curves: &[Curve]) -> BTreeSet<usize> {
+fn selected_rows(xs: &[f64], curves: &[Curve]) -> BTreeSet<usize> {
     if xs.len() <= ROWS_MAX {
         return (0..xs.len()).collect();
     }

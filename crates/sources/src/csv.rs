@@ -2,7 +2,7 @@
 
 use crate::options::FileOptions;
 use crate::table::{Cell, Table};
-use crate::text::{Bounded, Passed, file_error, too_long};
+use crate::text::{Bounded, InputTracker, file_error, too_long};
 use crate::times;
 use crate::{Reading, SourceError};
 use ::csv::{ByteRecord, ReaderBuilder, StringRecord};
@@ -217,7 +217,7 @@ fn cells(record: &StringRecord, quotes: bool) -> impl Iterator<Item = Cell<'_>> 
 /// The records of a text, with the lines in which they begin.
 struct Rows<'s, R> {
     source: &'s str,
-    passed: Passed,
+    passed: InputTracker,
     reader: ::csv::Reader<R>,
     record: ByteRecord,
 }
@@ -230,7 +230,7 @@ impl<R: Read> Rows<'_, R> {
             Ok(true) => {}
             Ok(false) => return Ok(None),
             Err(error) => {
-                let long = self.passed.is_too_much();
+                let long = self.passed.is_too_long();
                 return Err(match error.into_kind() {
                     ::csv::ErrorKind::Io(error) if !long => file_error(self.source, error),
                     _ => too_long(self.source)
@@ -242,7 +242,7 @@ impl<R: Read> Rows<'_, R> {
         let end = self.reader.position().byte();
         let line = self.passed.line_at(end.saturating_sub(1));
         // The reader reads ahead: bytes it has buffered but not used count towards the next record.
-        self.passed.piece_ends();
+        self.passed.end_piece();
         let record = StringRecord::from_byte_record_lossy(self.record.clone());
         let start = self.record.position().map_or(0, ::csv::Position::byte);
         let raw_len = end.saturating_sub(start);
@@ -250,7 +250,7 @@ impl<R: Read> Rows<'_, R> {
         let breaks = self.record.as_slice().iter().filter(|&&byte| byte == b'\n');
         // The line of the record's end, minus the line breaks inside it.
         let line = line.saturating_sub(breaks.count());
-        if self.passed.is_all(end) {
+        if self.passed.has_ended_at(end) {
             let expected = "a record whose quotes are closed";
             let found = "a quote that is still open at the end of the file";
             // The appended line break is counted as one inside the record.

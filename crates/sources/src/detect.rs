@@ -118,7 +118,7 @@ impl<R: Read> Read for Limited<R> {
 
 /// Detects the format from the beginning of a text.
 fn detect(name: &str, head: &[u8]) -> Result<Format, SourceError> {
-    let unknown = |found: &str| InputError::new(name, Format::KNOWN, found);
+    let unknown = |found: &str| InputError::new(name, Format::KNOWN_FORMATS, found);
     let start = head
         .iter()
         .position(|byte| !byte.is_ascii_whitespace())

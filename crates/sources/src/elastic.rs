@@ -11,8 +11,8 @@ pub use query::{Figure, Query};
 #[cfg(test)]
 mod tests;
 
-use crate::error::saved;
-use crate::mend::{self, Samples};
+use crate::clean::{self, Samples};
+use crate::error::parse_saved;
 use crate::{Limits, Reading, SourceError, Times};
 use answer::{Bucket, Search};
 use facts::Skipped;
@@ -29,7 +29,7 @@ const BUCKETS_MAX: i64 = 10_000;
 /// The error for a response without the requested aggregation.
 const NO_BUCKETS: &str = "the answer has no buckets with times";
 /// Maximum number of requests per query.
-const PIECES_MAX: i64 = 100_000;
+const REQUESTS_MAX: i64 = 100_000;
 
 /// Reads the curve of a field.
 ///
@@ -70,7 +70,7 @@ pub fn read(
     let step_ms = i64::from(query.step_s) * 1000;
     let steps = BUCKETS_MAX / i64::try_from(groups.len() + 1).unwrap_or(BUCKETS_MAX);
     let (first, last) = (first_ms.div_euclid(step_ms), last_ms.div_euclid(step_ms));
-    if (last - first) / steps.max(1) > PIECES_MAX {
+    if (last - first) / steps.max(1) > REQUESTS_MAX {
         return Err(session.too_much("too many steps"));
     }
     let mut samples = vec![Samples::default(); groups.len()];
@@ -99,7 +99,7 @@ pub fn read(
         reading.add(series(&source_name, query, group, samples));
     }
     reading.warnings.extend(session.warnings);
-    whole(reading, source_name, query)
+    non_empty(reading, source_name, query)
 }
 
 /// Reads a saved response to the query that [`read`] sends for documents that are not split.
@@ -112,7 +112,7 @@ pub fn read_answer(
     query: &Query,
     limits: &Limits,
 ) -> Result<Reading, SourceError> {
-    let answer: Search = saved(body, source_name)?;
+    let answer: Search = parse_saved(body, source_name)?;
     let Some(found) = points(&answer, 0, query) else {
         return Err(SourceError::refused(source_name, NO_BUCKETS));
     };
@@ -123,11 +123,11 @@ pub fn read_answer(
     samples.extend(found);
     let mut reading = Reading::default();
     reading.add(series(source_name, query, &Group::all(), samples));
-    whole(reading, source_name.to_owned(), query)
+    non_empty(reading, source_name.to_owned(), query)
 }
 
 /// Returns the reading, or an error if it is empty.
-fn whole(reading: Reading, source_name: String, query: &Query) -> Result<Reading, SourceError> {
+fn non_empty(reading: Reading, source_name: String, query: &Query) -> Result<Reading, SourceError> {
     if reading.series.is_empty() {
         let reason = format!("no value of {} within the times", query.field);
         return Err(SourceError::Empty {
@@ -232,9 +232,9 @@ fn question(
 
 /// Builds the series of one group.
 fn series(source_name: &str, query: &Query, group: &Group, samples: Samples) -> Series {
-    let mut curve = samples.mend();
+    let mut curve = samples.clean();
     if query.figure == Figure::Rate {
-        curve = mend::rates(curve);
+        curve = clean::rates(curve);
     }
     let figure = match query.figure {
         Figure::Mean => "mean".to_owned(),
@@ -259,7 +259,7 @@ fn series(source_name: &str, query: &Query, group: &Group, samples: Samples) -> 
         source: source_name.to_owned(),
         labels,
         unit: (query.figure == Figure::Rate).then(|| "1/s".to_owned()),
-        better: mend::better(&query.field, None),
+        better: clean::better(&query.field, None),
         dating: Dating::Absolute,
         times_us: curve.times_us,
         values: curve.values,

@@ -76,7 +76,10 @@ impl SourceError {
 }
 
 /// Parses a saved response of a server.
-pub(crate) fn saved<T: DeserializeOwned>(body: &[u8], source_name: &str) -> Result<T, SourceError> {
+pub(crate) fn parse_saved<T: DeserializeOwned>(
+    body: &[u8],
+    source_name: &str,
+) -> Result<T, SourceError> {
     serde_json::from_slice(body).map_err(|error| {
         let words = shown(error.to_string().as_bytes());
         SourceError::refused(source_name, format!("unexpected JSON: {words}"))

@@ -42,7 +42,7 @@ pub fn note(series: &Series, zone: &TimeZone) -> Option<String> {
         return None;
     }
     let Some(rhythm) = Rhythm::of(&gaps, first) else {
-        return told(&gaps, all_us, zone);
+        return describe(&gaps, all_us, zone);
     };
     let longer: Vec<(i64, i64)> = gaps
         .into_iter()
@@ -61,13 +61,13 @@ pub fn note(series: &Series, zone: &TimeZone) -> Option<String> {
         format!("a gap of {of} every {every} as a rule: {percent} % of the time has no sample")
     };
     if percent_of(&longer, all_us) >= PERCENT_MIN {
-        words = format!("{words}; beside these {}", told(&longer, all_us, zone)?);
+        words = format!("{words}; beside these {}", describe(&longer, all_us, zone)?);
     }
     Some(words)
 }
 
 /// `2 gaps: 27 % of the time has no sample, the longest of them 42 days, from ... to ...`
-fn told(gaps: &[(i64, i64)], all_us: i128, zone: &TimeZone) -> Option<String> {
+fn describe(gaps: &[(i64, i64)], all_us: i128, zone: &TimeZone) -> Option<String> {
     // The first, if several are equally long.
     let longest = *gaps.iter().rev().max_by_key(|gap| len_us(gap))?;
     let share = format!("{} % of the time has no sample", percent_of(gaps, all_us));
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    fn told(hours: impl IntoIterator<Item = i64>) -> Option<String> {
+    fn note_of(hours: impl IntoIterator<Item = i64>) -> Option<String> {
         let times = hours.into_iter().map(|hour| hour * HOUR_US).collect();
         note(&series(times), &TimeZone::UTC)
     }
@@ -173,7 +173,7 @@ mod tests {
         let hours = (0..960).filter(|hour| !(101..220).contains(hour));
         let hours = hours.filter(|hour| !(501..740).contains(hour));
         assert_eq!(
-            told(hours).unwrap(),
+            note_of(hours).unwrap(),
             "2 gaps: 37 % of the time has no sample, the longest of them 10 days, from \
              1970-01-21 20:00 to 1970-01-31 20:00"
         );
@@ -191,14 +191,14 @@ mod tests {
     fn what_is_usual_is_not_told() {
         // Every tenth night is missing, and once a whole week.
         let nights = (0..365).filter(|night| night % 10 != 3 && !(200..207).contains(night));
-        assert_eq!(told(nights.map(|night| night * 24)), None);
+        assert_eq!(note_of(nights.map(|night| night * 24)), None);
         // Nine intervals are not a gap, ten are.
-        assert_eq!(told((0..100).chain(108..200)), None);
-        assert!(told((0..100).chain(109..200)).is_some());
+        assert_eq!(note_of((0..100).chain(108..200)), None);
+        assert!(note_of((0..100).chain(109..200)).is_some());
         // Ten intervals of a thousand are below the reporting threshold.
-        assert_eq!(told((0..500).chain(510..1_000)), None);
+        assert_eq!(note_of((0..500).chain(510..1_000)), None);
         for few in [&[][..], &[1], &[1, 2], &[1, 2, 1_000]] {
-            assert_eq!(told(few.iter().copied()), None);
+            assert_eq!(note_of(few.iter().copied()), None);
         }
         let mut undated = series(vec![0, 1, 2, 3, 1_000]);
         undated.dating = Dating::Undated;
@@ -273,11 +273,11 @@ mod tests {
         // Eight gaps at ever different distances.
         let holes: Vec<i64> = (1..=8).map(|hole| hole * hole * 40).collect();
         let is_there = |hour: &i64| !holes.iter().any(|hole| (0..30).contains(&(hour - hole)));
-        let words = told((0..3_000).filter(is_there)).unwrap();
+        let words = note_of((0..3_000).filter(is_there)).unwrap();
         assert!(words.starts_with("8 gaps: 8 % of the time"), "{words}");
         // Four are too few for a rhythm.
         let four = (0..2_000).filter(|hour| hour % 400 < 350);
-        let words = told(four).unwrap();
+        let words = note_of(four).unwrap();
         assert!(words.starts_with("4 gaps: "), "{words}");
     }
 

@@ -2,7 +2,7 @@
 
 use crate::options::FileOptions;
 use crate::table::{Cell, Table};
-use crate::text::{Bounded, Lines, Passed, file_error, too_long};
+use crate::text::{Bounded, InputTracker, Lines, file_error, too_long};
 use crate::{Reading, SourceError};
 use facts::{InputError, Skipped};
 use serde::Deserializer as _;
@@ -148,7 +148,7 @@ impl Records<'_> {
         match (failed, outcome) {
             (Some(error), _) => Err(error),
             (None, Ok(())) => Ok(()),
-            (None, Err(at)) if passed.is_too_much() => {
+            (None, Err(at)) if passed.is_too_long() => {
                 Err(too_long(&self.source).at_line(at.line()).into())
             }
             (None, Err(at)) => Err(json_error(
@@ -184,7 +184,7 @@ impl Records<'_> {
 struct Elements<'r, 'o> {
     records: &'r mut Records<'o>,
     failed: &'r mut Option<SourceError>,
-    passed: &'r Passed,
+    passed: &'r InputTracker,
 }
 
 impl<'de> Visitor<'de> for Elements<'_, '_> {
@@ -196,7 +196,7 @@ impl<'de> Visitor<'de> for Elements<'_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
         while let Some(value) = elements.next_element()? {
-            self.passed.piece_ends();
+            self.passed.end_piece();
             // The line in which the record ends.
             let line = self.passed.line_at(u64::MAX);
             if let Err(error) = self.records.take(line, &value) {

@@ -5,8 +5,8 @@ mod answer;
 #[cfg(test)]
 mod tests;
 
-use crate::error::saved;
-use crate::mend::{self, Samples};
+use crate::clean::{self, Samples};
+use crate::error::parse_saved;
 use crate::{Limits, Reading, SourceError, Times};
 use answer::{Answer, Data};
 use facts::Skipped;
@@ -24,7 +24,7 @@ const QUERY_BYTES_MAX: usize = 4096;
 /// Default time range in days.
 const DAYS: i64 = 30;
 /// Maximum number of requests per query.
-const PIECES_MAX: i64 = 100_000;
+const REQUESTS_MAX: i64 = 100_000;
 /// Maximum number of warnings reported.
 const WARNINGS_MAX: usize = 20;
 /// Maximum length of a name in characters; longer ones are truncated.
@@ -70,7 +70,7 @@ pub fn read(
         + i64::from(until.as_second() % step_s > 0 || until.subsec_nanosecond() > 0);
     let mut points = POINTS_MAX;
     let mut next = first;
-    if (end - first) / points > PIECES_MAX {
+    if (end - first) / points > REQUESTS_MAX {
         return Err(collector.too_much("too many points"));
     }
     while next < end {
@@ -101,7 +101,7 @@ pub fn read_answer(
     limits: &Limits,
 ) -> Result<Reading, SourceError> {
     let mut collector = Collector::of(source_name, "answer", 0, limits);
-    match collector.take(saved(body, source_name)?) {
+    match collector.take(parse_saved(body, source_name)?) {
         Ok(()) => collector.finish(),
         Err(Trouble::TooLarge(error) | Trouble::Other(error)) => Err(error),
     }
@@ -270,10 +270,10 @@ impl Collector {
         for (labels, samples) in self.streams {
             let metric = labels.get("__name__");
             let base = metric.map_or(self.promql.as_str(), String::as_str);
-            let curve = samples.mend();
+            let curve = samples.clean();
             let apart = written(&labels, |label| varying.contains(label));
             let name = format!("{}{apart}", cut(base));
-            let better = mend::better(base, None);
+            let better = clean::better(base, None);
             let series = Series {
                 name,
                 source: self.source_name.clone(),

@@ -3,9 +3,9 @@
 //! Rally's file store keeps them as `races/<race id>/race.json`. A race gives one sample, at its
 //! `race-timestamp`, for each task and metric in `results.op_metrics`.
 
-use crate::gather::{Draft, Gather};
+use crate::clean;
+use crate::collector::{Draft, SeriesCollector};
 use crate::jsonl::json_error;
-use crate::mend;
 use crate::options::FileOptions;
 use crate::text::file_error;
 use crate::times::TimeReader;
@@ -39,14 +39,14 @@ pub(crate) fn read_file(
     input: impl Read,
     options: &FileOptions,
 ) -> Result<Reading, SourceError> {
-    let mut gather = Gather::new(source, &options.times, options.limits);
-    if let Some(why) = read_race(source, input, options, &mut gather)? {
+    let mut collector = SeriesCollector::new(source, &options.times, options.limits);
+    if let Some(why) = read_race(source, input, options, &mut collector)? {
         return Err(SourceError::Empty {
             source_name: source.to_owned(),
             reason: why,
         });
     }
-    gather.finish(Dating::Absolute)
+    collector.finish(Dating::Absolute)
 }
 
 /// Reads all races below a directory. Unreadable ones are skipped and reported.
@@ -55,7 +55,7 @@ pub(crate) fn read_directory(
     options: &FileOptions,
 ) -> Result<Reading, SourceError> {
     let source = directory.display().to_string();
-    let mut gather = Gather::new(&source, &options.times, options.limits);
+    let mut collector = SeriesCollector::new(&source, &options.times, options.limits);
     let mut files = Vec::new();
     let mut beyond = 0;
     find(directory, 0, &mut files, &mut beyond)?;
@@ -75,12 +75,12 @@ pub(crate) fn read_directory(
         let name = path.display().to_string();
         let outcome = File::open(path)
             .map_err(|error| file_error(&name, error))
-            .and_then(|file| read_race(&name, file, options, &mut gather));
+            .and_then(|file| read_race(&name, file, options, &mut collector));
         match outcome {
             Ok(None) => races += 1,
-            Ok(Some(why)) => gather.skipped.push(Skipped::new(name, why, None)),
+            Ok(Some(why)) => collector.skipped.push(Skipped::new(name, why, None)),
             Err(error) => {
-                gather
+                collector
                     .skipped
                     .push(Skipped::new(name, error.to_string(), None));
                 first_error.get_or_insert(error);
@@ -88,7 +88,7 @@ pub(crate) fn read_directory(
         }
     }
     if beyond > 0 {
-        gather.skipped.push(Skipped::new(
+        collector.skipped.push(Skipped::new(
             format!("{beyond} files or directories of {source}"),
             format!("{FILES_MAX} files, {DEPTH_MAX} directories deep, are looked at"),
             None,
@@ -96,7 +96,7 @@ pub(crate) fn read_directory(
     }
     match first_error {
         Some(error) if races == 0 => Err(error),
-        _ => gather.finish(Dating::Absolute),
+        _ => collector.finish(Dating::Absolute),
     }
 }
 
@@ -148,7 +148,7 @@ fn read_race(
     name: &str,
     input: impl Read,
     options: &FileOptions,
-    gather: &mut Gather,
+    collector: &mut SeriesCollector,
 ) -> Result<Option<String>, SourceError> {
     let mut text = Vec::new();
     input
@@ -195,8 +195,8 @@ fn read_race(
             let draft = Draft::of_race(&labels, task, metric, statistic, unit);
             let key: Vec<&str> = draft.labels.values().map(String::as_str).collect();
             let key = format!("{}\u{1f}{}", draft.name, key.join("\u{1f}"));
-            let id = gather.id(&key, || draft);
-            gather.push(id, time_us, Some(value));
+            let id = collector.id(&key, || draft);
+            collector.push(id, time_us, Some(value));
         };
         metrics(task, &mut sample);
     }
@@ -286,7 +286,7 @@ impl Draft {
             labels,
             unit: unit.map(str::to_owned),
             // Judged by the metric alone, because a task may have any name.
-            better: mend::better(metric, unit),
+            better: clean::better(metric, unit),
             counter: false,
         }
     }

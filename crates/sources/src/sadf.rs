@@ -4,11 +4,11 @@
 //! [..]}]}}`. Records are parsed one by one, so memory does not grow with the length of the file. Every
 //! number becomes a series; text beside it, such as `"disk-device": "vda"`, becomes its labels.
 
-use crate::gather::{Draft, Gather};
+use crate::clean;
+use crate::collector::{Draft, SeriesCollector};
 use crate::jsonl::json_error;
-use crate::mend;
 use crate::options::FileOptions;
-use crate::text::{Bounded, Passed, too_long};
+use crate::text::{Bounded, InputTracker, too_long};
 use crate::times::TimeReader;
 use crate::{Reading, SourceError};
 use facts::InputError;
@@ -39,7 +39,7 @@ pub(crate) fn read(
     let mut state = State {
         source,
         passed: &passed,
-        gather: Gather::new(source, &options.times, options.limits),
+        collector: SeriesCollector::new(source, &options.times, options.limits),
         reader: TimeReader::new(&options.times, None),
         utc: TimeReader::new(&options.times, None),
         host: None,
@@ -58,15 +58,15 @@ pub(crate) fn read(
     match (state.failed.take(), outcome) {
         (Some(error), _) => Err(error.into()),
         (None, Ok(())) => state.finish(),
-        (None, Err(at)) if passed.is_too_much() => Err(too_long(source).at_line(at.line()).into()),
+        (None, Err(at)) if passed.is_too_long() => Err(too_long(source).at_line(at.line()).into()),
         (None, Err(at)) => Err(json_error(source, &at, "JSON", None)),
     }
 }
 
 struct State<'s> {
     source: &'s str,
-    passed: &'s Passed,
-    gather: Gather,
+    passed: &'s InputTracker,
+    collector: SeriesCollector,
     /// Parses times without a zone.
     reader: TimeReader,
     utc: TimeReader,
@@ -172,7 +172,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
             }
             Level::Statistics => {
                 while let Some(record) = elements.next_element::<Value>()? {
-                    self.state.passed.piece_ends();
+                    self.state.passed.end_piece();
                     if let Err(error) = self.state.record(&record) {
                         let line = self.state.passed.line_at(u64::MAX);
                         self.state.failed = Some(error.at_line(line));
@@ -182,7 +182,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
             }
             Level::Restarts => {
                 while let Some(restart) = elements.next_element::<Value>()? {
-                    self.state.passed.piece_ends();
+                    self.state.passed.end_piece();
                     self.state.restart(&restart);
                 }
             }
@@ -261,8 +261,8 @@ impl State<'_> {
                     key.push('\u{1e}');
                     key.push_str(label);
                 }
-                let id = self.gather.id(&key, || draft(path, labels, host));
-                self.gather.push(id, time_us, number.as_f64());
+                let id = self.collector.id(&key, || draft(path, labels, host));
+                self.collector.push(id, time_us, number.as_f64());
             }
             // Text was already handled as labels; nothing else occurs.
             Value::Null | Value::Bool(_) | Value::String(_) => {}
@@ -281,7 +281,7 @@ impl State<'_> {
             Some((text, false)) => text,
             None => "a time that is not told".to_owned(),
         };
-        self.gather
+        self.collector
             .warnings
             .push(format!("{host} was restarted at {when}"));
     }
@@ -294,20 +294,20 @@ impl State<'_> {
             });
         }
         if self.restarts > RESTARTS_MAX {
-            self.gather
+            self.collector
                 .warnings
                 .push(format!("{} restarts in all", self.restarts));
         }
         if self.local > 0 {
             let zone = self.zone.as_deref().unwrap_or("not named");
-            self.gather.warnings.push(format!(
+            self.collector.warnings.push(format!(
                 "the times of {} records are local (the file's zone: {zone}), and read in the \
                  zone that was asked for",
                 self.local
             ));
         }
-        self.gather.warnings.extend(self.reader.notes());
-        self.gather.finish(Dating::Absolute)
+        self.collector.warnings.extend(self.reader.notes());
+        self.collector.finish(Dating::Absolute)
     }
 }
 
@@ -350,7 +350,7 @@ fn draft(path: &[&str], labels: &BTreeMap<&str, String>, host: Option<&str>) -> 
         name,
         labels,
         unit: unit.map(str::to_owned),
-        better: mend::better(leaf, unit),
+        better: clean::better(leaf, unit),
         counter: false,
     }
 }

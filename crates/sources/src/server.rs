@@ -69,7 +69,7 @@ struct BuildData {
 /// # Errors
 /// When nothing answers, when credentials are missing, or when it is none of these servers.
 pub fn identify(client: &Client, endpoint: &Endpoint) -> Result<Server, SourceError> {
-    let root = asked(client.get(endpoint, "/"))?;
+    let root = if_found(client.get(endpoint, "/"))?;
     if let Some(root) = root.and_then(|answer| answer.json::<Root>().ok()) {
         let version = shown(root.version.number.as_bytes());
         return Ok(match root.version.distribution.as_deref() {
@@ -78,7 +78,7 @@ pub fn identify(client: &Client, endpoint: &Endpoint) -> Result<Server, SourceEr
         });
     }
     for page in ["/api/v1/status/buildinfo", "/api/v1/query?query=1"] {
-        let answer = asked(client.get(endpoint, page))?;
+        let answer = if_found(client.get(endpoint, page))?;
         let info = answer.and_then(|answer| answer.json::<BuildInfo>().ok());
         if let Some(info) = info.filter(|info| info.status == "success") {
             let version = info.data.and_then(|data| data.version);
@@ -94,7 +94,7 @@ pub fn identify(client: &Client, endpoint: &Endpoint) -> Result<Server, SourceEr
 }
 
 /// Returns the response if the page exists; `None` if the server has no such page, or denies access to it.
-fn asked(outcome: Result<Response, HttpError>) -> Result<Option<Response>, HttpError> {
+fn if_found(outcome: Result<Response, HttpError>) -> Result<Option<Response>, HttpError> {
     match outcome.and_then(Response::success) {
         Ok(answer) => Ok(Some(answer)),
         Err(error) => match error.kind {

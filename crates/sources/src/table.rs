@@ -5,13 +5,13 @@ mod cells;
 mod roles;
 mod sample;
 
-use crate::gather::{Draft, Gather};
-use crate::mend;
+use crate::clean;
+use crate::collector::{Draft, SeriesCollector};
 use crate::options::FileOptions;
 use crate::times::TimeReader;
 use crate::{Reading, SourceError};
 pub(crate) use cells::Cell;
-use cells::{Role, is_missing, number, unit_of, way_to_number};
+use cells::{Role, is_missing, number, number_hint, unit_of};
 use facts::series::Dating;
 use facts::{InputError, Skipped};
 use sample::{Row, Sample};
@@ -34,7 +34,7 @@ struct Column {
 
 /// What a row's labels say about its series.
 #[derive(Debug, Default)]
-struct About {
+struct RowLabels {
     labels: BTreeMap<String, String>,
     metric: Option<String>,
     unit: Option<String>,
@@ -52,7 +52,7 @@ pub(crate) struct Table<'o> {
     sample_bytes: usize,
     settled: bool,
     clock: TimeReader,
-    gather: Gather,
+    collector: SeriesCollector,
     /// Columns that are counters.
     counters: HashSet<usize>,
     /// For each combination of labels, the series by column; rejected series are absent.
@@ -72,7 +72,7 @@ impl<'o> Table<'o> {
             sample_bytes: 0,
             settled: false,
             clock: options.time_reader(),
-            gather: Gather::new(source, &options.times, options.limits),
+            collector: SeriesCollector::new(source, &options.times, options.limits),
             counters: HashSet::new(),
             groups: HashMap::new(),
             without_time: 0,
@@ -140,22 +140,22 @@ impl<'o> Table<'o> {
             self.settle()?;
         }
         if self.without_time > 0 {
-            self.gather.skipped.push(Skipped::new(
+            self.collector.skipped.push(Skipped::new(
                 units::count(self.without_time, "row"),
                 "without a time",
                 None,
             ));
         }
-        self.tell_skipped_columns();
-        self.gather.warnings.extend(self.clock.notes());
-        self.gather.finish(Dating::Absolute)
+        self.report_skipped_columns();
+        self.collector.warnings.extend(self.clock.notes());
+        self.collector.finish(Dating::Absolute)
     }
 
     pub fn warn(&mut self, warning: String) {
-        self.gather.warnings.push(warning);
+        self.collector.warnings.push(warning);
     }
 
-    fn tell_skipped_columns(&mut self) {
+    fn report_skipped_columns(&mut self) {
         let skipped: Vec<&str> = self
             .columns
             .iter()
@@ -170,7 +170,7 @@ impl<'o> Table<'o> {
         if skipped.len() > NAMED_MAX {
             names = format!("{names} and {} more", skipped.len() - NAMED_MAX);
         }
-        self.gather.skipped.push(Skipped::new(
+        self.collector.skipped.push(Skipped::new(
             format!("columns {names}"),
             "they hold no numbers, and do not tell series apart",
             None,
@@ -270,7 +270,7 @@ impl<'o> Table<'o> {
                 let values = cells
                     .filter(|cell| matches!(role(&self.columns, cell), Some(Role::Value { .. })));
                 for _ in values {
-                    self.gather.push(None, time_us, None);
+                    self.collector.push(None, time_us, None);
                 }
                 return Ok(());
             }
@@ -289,7 +289,7 @@ impl<'o> Table<'o> {
                 Ok(value) => value,
                 Err(expected) => {
                     let name = &self.columns[cell.column].name;
-                    let way = way_to_number(cell.text, comma);
+                    let way = number_hint(cell.text, comma);
                     let expected = format!("{expected} in column {name}{way}");
                     let mut error = self.error(expected, cell.text).at_line(line);
                     if let Some(at) = cell.at {
@@ -300,13 +300,13 @@ impl<'o> Table<'o> {
                 }
             };
             let mut id = ids.get(&cell.column).copied();
-            if id.is_none() && !self.gather.is_full() {
+            if id.is_none() && !self.collector.is_full() {
                 let about = about.get_or_insert_with(|| self.about(cells.clone()));
                 let draft = self.draft(cell.column, about);
-                id = self.gather.add(draft);
+                id = self.collector.add(draft);
                 ids.extend(id.map(|id| (cell.column, id)));
             }
-            self.gather.push(id, time_us, value);
+            self.collector.push(id, time_us, value);
         }
         self.groups.insert(group, ids);
         failed
@@ -326,8 +326,8 @@ impl<'o> Table<'o> {
     }
 
     /// Extracts what a row's labels say about its series.
-    fn about<'c>(&self, cells: impl Iterator<Item = Cell<'c>>) -> About {
-        let mut about = About::default();
+    fn about<'c>(&self, cells: impl Iterator<Item = Cell<'c>>) -> RowLabels {
+        let mut about = RowLabels::default();
         for cell in cells {
             let one = &self.columns[cell.column];
             let text = cell.text.trim();
@@ -346,7 +346,7 @@ impl<'o> Table<'o> {
         about
     }
 
-    fn draft(&self, column: usize, about: &About) -> Draft {
+    fn draft(&self, column: usize, about: &RowLabels) -> Draft {
         let column_name = self.columns[column].name.as_str();
         let plain = matches!(
             column_name.to_ascii_lowercase().as_str(),
@@ -362,7 +362,7 @@ impl<'o> Table<'o> {
         let mut labels = about.labels.clone();
         labels.insert("metric".to_owned(), base.clone());
         Draft {
-            better: mend::better(&base, unit.as_deref()),
+            better: clean::better(&base, unit.as_deref()),
             name: base,
             labels,
             unit,

@@ -72,10 +72,10 @@ pub(crate) fn file_error(source: &str, error: io::Error) -> SourceError {
 
 /// Tracks what passed through a [`Bounded`], for its consumer.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Passed(Rc<RefCell<Passage>>);
+pub(crate) struct InputTracker(Rc<RefCell<InputState>>);
 
 #[derive(Debug, Default)]
-struct Passage {
+struct InputState {
     /// Bytes since the end of the last piece.
     piece_bytes: usize,
     /// Total number of bytes.
@@ -86,17 +86,17 @@ struct Passage {
     lines: usize,
     keep_lines: bool,
     /// Whether the input has ended.
-    is_over: bool,
+    has_ended: bool,
 }
 
-impl Passed {
+impl InputTracker {
     /// Marks the end of a piece.
-    pub fn piece_ends(&self) {
+    pub fn end_piece(&self) {
         self.0.borrow_mut().piece_bytes = 0;
     }
 
     /// Returns whether the current piece is too long.
-    pub fn is_too_much(&self) -> bool {
+    pub fn is_too_long(&self) -> bool {
         self.0.borrow().piece_bytes > PIECE_BYTES_MAX
     }
 
@@ -122,22 +122,22 @@ impl Passed {
     }
 
     /// Returns whether the input has ended after exactly this many bytes.
-    pub fn is_all(&self, bytes: u64) -> bool {
+    pub fn has_ended_at(&self, bytes: u64) -> bool {
         let passage = self.0.borrow();
-        passage.is_over && passage.bytes == bytes
+        passage.has_ended && passage.bytes == bytes
     }
 }
 
 /// A reader that fails once a piece is too long, so that an unclosed quote does not fill the memory.
 pub(crate) struct Bounded<R> {
     input: R,
-    passed: Passed,
+    passed: InputTracker,
 }
 
 impl<R> Bounded<R> {
     /// Creates a bounded reader; `keep_lines` is needed for line numbers.
-    pub fn new(input: R, keep_lines: bool) -> (Self, Passed) {
-        let passed = Passed::default();
+    pub fn new(input: R, keep_lines: bool) -> (Self, InputTracker) {
+        let passed = InputTracker::default();
         passed.0.borrow_mut().keep_lines = keep_lines;
         let bounded = Self {
             input,
@@ -149,7 +149,7 @@ impl<R> Bounded<R> {
 
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.passed.is_too_much() {
+        if self.passed.is_too_long() {
             return Err(io::Error::other("a record is too long"));
         }
         let len = self.input.read(buffer)?;
@@ -161,7 +161,7 @@ impl<R: Read> Read for Bounded<R> {
                 .map(|(offset, _)| offset);
             passage.line_ends.extend(ends.collect::<Vec<_>>());
         }
-        passage.is_over |= len == 0 && !buffer.is_empty();
+        passage.has_ended |= len == 0 && !buffer.is_empty();
         passage.piece_bytes += len;
         passage.bytes += len as u64;
         Ok(len)

@@ -241,7 +241,7 @@ pub(crate) struct Slashes {
     /// Whether the separators are dots, so that the day is first.
     pub dots: bool,
     /// Whether it has AM or PM.
-    pub half_days: bool,
+    pub has_am_pm: bool,
     pub time: Option<Time>,
 }
 
@@ -267,11 +267,11 @@ impl Slashes {
         let year: i16 = year_text.parse().ok()?;
         let short_year = year_text.len() == 2;
         let rest = rest.trim_start_matches([' ', ',', 'T']);
-        let (time, half_days) = if rest.is_empty() {
+        let (time, has_am_pm) = if rest.is_empty() {
             (None, false)
         } else {
-            let (time, half_days) = clock(rest)?;
-            (Some(time), half_days)
+            let (time, has_am_pm) = clock(rest)?;
+            (Some(time), has_am_pm)
         };
         Some(Self {
             first: first.parse().ok()?,
@@ -284,7 +284,7 @@ impl Slashes {
             },
             short_year,
             dots: separator == '.',
-            half_days,
+            has_am_pm,
             time,
         })
     }

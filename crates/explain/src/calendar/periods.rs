@@ -10,7 +10,7 @@ pub(crate) const HOUR_US: i64 = 3_600_000_000;
 pub(crate) const MONDAY_US: i64 = 4 * DAY_US;
 
 /// Returns whether a period equals a calendar period, up to rounding.
-pub(crate) fn is_of(period_us: f64, calendar_us: i64) -> bool {
+pub(crate) fn is_period(period_us: f64, calendar_us: i64) -> bool {
     (period_us / as_f64(calendar_us) - 1.0).abs() < 1e-9
 }
 

@@ -26,7 +26,7 @@ impl Weekdays {
     }
 
     /// Returns whether two sets have a day in common.
-    pub fn shares(self, other: Self) -> bool {
+    pub fn intersects(self, other: Self) -> bool {
         self.0.into_iter().zip(other.0).any(|(a, b)| a && b)
     }
 

@@ -1,6 +1,6 @@
 //! Attributes each pattern to possible causes and orders patterns by relevance.
 
-use super::likelihood::{Cause, Weighed, weigh};
+use super::likelihood::{Cause, ScoredCause, score_causes};
 use super::matches::{gaps, matches};
 use crate::fit::found::{Findings, Found, is_wave};
 use crate::model::grid::grid;
@@ -20,7 +20,7 @@ pub(crate) struct Attribution<'a> {
     /// The interval in microseconds within which each occurrence lies.
     pub gaps: Vec<(i64, i64)>,
     /// All explanations, most likely first.
-    pub weighed: Vec<Weighed>,
+    pub causes: Vec<ScoredCause>,
     /// Whether jobs, over all classes, are the most likely explanation.
     pub is_explained: bool,
 }
@@ -46,23 +46,21 @@ pub(crate) fn attribute<'a>(
         );
         let gaps = gaps(found, samples);
         let in_gaps = |class: usize, shift| matches(&gaps, &classes[class], jobs, samples, shift);
-        let weighed = weigh(found, &grid, classes, &in_gaps);
-        let known = |other: &Found| found.pattern.undoes(&other.pattern);
+        let causes = score_causes(found, &grid, classes, &in_gaps);
+        let known = |other: &Found| found.pattern.reverses(&other.pattern);
         let p_jobs: f64 = if findings.patterns.iter().any(known) {
             0.0
         } else {
-            let of_class = |one: &&Weighed| matches!(one.cause, Cause::Class(..));
-            weighed.iter().filter(of_class).map(|one| one.score).sum()
+            let of_class = |one: &&ScoredCause| matches!(one.cause, Cause::Class(..));
+            causes.iter().filter(of_class).map(|one| one.score).sum()
         };
         // A pattern that looked like more than noise may still fail the exact fit.
-        let is_nothing = weighed
-            .first()
-            .is_none_or(|one| one.cause == Cause::Nothing);
-        if !is_nothing && found.is_seen(samples) {
+        let is_nothing = causes.first().is_none_or(|one| one.cause == Cause::Nothing);
+        if !is_nothing && found.is_well_supported(samples) {
             attributions.push(Attribution {
                 found,
                 gaps,
-                weighed,
+                causes,
                 is_explained: p_jobs >= SCORE_MIN,
             });
         }

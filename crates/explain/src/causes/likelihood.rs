@@ -30,7 +30,7 @@ pub(crate) enum Cause {
 
 /// A cause with its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Weighed {
+pub(crate) struct ScoredCause {
     /// The cause.
     pub cause: Cause,
     /// Probability relative to all other causes.
@@ -177,12 +177,12 @@ impl Periods {
 /// them leaves. A period that a class of jobs gets wrong counts as missed, at a cost of [`MISS_NATS`], and
 /// is attributed to some other cause. Classes with too few runs in the `in_gaps` of the pattern are left
 /// out.
-pub(crate) fn weigh(
+pub(crate) fn score_causes(
     found: &Found,
     grid: &Grid,
     classes: &[Class],
     in_gaps: &(impl Fn(usize, i64) -> Matches + Sync),
-) -> Vec<Weighed> {
+) -> Vec<ScoredCause> {
     let pattern = &found.pattern;
     let values = grid.values(pattern.variant);
     let models = models(found, grid, values, classes, in_gaps);
@@ -210,7 +210,7 @@ pub(crate) fn weigh(
         let periods = likelihood.iter().zip(fallback);
         periods.map(|(own, other)| own.max(other - MISS_NATS)).sum()
     };
-    let mut weighed: Vec<Weighed> = models
+    let mut scored: Vec<ScoredCause> = models
         .iter()
         .zip(&likelihoods)
         .map(|(model, likelihood)| {
@@ -226,7 +226,7 @@ pub(crate) fn weigh(
                 }
                 _ => likelihood.iter().sum(),
             };
-            Weighed {
+            ScoredCause {
                 cause: model.cause,
                 score: 0.0,
                 gain: sum - alone.iter().sum::<f64>() - model.charge,
@@ -234,9 +234,9 @@ pub(crate) fn weigh(
         })
         .collect();
     // Keep the better form of each class.
-    weighed.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    scored.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     let mut known = Vec::new();
-    weighed.retain(|one| match one.cause {
+    scored.retain(|one| match one.cause {
         Cause::Class(number, _) if known.contains(&number) => false,
         Cause::Class(number, _) => {
             known.push(number);
@@ -244,12 +244,12 @@ pub(crate) fn weigh(
         }
         _ => true,
     });
-    let top = weighed.iter().map(|one| one.gain).fold(f64::MIN, f64::max);
-    let total: f64 = weighed.iter().map(|one| (one.gain - top).exp()).sum();
-    for one in &mut weighed {
+    let top = scored.iter().map(|one| one.gain).fold(f64::MIN, f64::max);
+    let total: f64 = scored.iter().map(|one| (one.gain - top).exp()).sum();
+    for one in &mut scored {
         one.score = (one.gain - top).exp() / total;
     }
-    weighed
+    scored
 }
 
 /// Returns all causes to be compared, fitted.
@@ -309,7 +309,7 @@ fn models(
         let is_alike = |model: &Model| fit.form.jump(model.fit.coefficients[0]) * jump > 0.0;
         fitted.filter(is_alike).collect::<Vec<Model>>()
     };
-    let looked = looked_at(found, grid, classes, in_gaps);
+    let looked = prescreen(found, grid, classes, in_gaps);
     models.par_extend(looked.into_par_iter().flat_map_iter(of_class));
     let unknown = match pattern.clock {
         Clock::Fixed { .. } => Some((pattern, ends > 0)),
@@ -448,7 +448,7 @@ fn charge_of_unknown(pattern: &Pattern, grid: &Grid) -> f64 {
 }
 
 /// Prescreens the classes: returns the best form of the best classes, with its penalty.
-fn looked_at(
+fn prescreen(
     found: &Found,
     grid: &Grid,
     classes: &[Class],

@@ -125,7 +125,7 @@ pub(crate) fn matches(
 }
 
 /// Returns the number of gaps with a run strictly inside.
-pub(crate) fn inside(gaps: &[(i64, i64)], runs: &[Run]) -> usize {
+pub(crate) fn count_inside(gaps: &[(i64, i64)], runs: &[Run]) -> usize {
     let has_run = |(from, to): &&(i64, i64)| {
         let next = runs.partition_point(|run| run.earliest.as_microsecond() <= *from);
         runs.get(next)

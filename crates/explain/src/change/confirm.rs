@@ -52,8 +52,9 @@ pub(super) fn confirm(
                 continue 'rounds;
             }
             for (change, gain) in gains.iter_mut().enumerate() {
-                let without = merged(&kept.stretches, change)
-                    .map(|stretches| decide::weigh(&coarse, stretches, coarse_charges).criterion);
+                let without = merged(&kept.stretches, change).map(|stretches| {
+                    decide::evaluate(&coarse, stretches, coarse_charges).criterion
+                });
                 *gain = gain.min(without[0].min(without[1]) - kept.criterion);
             }
             longer *= COARSER;
@@ -94,7 +95,7 @@ fn eliminate(grid: &Grid, mut cut: Cut, charges: Charges) -> (Cut, Vec<f64>) {
         .expect("there are two");
     loop {
         if none.0 <= now {
-            return (decide::weigh(grid, none.1, charges), Vec::new());
+            return (decide::evaluate(grid, none.1, charges), Vec::new());
         }
         let without: Vec<(f64, Vec<Stretch>)> = (0..cut.stretches.len() - 1)
             .map(|change| capped.without(&cut.stretches, change))
@@ -103,7 +104,7 @@ fn eliminate(grid: &Grid, mut cut: Cut, charges: Charges) -> (Cut, Vec<f64>) {
         match least {
             Some((criterion, stretches)) if *criterion <= now => {
                 now = *criterion;
-                cut = decide::weigh(grid, stretches.clone(), charges);
+                cut = decide::evaluate(grid, stretches.clone(), charges);
             }
             _ => {
                 let gains = without

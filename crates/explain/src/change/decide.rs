@@ -227,13 +227,13 @@ pub(super) fn cut(grid: &Grid, places: &[usize], shortest: usize, charges: Charg
         to: grid.len(),
         sloped: false,
     };
-    let mut best = weigh(grid, vec![whole], charges);
+    let mut best = evaluate(grid, vec![whole], charges);
     let mut offer = |cut: Cut| {
         if cut.criterion < best.criterion {
             best = cut;
         }
     };
-    offer(weigh(
+    offer(evaluate(
         grid,
         vec![Stretch {
             sloped: true,
@@ -259,7 +259,7 @@ pub(super) fn cut(grid: &Grid, places: &[usize], shortest: usize, charges: Charg
             }
         }
         for stretches in seen {
-            offer(weigh(grid, stretches, charges));
+            offer(evaluate(grid, stretches, charges));
         }
     }
     // Once more with the coefficient that was found.
@@ -267,7 +267,7 @@ pub(super) fn cut(grid: &Grid, places: &[usize], shortest: usize, charges: Charg
         let fits = Fits::new(grid, &ends, shortest, best.phi);
         let rss = rss_of(grid, &best.stretches, best.phi);
         let (stretches, _) = fits.cheapest(charges, charges.variance(rss));
-        let next = weigh(grid, stretches, charges);
+        let next = evaluate(grid, stretches, charges);
         if next.criterion >= best.criterion {
             break;
         }
@@ -280,7 +280,7 @@ pub(super) fn cut(grid: &Grid, places: &[usize], shortest: usize, charges: Charg
 /// interval that may contain two changes.
 pub(super) fn settle(grid: &Grid, mut cut: Cut, shortest: usize, charges: Charges) -> Cut {
     for _ in 0..DESCENT_MAX {
-        let next = weigh(grid, moved(grid, &cut, shortest), charges);
+        let next = evaluate(grid, moved(grid, &cut, shortest), charges);
         if next.criterion >= cut.criterion {
             break;
         }
@@ -319,7 +319,7 @@ fn moved(grid: &Grid, cut: &Cut, shortest: usize) -> Vec<Stretch> {
 }
 
 /// Evaluates a segmentation with its best AR(1) coefficient.
-pub(super) fn weigh(grid: &Grid, stretches: Vec<Stretch>, charges: Charges) -> Cut {
+pub(super) fn evaluate(grid: &Grid, stretches: Vec<Stretch>, charges: Charges) -> Cut {
     let (phi, rss) = best_phi(grid, &stretches);
     Cut {
         criterion: charges.misfit(rss) + charges.of(&stretches),

@@ -48,7 +48,7 @@ pub fn segments(times_us: &[i64], values: &[f64], options: &ChangeOptions) -> Se
     let floor_variance = scaled.rounding_variance / per_block as f64;
     let places = propose::places(&grid, SHORTEST);
     let charges = Charges::new(&grid, floor_variance);
-    let (cut, gains) = still(&grid, charges).unwrap_or_else(|| {
+    let (cut, gains) = noise_free(&grid, charges).unwrap_or_else(|| {
         let cut = decide::cut(&grid, &places, SHORTEST, charges);
         let cut = decide::settle(&grid, cut, SHORTEST, charges);
         confirm::confirm(&grid, cut, SHORTEST, floor_variance)
@@ -97,7 +97,7 @@ pub fn segments(times_us: &[i64], values: &[f64], options: &ChangeOptions) -> Se
 /// Returns the segmentation of values without any noise, and the gain of each change, if the series
 /// consists of nothing else. A random walk with rare steps would explain it as well, but each step is
 /// unmistakable.
-fn still(grid: &Grid, charges: Charges) -> Option<(decide::Cut, Vec<f64>)> {
+fn noise_free(grid: &Grid, charges: Charges) -> Option<(decide::Cut, Vec<f64>)> {
     let mut ends: Vec<usize> = (1..grid.len())
         .filter(|&block| (grid.y[block] - grid.y[block - 1]).abs() > 1e-9)
         .collect();

@@ -152,21 +152,21 @@ fn device_jump(
         members,
         write_before_kb_s: before_kb_s,
         write_after_kb_s,
-        write_times: over(first_kb_s, before_kb_s),
+        write_times: ratio(first_kb_s, before_kb_s),
         read_before_kb_s,
         read_down_times: read_after_kb_s
             .iter()
-            .map(|after_kb_s| over(read_before_kb_s?, (*after_kb_s)?))
+            .map(|after_kb_s| ratio(read_before_kb_s?, (*after_kb_s)?))
             .collect(),
         read_after_kb_s,
         request_kb: table
             .get(device, Metric::Requests, jump)
-            .and_then(|requests| over(moved_kb_s, requests)),
+            .and_then(|requests| ratio(moved_kb_s, requests)),
     })
 }
 
 /// Returns a ratio, unless it is undefined.
-fn over(numerator: f64, denominator: f64) -> Option<f64> {
+fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
     (denominator > 0.0).then(|| numerator / denominator)
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn find(samples: &Samples, classes: &[Class], alpha: f64, seed: u64) 
             .patterns
             .iter()
             .any(|known| is_residual_of(&found.pattern, known));
-        if !found.is_seen(samples) {
+        if !found.is_well_supported(samples) {
             unseen.push(found);
         } else if is_residual {
             residual.push(found);

@@ -8,7 +8,7 @@ use super::likelihood::likeliest;
 use super::refine::refine;
 use super::size::widest_for;
 use super::weekdays::on_its_days;
-use crate::calendar::periods::{DAY_US, is_of};
+use crate::calendar::periods::{DAY_US, is_period};
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant};
 use crate::model::pattern::Pattern;
@@ -23,7 +23,7 @@ pub(crate) fn of_any_form(grids: &[Grid], pattern: Pattern) -> Pattern {
     let mut all = vec![pattern.clone()];
     all.extend(each_form(grids, period_us, |_| true));
     // A weekly pattern may occur on more days than the one that shows it best.
-    let daily = if is_of(period_us, 7 * DAY_US) {
+    let daily = if is_period(period_us, 7 * DAY_US) {
         exact_forms(grids, as_f64(DAY_US), |form| {
             matches!(form, Form::Box { .. })
         })

@@ -51,7 +51,7 @@ impl Found {
 
     /// Returns whether enough occurrences support it: three, and all of them if there are only a few
     /// bursts.
-    pub fn is_seen(&self, samples: &Samples) -> bool {
+    pub fn is_well_supported(&self, samples: &Samples) -> bool {
         let on = self.active_onsets(samples);
         let shown = on.iter().filter(|(_, gain)| *gain > 0.0).count();
         let is_box = matches!(self.pattern.form, Form::Box { .. });

@@ -48,7 +48,7 @@ pub(crate) fn refine(
         as_f64(grid.start_us) + (as_f64(window_start) + candidate.phase_bins) * width;
     if !task.is_calendar {
         (period_us, origin_us) = exact_period(grid, variant, form, period_us, origin_us, scratch)?;
-        if let Some(again) = again(grid, variant, period_us, scratch) {
+        if let Some(again) = refit_form(grid, variant, period_us, scratch) {
             (form, origin_us) = again;
         }
     }
@@ -212,7 +212,7 @@ impl<'a> Periods<'a> {
 
 /// Fits form and position again with the exact period, because a drift may have made one form look like
 /// another.
-fn again(
+fn refit_form(
     grid: &Grid,
     variant: Variant,
     period_us: f64,

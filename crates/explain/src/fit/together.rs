@@ -33,11 +33,12 @@ const TURNS: usize = 3;
 /// Fits all patterns jointly: a pattern that may be a wave plus something sudden of the same period is
 /// tried as both, and each is fitted again without the others.
 pub(crate) fn fit_together(samples: &Samples, findings: &mut Findings) {
-    tell_parts_apart(samples, findings);
+    split_into_parts(samples, findings);
     let mut number = 0;
     while number < findings.patterns.len() {
         // A wave that was separated is not tried again.
-        let is_apart = is_free(&findings.patterns[number]) && tell_apart(samples, findings, number);
+        let is_apart =
+            is_free(&findings.patterns[number]) && separate_wave(samples, findings, number);
         number += 1 + usize::from(is_apart);
     }
     for _ in 0..TURNS {
@@ -102,7 +103,7 @@ fn drop_absorbed_patterns(samples: &Samples, findings: &mut Findings) {
 /// Splits patterns that consist of parts: two jobs half a day apart look like something every twelve hours
 /// plus a daily correction. If a pattern coincides with one whose period is a fraction of its own, they are
 /// replaced by several of the longer period.
-fn tell_parts_apart(samples: &Samples, findings: &mut Findings) {
+fn split_into_parts(samples: &Samples, findings: &mut Findings) {
     let mut pairs = (0..findings.patterns.len())
         .flat_map(|part| (0..findings.patterns.len()).map(move |whole| (part, whole)));
     let Some((part, whole, count)) = pairs.find_map(|(part, whole)| {
@@ -197,7 +198,7 @@ fn parts_of(part: &Found, whole: &Found) -> Option<usize> {
         if let Clock::Fixed { origin_us, .. } = &mut one.clock {
             *origin_us += count_f64(number) * short_us;
         }
-        whole.pattern.is_at(&one)
+        whole.pattern.coincides_with(&one)
     });
     begins_with.then_some(as_count(count))
 }
@@ -280,7 +281,7 @@ fn fit_again(samples: &Samples, findings: &mut Findings, number: usize) {
 /// Separates a dip on top of a wave, which may look like one sawtooth: if a wave plus something sudden of
 /// the same period explains clearly more, the two replace it, and any wave found next to it. Returns
 /// whether they do.
-fn tell_apart(samples: &Samples, findings: &mut Findings, number: usize) -> bool {
+fn separate_wave(samples: &Samples, findings: &mut Findings, number: usize) -> bool {
     let found = &findings.patterns[number];
     let period_us = found.pattern.clock.period_us();
     let is_alike = |other: &Found| is_free(other) && other.pattern.is_of_period(&found.pattern);
@@ -297,7 +298,7 @@ fn tell_apart(samples: &Samples, findings: &mut Findings, number: usize) -> bool
     let values = alike.iter().fold(findings.rest.clone(), |values, found| {
         sum(&values, &found.pattern.values(&samples.wall_us))
     });
-    let Some([sudden, wave]) = apart(samples, &values, period_us) else {
+    let Some([sudden, wave]) = fit_wave_and_event(samples, &values, period_us) else {
         return false;
     };
     let on_grids = grids(&samples.wall_us, &values, samples.gap_us);
@@ -336,7 +337,7 @@ fn tell_apart(samples: &Samples, findings: &mut Findings, number: usize) -> bool
 
 /// Fits a wave and something sudden with the same period alternately. With all its harmonics a wave absorbs
 /// a dip of some hours, so the fewest that suffice are used.
-fn apart(samples: &Samples, values: &[f64], period_us: f64) -> Option<[Pattern; 2]> {
+fn fit_wave_and_event(samples: &Samples, values: &[f64], period_us: f64) -> Option<[Pattern; 2]> {
     let all = grids(&samples.wall_us, values, samples.gap_us);
     let grid = &all[grid_to_fit(&all, period_us)];
     let whole = each_form(&all, period_us, |form| form == Form::Wave)

@@ -4,7 +4,7 @@
 use super::extent::onsets_of;
 use super::likelihood::likelihood;
 use super::size::fit;
-use crate::calendar::periods::{DAY_US, is_of};
+use crate::calendar::periods::{DAY_US, is_period};
 use crate::calendar::weekdays::{Weekdays, weekday_number};
 use crate::model::form::Form;
 use crate::model::grid::Grid;
@@ -28,7 +28,7 @@ pub(crate) fn on_its_days(pattern: &Pattern, grid: &Grid) -> Option<Pattern> {
         return None;
     };
     let is_box = matches!(pattern.form, Form::Box { .. });
-    if !is_of(period_us, DAY_US) || !is_box || grid.width_us * BINS_MIN > DAY_US {
+    if !is_period(period_us, DAY_US) || !is_box || grid.width_us * BINS_MIN > DAY_US {
         return None;
     }
     let (mut gains, mut counts) = ([0.0; 7], [0; 7]);

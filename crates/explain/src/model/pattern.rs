@@ -1,6 +1,6 @@
 //! A pattern: its clock, its form and its size.
 
-use crate::calendar::periods::{DAY_US, is_of};
+use crate::calendar::periods::{DAY_US, is_period};
 use crate::calendar::weekdays::Weekdays;
 use crate::model::form::Form;
 use crate::model::grid::Variant;
@@ -183,18 +183,19 @@ impl Pattern {
             _ => false,
         };
         self.is_of_period(other)
-            && (self.is_at(other) && ratio < 1.0 || is_patch && ratio < PATCH_MAX)
+            && (self.coincides_with(other) && ratio < 1.0 || is_patch && ratio < PATCH_MAX)
     }
 
     /// Returns whether it shares its period, and some days of the week, with another one.
     pub fn is_of_period(&self, other: &Self) -> bool {
         let (days, known) = (self.clock.weekdays(), other.clock.weekdays());
-        days.shares(known) && (self.clock.period_us() / other.clock.period_us() - 1.0).abs() < 0.01
+        days.intersects(known)
+            && (self.clock.period_us() / other.clock.period_us() - 1.0).abs() < 0.01
     }
 
     /// Returns whether its onset coincides with that of another one with the same period, within their
     /// intervals.
-    pub fn is_at(&self, other: &Self) -> bool {
+    pub fn coincides_with(&self, other: &Self) -> bool {
         let width = |pattern: &Self| as_f64(pattern.interval_us.1 - pattern.interval_us.0);
         self.after(other).is_some_and(|after| {
             after.min(self.clock.period_us() - after) <= width(self).max(width(other))
@@ -203,7 +204,7 @@ impl Pattern {
 
     /// Returns whether it reverses a daily pattern on some days of the week: it starts at the same time of
     /// day, lasts as long, and has the opposite sign, because people rest then or work less.
-    pub fn undoes(&self, daily: &Self) -> bool {
+    pub fn reverses(&self, daily: &Self) -> bool {
         let (Form::Box { duty }, Form::Box { duty: known }) = (self.form, daily.form) else {
             return false;
         };
@@ -222,15 +223,15 @@ impl Pattern {
         else {
             return false;
         };
-        let is_of_some = is_of(*period_us, 7 * DAY_US)
-            || is_of(*period_us, DAY_US) && self.clock.weekdays() != Weekdays::ALL;
+        let is_of_some = is_period(*period_us, 7 * DAY_US)
+            || is_period(*period_us, DAY_US) && self.clock.weekdays() != Weekdays::ALL;
         let is_less =
             self.size() * daily.size() < 0.0 && self.size().abs() < daily.size().abs() * ALIKE_MAX;
         let len = duty * period_us / (known * day_us);
         let apart = (origin_us - first_us).rem_euclid(*day_us);
         let width = |pattern: &Self| as_f64(pattern.interval_us.1 - pattern.interval_us.0);
         is_of_some
-            && is_of(*day_us, DAY_US)
+            && is_period(*day_us, DAY_US)
             && is_less
             && (1.0 / ALIKE_MAX..ALIKE_MAX).contains(&len)
             && apart.min(day_us - apart) <= width(self).max(width(daily))

@@ -9,7 +9,7 @@ pub(crate) const SAMPLES_MIN: usize = 16;
 /// Maximum magnitude of a value; larger ones are not measurements, and their squares overflow.
 const VALUE_MAX: f64 = 1e150;
 /// Samples beyond a gap this many times as long as all the rest are unrelated to them.
-const FAR: i64 = 100;
+const FAR_FACTOR: i64 = 100;
 /// Common sampling intervals, in seconds, to which a nearby measured one is rounded.
 const USUAL_GAPS_S: [i64; 22] = [
     1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 14_400,
@@ -132,7 +132,7 @@ fn valid(series: &Series, notes: &mut Vec<String>) -> (Vec<i64>, Vec<f64>) {
     let far = times_us.len() - main.len();
     if far > 0 {
         notes.push(format!(
-            "{} skipped: too far from the others (more than {FAR} times the time that these span)",
+            "{} skipped: too far from the others (more than {FAR_FACTOR} times the time that these span)",
             samples_were(far)
         ));
     }
@@ -162,7 +162,7 @@ fn main_part(times_us: &[i64]) -> std::ops::Range<usize> {
         else {
             break;
         };
-        if gap / FAR <= span - gap {
+        if gap / FAR_FACTOR <= span - gap {
             break;
         }
         part = if after * 2 > times.len() {

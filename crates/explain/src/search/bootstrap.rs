@@ -75,7 +75,7 @@ pub(crate) fn probability(
         best.par_extend(
             (best.len()..until)
                 .into_par_iter()
-                .map_init(Room::default, |room, number| noise.best(number, room)),
+                .map_init(Buffers::default, |buffers, number| noise.best(number, buffers)),
         );
     }
     let p = count_f64(1 + as_good(&best)) / count_f64(1 + best.len());
@@ -147,7 +147,7 @@ impl Source {
 
 /// Buffers reused between simulated series.
 #[derive(Default)]
-struct Room {
+struct Buffers {
     scratch: Scratch,
     white: Vec<f64>,
     red: Vec<f64>,
@@ -166,8 +166,8 @@ struct Noise<'a> {
 
 impl Noise<'_> {
     /// Returns the best statistic of all tasks on one simulated series.
-    fn best(&self, number: usize, room: &mut Room) -> f64 {
-        let Room {
+    fn best(&self, number: usize, buffers: &mut Buffers) -> f64 {
+        let Buffers {
             scratch,
             white,
             red,

@@ -5,7 +5,7 @@ use super::recurrence::{Recurrence, Rhythm, Secondary, is_event};
 use super::result::{Cycle, Effect, Kind, Role, Shape};
 use crate::causes::attribution::Attribution;
 use crate::causes::likelihood::Cause;
-use crate::causes::matches::{inside, matches};
+use crate::causes::matches::{count_inside, matches};
 use crate::fit::found::{Findings, Found, is_wave};
 use crate::fit::segmentation::Segmentation;
 use crate::model::form::Form;
@@ -17,7 +17,7 @@ use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 
 /// Minimum probability of a class of jobs to be reported.
-const SCORE_TOLD: f64 = 0.001;
+const SCORE_REPORTED_MIN: f64 = 0.001;
 /// The same if no jobs explain a pattern, unless they run in nearly all of its gaps.
 const SCORE_UNEXPLAINED: f64 = 0.05;
 /// Minimum size of a pattern without jobs, relative to another one, to be reported next to it: piecewise
@@ -335,7 +335,7 @@ fn recurs(
     let runs_then =
         |class: &Class| matches(&main.gaps, class, evidence.jobs, evidence.samples, 0).is_most();
     let was_weighed = main
-        .weighed
+        .causes
         .iter()
         .any(|one| matches!(one.cause, Cause::Class(..)));
     let cause = if is_explained {
@@ -372,7 +372,7 @@ fn recurs(
 
 /// Returns the most likely jobs of a pattern if jobs explain it.
 fn likeliest_jobs(attribution: &Attribution, evidence: &Evidence) -> Vec<String> {
-    let class = attribution.weighed.iter().find_map(|one| match one.cause {
+    let class = attribution.causes.iter().find_map(|one| match one.cause {
         Cause::Class(number, _) if attribution.is_explained => Some(&evidence.classes[number]),
         _ => None,
     });
@@ -382,17 +382,14 @@ fn likeliest_jobs(attribution: &Attribution, evidence: &Evidence) -> Vec<String>
 /// Returns the classes of jobs that may cause a pattern, most likely first.
 fn job_matches(attribution: &Attribution, evidence: &Evidence) -> Vec<JobMatch> {
     let (gaps, jobs) = (&attribution.gaps, evidence.jobs);
-    let told = attribution
-        .weighed
-        .iter()
-        .filter_map(|one| match one.cause {
-            Cause::Class(number, fit) if one.score >= SCORE_TOLD => Some((one, number, fit)),
-            _ => None,
-        });
+    let told = attribution.causes.iter().filter_map(|one| match one.cause {
+        Cause::Class(number, fit) if one.score >= SCORE_REPORTED_MIN => Some((one, number, fit)),
+        _ => None,
+    });
     told.map(|(one, number, fit)| {
         let class = &evidence.classes[number];
         let runs = matches(gaps, class, jobs, evidence.samples, fit.shift);
-        let inside = inside(gaps, &jobs[class.members[0]].runs);
+        let inside = count_inside(gaps, &jobs[class.members[0]].runs);
         JobMatch {
             jobs: members(class, jobs),
             role: role(fit.form, fit.amplitude, evidence.better),
@@ -421,7 +418,7 @@ fn candidates(
             gain_nats: 0.0,
         }];
     };
-    main.weighed
+    main.causes
         .iter()
         .map(|one| Explanation {
             by: match one.cause {

@@ -2,7 +2,7 @@
 
 use super::result::{Cycle, Effect, Folded, Interval, Shape};
 use crate::calendar::offsets::moment;
-use crate::calendar::periods::{DAY_US, HOUR_US, MONDAY_US, is_of, start_of};
+use crate::calendar::periods::{DAY_US, HOUR_US, MONDAY_US, is_period, start_of};
 use crate::calendar::weekdays::Weekdays;
 use crate::causes::matches::events_of;
 use crate::fit::found::Found;
@@ -209,11 +209,11 @@ pub(crate) fn cycle(pattern: &Pattern) -> Cycle {
     match pattern.clock {
         Clock::Runs { .. } => Cycle::Runs,
         Clock::Fixed { period_us, .. } => {
-            if is_of(period_us, HOUR_US) {
+            if is_period(period_us, HOUR_US) {
                 Cycle::Hour
-            } else if is_of(period_us, DAY_US) {
+            } else if is_period(period_us, DAY_US) {
                 Cycle::Day
-            } else if is_of(period_us, 7 * DAY_US) {
+            } else if is_period(period_us, 7 * DAY_US) {
                 Cycle::Week
             } else {
                 Cycle::Fixed

@@ -2,7 +2,7 @@
 
 use super::text::escaped;
 use crate::chart::{Curve, CurveStyle, LineChart, Point};
-use crate::scale::{Upwards, along, caption, share};
+use crate::scale::{YAxis, caption, share, x_ticks};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use units::escape::{cut, display_width};
@@ -57,7 +57,7 @@ const DOTS_MAX: usize = 1_500;
 pub(super) struct Drawing<'a> {
     chart: &'a LineChart,
     x: (f64, f64),
-    axis: &'a Upwards,
+    axis: &'a YAxis,
     size: Size,
     /// Left edge of the plot, and its width.
     left: f64,
@@ -65,7 +65,7 @@ pub(super) struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    pub fn new(chart: &'a LineChart, x: (f64, f64), axis: &'a Upwards, size: Size) -> Self {
+    pub fn new(chart: &'a LineChart, x: (f64, f64), axis: &'a YAxis, size: Size) -> Self {
         let labels = axis.ticks.iter().map(|(_, label)| display_width(label));
         let letters = labels.max().unwrap_or(0).max(2);
         #[allow(clippy::cast_precision_loss)] // a label
@@ -92,8 +92,8 @@ impl<'a> Drawing<'a> {
             "<svg class=\"{}\" viewBox=\"0 0 {} {height:.0}\" role=\"img\" aria-label=\"{sentence}\">\n",
             self.size.class, self.size.width
         );
-        self.upwards(&mut out);
-        self.along(&mut out, bottom);
+        self.y_axis(&mut out);
+        self.x_ticks(&mut out, bottom);
         self.marks(&mut out);
         self.curves(&mut out);
         self.runs(&mut out);
@@ -124,7 +124,7 @@ impl<'a> Drawing<'a> {
         point.is_finite() && (self.x.0..=self.x.1).contains(&point.x)
     }
 
-    fn upwards(&self, out: &mut String) {
+    fn y_axis(&self, out: &mut String) {
         for (value, label) in &self.axis.ticks {
             let at = self.at_y(*value);
             let _ = writeln!(
@@ -139,9 +139,9 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    fn along(&self, out: &mut String, bottom: f64) {
+    fn x_ticks(&self, out: &mut String, bottom: f64) {
         let letters = self.plot / self.size.letters / LETTER_SHARE;
-        let ticks = along(&self.chart.x.scale, self.x, letters);
+        let ticks = x_ticks(&self.chart.x.scale, self.x, letters);
         let mut path = String::new();
         for share in ticks.iter().filter_map(|tick| tick.share) {
             let _ = write!(

@@ -5,7 +5,7 @@ use super::drawing::{Drawing, NARROW, WIDE};
 use super::table::table;
 use super::text::escaped;
 use crate::chart::{Curve, CurveStyle, LineChart, Point};
-use crate::scale::{caption, moment, upwards, widened};
+use crate::scale::{caption, moment, widened, y_axis};
 use std::fmt::Write as _;
 
 /// Maximum number of jobs drawn.
@@ -19,7 +19,7 @@ pub(crate) fn lines(chart: &LineChart, id: &str) -> String {
     let mut shown = chart.clone();
     let hidden_runs = shown.runs.len().saturating_sub(RUNS_MAX);
     shown.runs.truncate(RUNS_MAX);
-    let (x, axis) = (widened(x), upwards(y, chart.y_format));
+    let (x, axis) = (widened(x), y_axis(y, chart.y_format));
     let mut out = format!(
         "<figure class=\"chart\" id=\"{}\">\n<figcaption>{}</figcaption>\n",
         escaped(id),

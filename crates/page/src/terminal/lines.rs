@@ -1,7 +1,7 @@
 //! Line charts on a terminal, in characters that can be told apart without colour.
 
 use crate::chart::{Curve, CurveStyle, LineChart, Point};
-use crate::scale::{Upwards, along, caption, share, upwards, widened};
+use crate::scale::{YAxis, caption, share, widened, x_ticks, y_axis};
 use units::escape::{cut, display_width, escape};
 
 /// Minimum width of the y labels; the names of the rows below the plot share their column.
@@ -25,7 +25,7 @@ pub(crate) fn lines(chart: &LineChart, width: usize, unicode: bool) -> Vec<Strin
     let Some([x, y]) = chart.ends() else {
         return Vec::new();
     };
-    let axis = upwards(y, chart.y_format);
+    let axis = y_axis(y, chart.y_format);
     let widest = axis
         .ticks
         .iter()
@@ -139,7 +139,7 @@ impl Span {
 
 struct Plot {
     x: (f64, f64),
-    axis: Upwards,
+    axis: YAxis,
     label_columns: usize,
     columns: usize,
     chars: Chars,
@@ -198,7 +198,7 @@ impl Plot {
             out.push(format!("{} {bar}{cells}", self.right(label)));
         }
         let mut line = vec![self.chars.pick('─', '-'); self.columns];
-        let ticks = along(&chart.x.scale, self.x, self.letters());
+        let ticks = x_ticks(&chart.x.scale, self.x, self.letters());
         for share in ticks.iter().filter_map(|tick| tick.share) {
             line[nearest(share, self.columns)] = self.chars.pick('┬', '+');
         }
@@ -356,7 +356,7 @@ impl Plot {
     fn labels_below(&self, chart: &LineChart, out: &mut Vec<String>) {
         let mut line = String::new();
         let mut used = 0;
-        for tick in along(&chart.x.scale, self.x, self.letters()) {
+        for tick in x_ticks(&chart.x.scale, self.x, self.letters()) {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // below the columns
             let at = (tick.label_share * self.letters() + 1e-6).floor() as usize;
             let wide = display_width(&tick.label);

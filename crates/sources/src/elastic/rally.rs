@@ -4,8 +4,8 @@
 
 use super::Session;
 use super::answer::{Hit, Search};
-use crate::error::saved;
-use crate::mend::{self, Samples};
+use crate::clean::{self, Samples};
+use crate::error::parse_saved;
 use crate::{Limits, Reading, SourceError, Times};
 use facts::Skipped;
 use facts::series::{Dating, Series};
@@ -92,7 +92,7 @@ pub fn read(
     let mut reading = races.finish(&session.source_name(), limits);
     let source_name = session.source_name();
     reading.warnings.extend(session.warnings);
-    whole(reading, source_name)
+    non_empty(reading, source_name)
 }
 
 /// Reads a saved response to a search for results.
@@ -104,16 +104,16 @@ pub fn read_answer(
     source_name: &str,
     limits: &Limits,
 ) -> Result<Reading, SourceError> {
-    let answer: Search = saved(body, source_name)?;
+    let answer: Search = parse_saved(body, source_name)?;
     let mut races = Races::default();
     for hit in answer.hits.iter().flat_map(|hits| &hits.hits) {
         races.take(hit, limits);
     }
-    whole(races.finish(source_name, limits), source_name.to_owned())
+    non_empty(races.finish(source_name, limits), source_name.to_owned())
 }
 
 /// Returns the reading, or an error if it is empty.
-fn whole(reading: Reading, source_name: String) -> Result<Reading, SourceError> {
+fn non_empty(reading: Reading, source_name: String) -> Result<Reading, SourceError> {
     if reading.series.is_empty() {
         return Err(SourceError::Empty {
             source_name,
@@ -181,7 +181,7 @@ impl Races {
             })
             .collect();
         for ((values, figure, unit), samples) in self.series {
-            let curve = samples.mend();
+            let curve = samples.clean();
             let mut name = Vec::new();
             let mut labels = BTreeMap::new();
             for (at, label) in LABELS.iter().enumerate() {
@@ -201,7 +201,7 @@ impl Races {
             }
             labels.insert("figure".to_owned(), figure.to_owned());
             name.extend(unit.clone());
-            let better = mend::better(&values[LABELS.len() - 1], unit.as_deref());
+            let better = clean::better(&values[LABELS.len() - 1], unit.as_deref());
             reading.add(Series {
                 name: name.join(" "),
                 source: source_name.to_owned(),

@@ -187,7 +187,7 @@ impl<'a> Session<'a> {
             }
         };
         let names = caps.fields.keys().map(String::as_str);
-        let near = near(field, names.filter(|name| fits(caps, name)));
+        let near = similar_names(field, names.filter(|name| fits(caps, name)));
         let near = match near.as_slice() {
             [] if caps.fields.is_empty() => "no index fits the pattern, or it is empty".to_owned(),
             [] => format!("no {kind} is there"),
@@ -289,7 +289,7 @@ pub(super) fn is_before_7_2(version: &str) -> bool {
 }
 
 /// Returns the names most similar to a missing one: those that share its parts, most shared parts first.
-fn near<'a>(field: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+fn similar_names<'a>(field: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let lower = field.to_ascii_lowercase();
     let parts: Vec<&str> = lower
         .split(['.', '_', '-', '@'])

@@ -1,6 +1,6 @@
 //! Incremental construction of series: counters become rates, and samples are averaged over steps.
 
-use crate::mend::began_anew;
+use crate::clean::reset_note;
 use facts::series::{Better, Dating, Series};
 use std::collections::BTreeMap;
 
@@ -137,7 +137,7 @@ impl Track {
         }
         let mut notes = Vec::new();
         if self.resets > 0 {
-            notes.push(began_anew(self.resets));
+            notes.push(reset_note(self.resets));
         }
         if self.gaps > 0 {
             notes.push(format!(

@@ -44,7 +44,7 @@ pub(super) fn date(log: &Log, options: &FileOptions) -> Result<Dated, SourceErro
         (vec![None; reports.len()], Vec::new())
     };
     let mut notes = Vec::new();
-    let kept = keep(reports, stamped.then_some(&times_us[..]), &mut notes);
+    let kept = covers_interval(reports, stamped.then_some(&times_us[..]), &mut notes);
     if stamped {
         for (time, keep) in times_us.iter_mut().zip(&kept) {
             *time = time.filter(|_| *keep);
@@ -99,7 +99,7 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 /// Determines which reports cover an interval. The first one below a header covers the time since boot,
 /// unless `-y` was used or the text is an excerpt: then its totals and rates imply that it is as long as
 /// the others.
-fn keep(
+fn covers_interval(
     reports: &[Report],
     times_us: Option<&[Option<i64>]>,
     notes: &mut Vec<String>,
@@ -233,7 +233,7 @@ fn day_order(log: &Log) -> Option<DayOrder> {
     for slashes in stamps.chain(dates).filter_map(Slashes::parse) {
         let told = if slashes.dots || slashes.first > 12 {
             Some(DayOrder::DayFirst)
-        } else if slashes.second > 12 || slashes.half_days && !slashes.short_year {
+        } else if slashes.second > 12 || slashes.has_am_pm && !slashes.short_year {
             // Of the locales with slashes, only en_US has four-digit years and AM or PM.
             Some(DayOrder::MonthFirst)
         } else {

@@ -1,7 +1,7 @@
 //! Parses the lines of an `iostat` log: headers, reports, tables.
 
-use crate::gather::{Draft, Gather};
-use crate::mend;
+use crate::clean;
+use crate::collector::{Draft, SeriesCollector};
 use crate::times::{self, Slashes};
 use crate::{Limits, SourceError, Times};
 use facts::InputError;
@@ -141,7 +141,7 @@ impl Head {
 
 pub(super) struct Log<'s> {
     pub(super) source: &'s str,
-    pub(super) gather: Gather,
+    pub(super) collector: SeriesCollector,
     pub(super) headers: Vec<Header>,
     pub(super) reports: Vec<Report>,
     /// All distinct tables, and the index of the current one.
@@ -167,7 +167,7 @@ impl<'s> Log<'s> {
         let everything = Times::default();
         Self {
             source,
-            gather: Gather::new(source, &everything, limits),
+            collector: SeriesCollector::new(source, &everything, limits),
             headers: Vec::new(),
             reports: Vec::new(),
             tables: Vec::new(),
@@ -361,7 +361,7 @@ impl<'s> Log<'s> {
                 }
                 // Another table may have the same columns in a different order.
                 let key = format!("{device:?} {column} {host:?}");
-                self.gather.id(&key, || draft(device, column, host))
+                self.collector.id(&key, || draft(device, column, host))
             });
             let ids = ids.collect();
             series.insert(name.to_owned(), ids);
@@ -369,7 +369,7 @@ impl<'s> Log<'s> {
         let index = i64::try_from(report).unwrap_or(i64::MAX);
         for ((value, id), rate) in values.iter().zip(&series[name]).zip(rates.iter()) {
             if rate.is_none() {
-                self.gather.push(*id, index, Some(*value));
+                self.collector.push(*id, index, Some(*value));
             }
         }
     }
@@ -439,7 +439,7 @@ fn draft(device: Option<&str>, column: &str, host: Option<(&str, &str)>) -> Draf
         name: format!("{what} {column}"),
         labels,
         unit: unit.map(str::to_owned),
-        better: mend::better(column, unit),
+        better: clean::better(column, unit),
         counter: false,
     }
 }

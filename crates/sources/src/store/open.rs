@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Maximum time to wait for another writer.
-const BUSY: Duration = Duration::from_secs(10);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum size of a row or text that SQLite may build, in bytes.
 const ROW_BYTES_MAX: i32 = 4 << 20;
@@ -86,8 +86,8 @@ impl Store {
             });
         }
         let mut store = Self::connect(path, path, flags)?;
-        if store.is_kept_from_its_locks() {
-            store = Self::open_unchanging(path)?;
+        if store.cannot_create_lock_files() {
+            store = Self::open_immutable(path)?;
         }
         match store.content()? {
             Content::Store => Ok(store),
@@ -99,11 +99,11 @@ impl Store {
     }
 
     /// Opens a file that nobody writes to, without any locks.
-    pub(super) fn open_unchanging(path: &Path) -> Result<Self, SourceError> {
+    pub(super) fn open_immutable(path: &Path) -> Result<Self, SourceError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_URI;
-        Self::connect(path, &unchanging(path), flags)
+        Self::connect(path, &immutable_uri(path), flags)
     }
 
     fn connect(path: &Path, opened: &Path, flags: OpenFlags) -> Result<Self, SourceError> {
@@ -128,7 +128,7 @@ impl Store {
 
     /// Returns whether the lock files are missing and cannot be created: in WAL mode even readers need
     /// them, but may lack write permission for the directory.
-    fn is_kept_from_its_locks(&self) -> bool {
+    fn cannot_create_lock_files(&self) -> bool {
         let mut log = self.path.clone().into_os_string();
         log.push("-wal");
         let asked = self.number("PRAGMA user_version");
@@ -222,7 +222,7 @@ impl Store {
     /// Switches to WAL mode. Processes that create the same store at once have to retry here, because
     /// SQLite's busy timeout does not cover the switch.
     fn switch_to_wal(&self) -> rusqlite::Result<()> {
-        let deadline = Instant::now() + BUSY;
+        let deadline = Instant::now() + BUSY_TIMEOUT;
         loop {
             let switched = self
                 .connection
@@ -243,9 +243,10 @@ impl Store {
     }
 }
 
-/// Waits for the next try; returns false once [`BUSY`] has passed.
+/// Waits for the next try; returns false once [`BUSY_TIMEOUT`] has passed.
 fn wait_while_busy(tries: i32) -> bool {
-    let waits = u32::try_from(tries).is_ok_and(|tries| BUSY_POLL.saturating_mul(tries) < BUSY);
+    let waits =
+        u32::try_from(tries).is_ok_and(|tries| BUSY_POLL.saturating_mul(tries) < BUSY_TIMEOUT);
     if waits {
         std::thread::sleep(BUSY_POLL);
     }
@@ -253,7 +254,7 @@ fn wait_while_busy(tries: i32) -> bool {
 }
 
 /// Returns the URI with which SQLite reads a file without any locks.
-fn unchanging(path: &Path) -> PathBuf {
+fn immutable_uri(path: &Path) -> PathBuf {
     let mut uri = String::from("file:");
     for &byte in path.as_os_str().as_bytes() {
         if byte.is_ascii_alphanumeric() || b"/._-".contains(&byte) {

@@ -47,7 +47,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    fn takes(&self, series: &StoredSeries) -> bool {
+    fn includes(&self, series: &StoredSeries) -> bool {
         let fits = |patterns: &[String], text: &str| {
             patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, text))
         };
@@ -123,7 +123,7 @@ impl Store {
         let rows = self.rows(&snapshot)?;
         let selected: Vec<&(i64, StoredSeries)> = rows
             .iter()
-            .filter(|(_, series)| selection.takes(series))
+            .filter(|(_, series)| selection.includes(series))
             .collect();
         if selected.is_empty() {
             return Err(self.nothing_selected(&rows));

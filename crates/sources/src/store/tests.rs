@@ -381,7 +381,7 @@ fn a_store_in_a_directory_that_may_not_be_written_to_is_read_as_it_is() {
     assert_eq!(read.expect("readable"), first);
     let odd = dir.path().join("a %41?#.db");
     std::fs::rename(&path, &odd).expect("renamed");
-    let store = Store::open_unchanging(&odd).expect("opened");
+    let store = Store::open_immutable(&odd).expect("opened");
     assert_eq!(read_all(&store), first);
 }
 

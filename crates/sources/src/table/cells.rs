@@ -105,7 +105,7 @@ pub(super) fn begins_as_number(text: &str) -> bool {
 }
 
 /// Returns a hint for text in a column of numbers; empty if there is none.
-pub(super) fn way_to_number(text: &str, comma: bool) -> String {
+pub(super) fn number_hint(text: &str, comma: bool) -> String {
     let text = text.trim();
     let is_number = |text: &str| text.parse::<f64>().is_ok();
     if !comma && begins_as_number(text) && is_number(&text.replacen(',', ".", 1)) {

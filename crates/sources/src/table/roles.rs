@@ -1,6 +1,6 @@
 //! Assigns roles to columns: as the user says, or else by the first rows.
 
-use super::cells::{Role, begins_as_number, is_missing, numeric, way_to_number};
+use super::cells::{Role, begins_as_number, is_missing, number_hint, numeric};
 use super::{Sample, Table};
 use crate::SourceError;
 use crate::times;
@@ -108,7 +108,7 @@ impl Table<'_> {
         };
         if found.len() > 1 {
             let name = &self.columns[time].name;
-            self.gather.warnings.push(format!(
+            self.collector.warnings.push(format!(
                 "{} columns hold times; those of {name} are used",
                 found.len()
             ));
@@ -172,7 +172,7 @@ impl Table<'_> {
         if any {
             return Ok(());
         }
-        let error = self.nearly_a_number(sample, &labels).unwrap_or_else(|| {
+        let error = self.almost_numeric(sample, &labels).unwrap_or_else(|| {
             self.error("a column of numbers", &self.column_list())
                 .at_line(line)
         });
@@ -180,7 +180,7 @@ impl Table<'_> {
     }
 
     /// Returns an error for a column that begins with a number but is not numeric.
-    fn nearly_a_number(&self, sample: &Sample, labels: &BTreeSet<usize>) -> Option<InputError> {
+    fn almost_numeric(&self, sample: &Sample, labels: &BTreeSet<usize>) -> Option<InputError> {
         let is_open = |column: usize| self.columns[column].role.is_none();
         (0..self.columns.len())
             .filter(|column| is_open(*column) && !labels.contains(column))
@@ -195,7 +195,7 @@ impl Table<'_> {
                     return None;
                 }
                 let name = &self.columns[column].name;
-                let way = way_to_number(cell.text, false);
+                let way = number_hint(cell.text, false);
                 let expected = format!("a number in column {name}{way}");
                 let error = self.error(expected, cell.text).at_line(line);
                 Some(match cell.at {
@@ -245,7 +245,7 @@ impl Table<'_> {
                 }
                 if !times_repeat && distinct > 1 {
                     let name = &self.columns[index].name;
-                    self.gather.warnings.push(format!(
+                    self.collector.warnings.push(format!(
                         "column {name} is taken to tell series apart, although no time occurs \
                          twice; name the columns of labels, if it does not"
                     ));

@@ -80,7 +80,7 @@ impl Samples {
 
     /// Sorts by time and merges samples with equal times: equal values become one, different ones their
     /// mean.
-    pub fn mend(self) -> Curve {
+    pub fn clean(self) -> Curve {
         let Self {
             mut times_us,
             mut values,
@@ -196,7 +196,7 @@ pub fn rates(counter: Curve) -> Curve {
         .notes
         .push("a counter, turned into its rate per second".to_owned());
     if resets > 0 {
-        rates.notes.push(began_anew(resets));
+        rates.notes.push(reset_note(resets));
     }
     if too_large > 0 {
         let what = units::count(too_large, "sample");
@@ -208,7 +208,7 @@ pub fn rates(counter: Curve) -> Curve {
 }
 
 /// Returns the note about counter resets.
-pub(crate) fn began_anew(resets: usize) -> String {
+pub(crate) fn reset_note(resets: usize) -> String {
     let times = units::count(resets, "time");
     format!("the counter began anew {times}: the samples across are left out")
 }
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn clean_samples_stay_as_they_are() {
-        let curve = samples(&[(1, 2.0), (3, 4.0)]).mend();
+        let curve = samples(&[(1, 2.0), (3, 4.0)]).clean();
         assert_eq!(curve.times_us, [1, 3]);
         assert_eq!(curve.values, [2.0, 4.0]);
         assert!(curve.notes.is_empty());
@@ -314,7 +314,7 @@ mod tests {
             (50, f64::INFINITY),
         ]);
         raw.push_missing();
-        let curve = raw.mend();
+        let curve = raw.clean();
         assert_eq!(curve.times_us, [10, 20, 30]);
         assert_eq!(curve.values, [3.0, 5.0, 1.0]);
         assert_eq!(
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn the_mean_of_huge_values_is_finite() {
-        let curve = samples(&[(1, f64::MAX), (1, f64::MAX / 2.0)]).mend();
+        let curve = samples(&[(1, f64::MAX), (1, f64::MAX / 2.0)]).clean();
         assert!(curve.values[0].is_finite());
     }
 
@@ -345,7 +345,7 @@ mod tests {
                 (20 * second, 20.0),
                 (25 * second, 40.0),
             ])
-            .mend(),
+            .clean(),
         );
         // 50 in 10 s; no sample across the reset; 20 in 5 s.
         assert_eq!(curve.times_us, [10 * second, 25 * second]);
@@ -384,7 +384,7 @@ mod tests {
         fn a_curve_ascends_and_loses_nothing(
             pairs in prop::collection::vec((-50_i64..50, prop::num::f64::ANY), 0..80)
         ) {
-            let curve = samples(&pairs).mend();
+            let curve = samples(&pairs).clean();
             prop_assert!(curve.times_us.windows(2).all(|pair| pair[0] < pair[1]));
             prop_assert!(curve.values.iter().all(|value| value.is_finite()));
             let mut expected: Vec<i64> =

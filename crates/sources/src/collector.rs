@@ -1,6 +1,6 @@
 //! Collects samples into series, within limits.
 
-use crate::mend::{self, Samples};
+use crate::clean::{self, Samples};
 use crate::{Limits, Reading, SourceError, Times};
 use facts::Skipped;
 use facts::series::{Better, Dating, Series};
@@ -21,7 +21,7 @@ pub(crate) struct Draft {
 
 /// Series under construction.
 #[derive(Debug)]
-pub(crate) struct Gather {
+pub(crate) struct SeriesCollector {
     source: String,
     since_us: i64,
     until_us: i64,
@@ -44,7 +44,7 @@ pub(crate) struct Gather {
 /// Maximum number of empty series listed by name.
 const NAMED_MAX: usize = 5;
 
-impl Gather {
+impl SeriesCollector {
     pub fn new(source: &str, times: &Times, limits: Limits) -> Self {
         Self {
             source: source.to_owned(),
@@ -119,24 +119,24 @@ impl Gather {
         self.finish_with(dating, &[], Some)
     }
 
-    /// Like [`Gather::finish`], with every time replaced by `time_us` of it, and further notes added to
-    /// every series.
+    /// Like [`SeriesCollector::finish`], with every time replaced by `time_us` of it, and further notes added
+    /// to every series.
     ///
     /// # Errors
-    /// Same as [`Gather::finish`].
+    /// Same as [`SeriesCollector::finish`].
     pub fn finish_with(
         mut self,
         dating: Dating,
         notes: &[String],
         time_us: impl Fn(i64) -> Option<i64>,
     ) -> Result<Reading, SourceError> {
-        self.tell_limits();
+        self.report_limits();
         let mut series = Vec::with_capacity(self.drafts.len());
         let mut without = Vec::new();
         for (mut draft, samples) in self.drafts {
-            let mut curve = samples.with_times(&time_us).mend();
+            let mut curve = samples.with_times(&time_us).clean();
             if draft.counter {
-                curve = mend::rates(curve);
+                curve = clean::rates(curve);
                 draft.unit = draft.unit.map(|unit| format!("{unit}/s"));
             }
             if curve.values.is_empty() {
@@ -160,12 +160,12 @@ impl Gather {
             return Err(SourceError::Empty {
                 source_name: self.source,
                 reason: match self.outside_us {
-                    Some(outside_us) => none_wanted(outside_us, &self.zone, dating),
+                    Some(outside_us) => describe_times_outside(outside_us, &self.zone, dating),
                     None => "it holds no samples with a value".to_owned(),
                 },
             });
         }
-        tell_without_values(&without, &mut self.skipped);
+        report_empty_series(&without, &mut self.skipped);
         make_names_unique(&mut series);
         Ok(Reading {
             series,
@@ -174,7 +174,7 @@ impl Gather {
         })
     }
 
-    fn tell_limits(&mut self) {
+    fn report_limits(&mut self) {
         let Limits {
             samples_max,
             series_max,
@@ -200,7 +200,11 @@ impl Gather {
 }
 
 /// Explains where the samples are if none is within the requested range.
-fn none_wanted((first_us, last_us): (i64, i64), zone: &TimeZone, dating: Dating) -> String {
+fn describe_times_outside(
+    (first_us, last_us): (i64, i64),
+    zone: &TimeZone,
+    dating: Dating,
+) -> String {
     let none = "no sample lies between the times that are wanted";
     let shown = |at_us: i64| {
         let at = Timestamp::from_microsecond(at_us).ok()?;
@@ -215,7 +219,7 @@ fn none_wanted((first_us, last_us): (i64, i64), zone: &TimeZone, dating: Dating)
     }
 }
 
-fn tell_without_values(names: &[String], skipped: &mut Vec<Skipped>) {
+fn report_empty_series(names: &[String], skipped: &mut Vec<Skipped>) {
     for name in names.iter().take(NAMED_MAX) {
         skipped.push(Skipped::new(name.clone(), "it has no values", None));
     }
@@ -296,15 +300,15 @@ mod tests {
             samples_max: 2,
             series_max: 1,
         };
-        let mut gather = Gather::new("f", &Times::default(), limits);
-        let first = gather.add(draft("a", &[]));
-        let second = gather.add(draft("b", &[]));
+        let mut collector = SeriesCollector::new("f", &Times::default(), limits);
+        let first = collector.add(draft("a", &[]));
+        let second = collector.add(draft("b", &[]));
         assert_eq!((first, second), (Some(0), None));
         for time in 0..3 {
-            gather.push(first, time, Some(1.0));
-            gather.push(second, time, Some(1.0));
+            collector.push(first, time, Some(1.0));
+            collector.push(second, time, Some(1.0));
         }
-        let reading = gather.finish(Dating::Absolute).unwrap();
+        let reading = collector.finish(Dating::Absolute).unwrap();
         assert_eq!(reading.series.len(), 1);
         assert_eq!(reading.series[0].values.len(), 2);
         let what: Vec<&str> = reading
@@ -317,7 +321,7 @@ mod tests {
 
     #[test]
     fn names_are_told_apart_by_their_labels() {
-        let mut gather = Gather::new("f", &Times::default(), Limits::default());
+        let mut collector = SeriesCollector::new("f", &Times::default(), Limits::default());
         for one in [
             draft("cpu", &[("host", "a"), ("zone", "x")]),
             draft("cpu", &[("host", "b"), ("zone", "x")]),
@@ -325,10 +329,10 @@ mod tests {
             draft("disk", &[]),
             draft("disk (2)", &[]),
         ] {
-            let id = gather.add(one);
-            gather.push(id, 1, Some(1.0));
+            let id = collector.add(one);
+            collector.push(id, 1, Some(1.0));
         }
-        let reading = gather.finish(Dating::Absolute).unwrap();
+        let reading = collector.finish(Dating::Absolute).unwrap();
         let names: Vec<&str> = reading.series.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(names, ["cpu a", "cpu b", "disk", "disk (3)", "disk (2)"]);
     }
@@ -341,12 +345,12 @@ mod tests {
             ..Times::default()
         };
         let at = |text: &str| text.parse::<jiff::Timestamp>().unwrap().as_microsecond();
-        let mut gather = Gather::new("f", &times, Limits::default());
-        let id = gather.add(draft("a", &[]));
-        gather.push(id, at("2025-12-31T23:59:59Z"), Some(1.0));
-        gather.push(id, at("2026-01-02T00:00:00Z"), Some(2.0));
-        gather.push(id, at("2025-12-31T01:02:03Z"), Some(3.0));
-        let error = gather.finish(Dating::Absolute).unwrap_err().to_string();
+        let mut collector = SeriesCollector::new("f", &times, Limits::default());
+        let id = collector.add(draft("a", &[]));
+        collector.push(id, at("2025-12-31T23:59:59Z"), Some(1.0));
+        collector.push(id, at("2026-01-02T00:00:00Z"), Some(2.0));
+        collector.push(id, at("2025-12-31T01:02:03Z"), Some(3.0));
+        let error = collector.finish(Dating::Absolute).unwrap_err().to_string();
         assert_eq!(
             error,
             "f: no sample lies between the times that are wanted: there are samples from 2025-12-31 \
