@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn calendars_have_round_moments() {
+    fn calendar_ticks_are_round() {
         // Mondays.
         assert_eq!(
             labels(
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_change_have_their_midnights() {
+    fn midnights_follow_clock_changes() {
         // 2026-03-29 has 23 hours in Berlin; there is no 02:00.
         let day = moments(
             Step::Days(1),

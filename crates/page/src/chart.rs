@@ -331,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_broken_where_nothing_is_known() {
+    fn lines_are_split_at_missing_values() {
         let curve = Curve::line(
             "a",
             [
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_hold_ranges_and_what_is_asked() {
+    fn data_ranges_include_point_ranges_and_requested_values() {
         let mut chart = LineChart {
             curves: vec![Curve::line("a", [(0.0, 2.0), (9.0, 3.0)])],
             ..LineChart::default()
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn shades_begin_at_the_base() {
+    fn shades_start_at_the_base() {
         let close = |grid: &HeatGrid, value: f64, highest: f64, expected: f64| {
             assert!((grid.shade(value, highest) - expected).abs() < 1e-9);
         };

@@ -148,7 +148,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_sample_lies_within_a_column(
+        fn every_sample_falls_into_a_column(
             samples in prop::collection::btree_map(-1_000_i32..1_000, -1e9_f64..1e9, 1..200),
             columns in 1_usize..90,
         ) {

@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_foreign_is_markup() {
+    fn untrusted_text_is_not_markup() {
         assert_eq!(
             words("<img> [a](b) *x* @you #1 | `a|b`"),
             "&lt;img&gt; \\[a\\](b) \\*x\\* &#64;you &#35;1 \\| `a\\|b`"
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_in_full() {
+    fn a_complete_page() {
         let mut table = Table::new(&["<name", "value"]);
         table.row(["a_b", "1 TiB"]);
         let page = Page {

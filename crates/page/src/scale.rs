@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn round_numbers_hold_the_values() {
+    fn round_numbers_cover_the_values() {
         for (range, expected) in [
             ((1.0, 3.9), "1, 2, 3, 4"),
             ((0.0, 870.0), "0, 250, 500, 750, 1000"),
@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_ticks_as_have_room() {
+    fn ticks_fit_their_labels() {
         assert_eq!(
             words(&Scale::Number, (0.0, 20.8), 60.0),
             "0 2 4 6 8 10 12 14 16 18 20"
@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn a_week_begins_where_it_is_anchored() {
+    fn weeks_begin_at_their_anchor() {
         let week = |from: f64| words(&Scale::Week, (from, from + 7.0 * DAY_S), 70.0);
         assert_eq!(week(0.0), "Mon Tue Wed Thu Fri Sat Sun ");
         // Sunday 06:47: the first midnight is Monday's, and half of the last Sunday is out of range.

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_chart_is_told_in_part() {
+    fn long_charts_are_sampled() {
         let points = (0..10_000).map(|x| (f64::from(x), if x == 7_777 { -3.0 } else { 1.0 }));
         let chart = LineChart {
             curves: vec![Curve::line("a", points)],
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_and_runs_are_told_by_time() {
+    fn marks_and_runs_are_listed_by_time() {
         let chart = LineChart {
             x: Axis {
                 scale: Scale::Day,

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn clean_samples_stay_as_they_are() {
+    fn clean_samples_are_unchanged() {
         let curve = samples(&[(1, 2.0), (3, 4.0)]).clean();
         assert_eq!(curve.times_us, [1, 3]);
         assert_eq!(curve.values, [2.0, 4.0]);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_mended_is_counted() {
+    fn everything_cleaned_is_counted() {
         let mut raw = samples(&[
             (30, 1.0),
             (10, 2.0),
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_become_rates_and_resets_are_left_out() {
+    fn counters_become_rates_and_resets_are_skipped() {
         let second = 1_000_000;
         let curve = rates(
             samples(&[
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn the_direction_is_told_where_it_is_clear() {
+    fn direction_is_inferred_when_unambiguous() {
         for (name, unit, expected) in [
             ("root throughput mean", None, Some(Better::Higher)),
             ("value", Some("ops/s"), Some(Better::Higher)),
@@ -381,7 +381,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_curve_ascends_and_loses_nothing(
+        fn curves_ascend_and_lose_nothing(
             pairs in prop::collection::vec((-50_i64..50, prop::num::f64::ANY), 0..80)
         ) {
             let curve = samples(&pairs).clean();

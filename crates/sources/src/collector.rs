@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_kept_and_told() {
+    fn limits_are_enforced_and_reported() {
         let limits = Limits {
             samples_max: 2,
             series_max: 1,
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_apart_by_their_labels() {
+    fn duplicate_names_get_their_labels() {
         let mut collector = SeriesCollector::new("f", &Times::default(), Limits::default());
         for one in [
             draft("cpu", &[("host", "a"), ("zone", "x")]),
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn only_wanted_times_are_kept() {
+    fn times_outside_the_range_are_dropped() {
         let times = Times {
             since: Some("2026-01-01T00:00:00Z".parse().unwrap()),
             until: Some("2026-01-02T00:00:00Z".parse().unwrap()),

@@ -39,7 +39,7 @@ fn files_and_marks_and_paths() {
 }
 
 #[test]
-fn each_format_is_told_by_its_content() {
+fn each_format_is_detected_from_its_content() {
     for (text, expected) in [
         (CSV, Format::Csv),
         ("a\tb\n1\t2\n", Format::Csv),
@@ -70,7 +70,7 @@ fn each_format_is_told_by_its_content() {
 }
 
 #[test]
-fn what_fits_no_format_is_told_with_those_that_are_known() {
+fn unknown_formats_list_the_known_ones() {
     for (bytes, found) in [
         (&b""[..], "an empty file"),
         (b" \n\n", "an empty file"),
@@ -97,7 +97,7 @@ fn what_fits_no_format_is_told_with_those_that_are_known() {
 }
 
 #[test]
-fn input_beyond_the_limit_is_an_error_and_no_end() {
+fn input_beyond_the_limit_is_an_error_not_an_end() {
     let mut limited = Limited {
         input: std::io::repeat(0),
         left: 10,

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_of_days_are_told_with_the_longest() {
+    fn gaps_of_days_report_the_longest() {
         // 40 days of hourly samples; 5 days from hour 100 and 10 days from hour 500 are missing.
         let hours = (0..960).filter(|hour| !(101..220).contains(hour));
         let hours = hours.filter(|hour| !(501..740).contains(hour));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_usual_is_not_told() {
+    fn minor_gaps_are_not_reported() {
         // Every tenth night is missing, and once a whole week.
         let nights = (0..365).filter(|night| night % 10 != 3 && !(200..207).contains(night));
         assert_eq!(note_of(nights.map(|night| night * 24)), None);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_are_told_as_that() {
+    fn bursts_are_reported_as_bursts() {
         let told = |series: &Series| note(series, &TimeZone::UTC).unwrap();
         // Ten minutes of each hour, for 15 days: 51 of 60 minutes lie between two bursts.
         assert_eq!(
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_that_recurs_is_told_with_its_length() {
+    fn recurring_gaps_report_their_length() {
         // Half an hour is missing every night, plus a minute.
         let minutes = (0..20 * 1_440).filter(|minute| !(60..90).contains(&(minute % 1_440)));
         let one = series(minutes.map(|minute| minute * (HOUR_US / 60)).collect());
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_hole_makes_no_bursts_of_what_is_continuous() {
+    fn a_long_gap_does_not_turn_continuous_data_into_bursts() {
         // A nightly pause as above, on 20 days and, 40 days later, on 5.
         let minutes = (0..65 * 1_440).filter(|minute| !(60..90).contains(&(minute % 1_440)));
         let minutes = minutes.filter(|minute| !(20 * 1_440..60 * 1_440).contains(minute));
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_at_random_moments_are_counted() {
+    fn irregular_gaps_are_counted() {
         // Eight gaps at ever different distances.
         let holes: Vec<i64> = (1..=8).map(|hole| hole * hole * 40).collect();
         let is_there = |hour: &i64| !holes.iter().any(|hole| (0..30).contains(&(hour - hole)));
@@ -284,7 +284,7 @@ mod tests {
     proptest! {
         /// Arbitrary times, including bursts: no overflow, and never more than all of the time.
         #[test]
-        fn any_times_are_taken(
+        fn any_times_are_handled(
             times in prop_oneof![
                 prop::collection::btree_set(any::<i64>(), 0..60),
                 prop::collection::btree_set((0_i64..8, 0_i64..6), 0..40).prop_map(|bursts| {

@@ -19,7 +19,7 @@ fn options() -> FileOptions {
 }
 
 #[test]
-fn one_race_has_a_sample_of_each_metric() {
+fn a_race_has_a_sample_per_metric() {
     let reading = read_text(RACE, &FileOptions::default()).unwrap();
     // Three tasks with two throughput values, the error rate and the duration each; and for the three
     // metrics with percentiles, the mean and 3, 5 and 6 percentiles.
@@ -98,7 +98,7 @@ fn a_directory_of_races_is_a_history() {
 }
 
 #[test]
-fn what_is_no_history_says_so() {
+fn invalid_races_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let error = read_path(directory.path(), &FileOptions::default()).unwrap_err();
     for words in [
@@ -124,7 +124,7 @@ fn what_is_no_history_says_so() {
 }
 
 #[test]
-fn values_that_are_null_are_left_out() {
+fn null_values_are_skipped() {
     let text = RACE.replace("2016.5789575693907", "null");
     let reading = read_text(&text, &FileOptions::default()).unwrap();
     assert!(
@@ -157,7 +157,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_broken_race_is_refused(at in 0..RACE.len(), byte: u8) {
+    fn corrupt_races_parse_or_fail(at in 0..RACE.len(), byte: u8) {
         let mut bytes = RACE.as_bytes().to_vec();
         bytes[at] = byte;
         let _ = read_file("f", &bytes[..], &options());

@@ -4,7 +4,7 @@ use crate::detect::read_text;
 use std::fmt::Write as _;
 
 #[test]
-fn units_are_in_names() {
+fn units_are_extracted_from_names() {
     for (name, unit) in [
         ("latency (ms)", Some("ms")),
         ("size [kB]", Some("kB")),
@@ -27,7 +27,7 @@ fn units_are_in_names() {
 }
 
 #[test]
-fn numbers_and_words_for_none() {
+fn numbers_and_missing_values() {
     let cell = |text, quoted| Cell {
         column: 0,
         text,
@@ -65,7 +65,7 @@ fn series_are_limited_whatever_the_labels() {
 }
 
 #[test]
-fn columns_that_come_up_late_are_taken() {
+fn late_columns_are_read() {
     let mut text = String::new();
     for index in 0..1_500 {
         let late = if index >= 1_200 { ",\"late\":1" } else { "" };
@@ -77,7 +77,7 @@ fn columns_that_come_up_late_are_taken() {
 }
 
 #[test]
-fn text_between_times_that_never_repeat_is_asked_about() {
+fn recurring_text_with_unique_times_gives_a_warning() {
     let mut text = String::from("time,state,v\n");
     for second in 0..10 {
         let state = if second < 8 { "ok" } else { "late" };
@@ -96,7 +96,7 @@ fn text_between_times_that_never_repeat_is_asked_about() {
 }
 
 #[test]
-fn a_number_that_may_be_a_time_is_one_where_nothing_else_is() {
+fn numeric_times_are_used_when_nothing_else_is_a_time() {
     // In the order of the JSON fields, `bytes` comes first.
     let text = "{\"bytes\":1474853400,\"seen\":\"2016-09-26T01:30:00Z\"}\n\
                 {\"bytes\":1474853401,\"seen\":\"2016-09-26T01:31:00Z\"}\n";
@@ -125,7 +125,7 @@ fn wide_of(rows: usize, columns: usize, cell: impl Fn(usize, usize) -> String) -
 }
 
 #[test]
-fn a_row_of_new_series_is_read_a_few_times_however_many_they_are() {
+fn cells_of_new_series_are_read_a_constant_number_of_times() {
     use std::cell::Cell as Counter;
     // The number of reads of a cell in the initial rows.
     let asked = |columns: usize| {
@@ -192,7 +192,7 @@ fn very_wide_tables_are_read() {
 }
 
 #[test]
-fn of_columns_and_labels_there_may_be_too_many() {
+fn columns_and_labels_are_limited() {
     let refuse = |text: &str, options: &FileOptions| {
         let error = read_text(text, options).unwrap_err();
         assert!(matches!(error, SourceError::Input(_)), "{error}");
@@ -239,7 +239,7 @@ fn of_columns_and_labels_there_may_be_too_many() {
 }
 
 #[test]
-fn documents_that_say_at_length_where_they_come_from_are_read() {
+fn documents_with_many_constant_labels_are_read() {
     // As in a metrics document: 65 constant fields about the agent, the cloud and the host.
     let about: String = (0..65).fold(String::new(), |mut about, field| {
         write!(about, ",\"agent.f{field}\":\"same\"").unwrap();
@@ -258,7 +258,7 @@ fn documents_that_say_at_length_where_they_come_from_are_read() {
 }
 
 #[test]
-fn of_two_fields_of_one_name_in_a_row_both_are_read() {
+fn duplicate_field_names_in_a_row_are_both_read() {
     // `a.b` twice: one text per row counts, but both values are read.
     let text = "{\"ts\":1474853400,\"a\":{\"b\":1},\"a.b\":3}\n\
                 {\"ts\":1474853401,\"a\":{\"b\":5},\"a.b\":5}\n";

@@ -79,7 +79,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn counts_are_written() {
+    fn counts_are_formatted() {
         assert_eq!(count(1_usize, "error"), "1 error");
         assert_eq!(count(0_usize, "error"), "0 errors");
         assert_eq!(count(1_234_567_u64, "shard"), "1,234,567 shards");
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_read() {
+    fn counts_are_parsed() {
         for (text, number) in [
             ("25000", 25_000),
             ("25,000", 25_000),
@@ -126,12 +126,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(number: u64) {
+        fn written_values_round_trip(number: u64) {
             prop_assert_eq!(parse(&grouped(number)), Ok(number));
         }
 
         #[test]
-        fn nothing_panics(text in ".*") {
+        fn any_input_is_handled_without_panic(text in ".*") {
             let _ = parse(&text);
         }
     }

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn days_of_the_week_stand_together() {
+    fn consecutive_weekdays_are_grouped() {
         let of = |days: &[i8]| on_weekdays(&days.iter().copied().map(nth).collect::<Vec<_>>());
         assert_eq!(of(&[0, 1, 2, 3, 4]), "from Monday to Friday");
         assert_eq!(of(&[0, 1, 2, 3, 6]), "from Sunday to Thursday");

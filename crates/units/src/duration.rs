@@ -166,7 +166,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn lengths_of_time() {
+    fn durations_are_formatted() {
         for (length_s, words) in [
             (0.0, "0 s"),
             (-1.0, "0 s"),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_read() {
+    fn durations_are_parsed() {
         for (text, ms) in [
             ("5ms", 5),
             ("90s", 90_000),
@@ -242,13 +242,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn arguments_are_read_back(ns in 1..=u64::MAX) {
+        fn arguments_round_trip(ns in 1..=u64::MAX) {
             let duration = Duration::from_nanos(ns);
             prop_assert_eq!(parse(&argument(duration)), Ok(duration));
         }
 
         #[test]
-        fn lengths_are_within_one_percent_or_a_unit(length_s in 1e-6..1e9_f64) {
+        fn durations_are_accurate_to_one_percent_or_a_unit(length_s in 1e-6..1e9_f64) {
             // Output parses back to the same value, except for years, which [`parse`] does not accept.
             let words = seconds(length_s);
             if !words.ends_with("years") {
@@ -259,7 +259,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_panics(text in ".*") {
+        fn any_input_is_handled_without_panic(text in ".*") {
             let _ = parse(&text);
         }
     }

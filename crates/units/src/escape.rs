@@ -87,13 +87,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn terminal_controls_and_overrides_are_shown() {
+    fn terminal_controls_and_overrides_are_escaped() {
         assert_eq!(escape("a\u{1b}[31mb\nc"), "a\\u{1b}[31mb\\nc");
         assert_eq!(escape("x\u{202e}y\u{9b}"), "x\\u{202e}y\\u{9b}");
     }
 
     #[test]
-    fn commands_stay_as_they_are() {
+    fn commands_are_unchanged() {
         let command = r"sed -i 's/^a\tb/ü/' '/mnt/日本 x'";
         assert!(matches!(escape(command), Cow::Borrowed(same) if same == command));
     }
@@ -108,13 +108,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_unsafe_is_left(text in "\\PC*|.*|[\\x00-\\x9f\u{200b}-\u{2069}]*") {
+        fn no_unsafe_characters_remain(text in "\\PC*|.*|[\\x00-\\x9f\u{200b}-\u{2069}]*") {
             let shown = escape(&text);
             prop_assert!(!shown.chars().any(is_unsafe));
         }
 
         #[test]
-        fn json_reads_back_the_same(text in ".*|[\\x00-\\x9f\u{200b}-\u{2069}\u{e0000}-\u{e007f}]*") {
+        fn escaped_json_round_trips(text in ".*|[\\x00-\\x9f\u{200b}-\u{2069}\u{e0000}-\u{e007f}]*") {
             let json = serde_json::to_string_pretty(&[&text]).unwrap();
             let safe = escape_json(&json);
             prop_assert!(!safe.chars().any(|c| c != '\n' && is_unsafe(c)));

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_read_as_sentences_and_stay_short() {
+    fn lists_are_joined_and_shortened() {
         assert_eq!(list::<&str>(&[]), "");
         assert_eq!(list(&["a"]), "a");
         assert_eq!(list(&["a", "b"]), "a and b");

@@ -111,7 +111,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_are_short_and_right(value in any::<f64>().prop_filter("finite", |v| v.is_finite())) {
+        fn numbers_are_short_and_accurate(value in any::<f64>().prop_filter("finite", |v| v.is_finite())) {
             let text = number(value);
             prop_assert!(text.len() <= 11, "{text}");
             let back: f64 = text.parse().unwrap();

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_written() {
+    fn shares_are_formatted() {
         assert_eq!(percent(0.07), "7 %");
         assert_eq!(percent(0.625), "62.5 %");
         assert_eq!(percent(-0.0001), "0 %");
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn only_all_is_a_hundred_percent() {
+    fn only_completion_is_a_hundred_percent() {
         assert_eq!(percent_done(999, 1000), 99);
         assert_eq!(percent_done(1000, 1000), 100);
         assert_eq!(percent_done(2000, 1000), 100);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_read() {
+    fn shares_are_parsed() {
         for (text, share) in [("7%", 0.07), (" 7 % ", 0.07), ("0.28", 0.28), ("150%", 1.5)] {
             assert!((parse(text).unwrap() - share).abs() < 1e-12, "{text}");
         }

@@ -144,7 +144,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn sizes_as_drives_are_sold() {
+    fn nominal_drive_sizes() {
         for (size, words) in [
             (3_840_000_000_000, "3.84 TB"),
             (15_360_000_000_000, "15.36 TB"),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_as_disks_people_read_them() {
+    fn sizes_are_formatted() {
         for (size, words) in [
             (0, "0 B"),
             (512, "512 B"),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_read() {
+    fn sizes_are_parsed() {
         for (text, bytes) in [
             ("16MiB", 16 << 20),
             ("16M", 16 << 20),
@@ -250,12 +250,12 @@ mod tests {
         }
 
         #[test]
-        fn arguments_are_read_back(size in 1..=u64::MAX) {
+        fn arguments_round_trip(size in 1..=u64::MAX) {
             prop_assert_eq!(parse(&argument(size)), Ok(size));
         }
 
         #[test]
-        fn nothing_panics(text in ".*") {
+        fn any_input_is_handled_without_panic(text in ".*") {
             let _ = parse(&text);
             let _ = parse_per_s(&text);
         }

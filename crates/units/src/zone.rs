@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zones_are_read_in_any_case() {
+    fn zones_are_case_insensitive() {
         for name in ["Europe/Berlin", "europe/berlin", " Europe/Berlin "] {
             assert_eq!(parse(name).unwrap().iana_name(), Some("Europe/Berlin"));
         }

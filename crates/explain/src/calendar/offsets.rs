@@ -62,7 +62,7 @@ mod tests {
     use crate::calendar::periods::{DAY_US, HOUR_US};
 
     #[test]
-    fn follows_daylight_saving_time_there_and_back() {
+    fn local_time_round_trips_across_clock_changes() {
         let zone = schedule::parse_zone("Europe/Berlin").expect("known");
         let from: Timestamp = "2026-03-01T00:00:00Z".parse().expect("a time");
         let until: Timestamp = "2026-12-01T00:00:00Z".parse().expect("a time");

@@ -259,7 +259,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sums_fit_as_the_samples_themselves_do(
+        fn prefix_sums_fit_like_direct_least_squares(
             y in prop::collection::vec(-5.0..5.0f64, 12..40),
             phi in 0.0..0.95f64,
             from in 0usize..4,

@@ -76,7 +76,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_spike_is_cut_back_and_a_step_is_not() {
+    fn spikes_are_clipped_and_steps_are_not() {
         let mut values: Vec<f64> = (0..100).map(|i| f64::from(i % 5)).collect();
         for value in &mut values[50..] {
             *value += 100.0;
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn spikes_among_equal_values_are_cut_back_too() {
+    fn spikes_among_equal_values_are_clipped() {
         let mut values = vec![7.0; 200];
         values[90] = 1e6;
         values[91] = -1e6;
@@ -100,7 +100,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_running_median_is_that_of_the_sorted_window(
+        fn running_median_matches_sorted_window(
             values in prop::collection::vec(-3i8..3, 0..60),
         ) {
             let values: Vec<f64> = values.into_iter().map(f64::from).collect();

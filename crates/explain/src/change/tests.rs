@@ -76,7 +76,7 @@ fn alarms(runs: u64, mut series: impl FnMut(&mut Draw) -> Vec<f64>) -> u64 {
 }
 
 #[test]
-fn noise_of_any_memory_is_no_change() {
+fn autocorrelated_noise_has_no_changes() {
     // 2 % is allowed; of 150 series that is 3, and at that rate 7 are reached with probability 0.03.
     for phi in [0.0, 0.5, 0.9, 0.97, 1.0] {
         for len in [200, 600] {
@@ -91,7 +91,7 @@ fn noise_of_any_memory_is_no_change() {
 }
 
 #[test]
-fn heavy_tails_and_rounded_values_are_no_change() {
+fn heavy_tails_and_rounding_cause_no_changes() {
     let heavy = alarms(150, |draw| (0..300).map(|_| draw.heavy()).collect());
     assert!(heavy <= 6, "t3: {heavy}");
     let jumpy = alarms(150, |draw| {
@@ -117,7 +117,7 @@ fn heavy_tails_and_rounded_values_are_no_change() {
 }
 
 #[test]
-fn a_drift_below_noise_is_no_change() {
+fn slow_drift_beneath_noise_is_not_a_change() {
     let alarms = alarms(60, |draw| {
         let drift = draw.memory(2_000, 0.95);
         drift
@@ -129,7 +129,7 @@ fn a_drift_below_noise_is_no_change() {
 }
 
 #[test]
-fn a_step_is_found_where_it_is() {
+fn a_step_is_located() {
     for (len, step, near) in [(100, 3.0, 3), (365, 2.0, 6), (2_000, 2.0, 6)] {
         let mut hits = 0;
         for seed in 0..50 {
@@ -151,7 +151,7 @@ fn a_step_is_found_where_it_is() {
 }
 
 #[test]
-fn a_step_in_noise_with_memory_is_found() {
+fn a_step_in_autocorrelated_noise_is_found() {
     let sigma = 1.0 / (1.0_f64 - 0.25).sqrt();
     let hits: u64 = (0..50)
         .map(|seed| {
@@ -226,7 +226,7 @@ fn many_levels_are_all_found() {
 }
 
 #[test]
-fn a_decline_that_begins_is_a_slope() {
+fn onset_of_a_decline_is_a_slope_change() {
     let mut slopes = 0;
     for seed in 0..40 {
         let mut draw = Draw::new(seed);
@@ -247,7 +247,7 @@ fn a_decline_that_begins_is_a_slope() {
 }
 
 #[test]
-fn a_lone_trend_is_no_change() {
+fn a_linear_trend_is_not_a_change() {
     let alarms = alarms(60, |draw| {
         let noise = draw.white(365);
         noise
@@ -260,7 +260,7 @@ fn a_lone_trend_is_no_change() {
 }
 
 #[test]
-fn slopes_go_by_time_where_samples_are_uneven() {
+fn slopes_follow_time_not_index() {
     // A straight line in time, sampled hourly at first and daily then: it bends by index, but not by time.
     let mut times: Vec<i64> = every(HOUR_US, 400);
     let resumed = times[399];
@@ -278,7 +278,7 @@ fn slopes_go_by_time_where_samples_are_uneven() {
 }
 
 #[test]
-fn spikes_are_no_changes() {
+fn spikes_are_not_changes() {
     for seed in 0..30 {
         let mut draw = Draw::new(seed);
         let mut values = draw.white(365);
@@ -290,7 +290,7 @@ fn spikes_are_no_changes() {
 }
 
 #[test]
-fn nothing_is_said_of_little_or_of_what_never_moves() {
+fn short_or_constant_series_have_no_changes() {
     assert_eq!(found(&[]), []);
     assert_eq!(found(&[1.0, 2.0, 9.0]), []);
     assert_eq!(found(&[0.0, 0.0, 0.0, 0.0, 5.0, 5.0, 5.0, 5.0, 5.0]), []);
@@ -315,7 +315,7 @@ fn a_step_without_noise_is_found() {
 }
 
 #[test]
-fn a_young_change_is_provisional_and_ages() {
+fn recent_changes_are_provisional_until_they_age() {
     let mut values = Draw::new(3).white(200);
     for value in &mut values[100..] {
         *value += 12.0;
@@ -327,7 +327,7 @@ fn a_young_change_is_provisional_and_ages() {
 }
 
 #[test]
-fn one_more_sample_leaves_firm_changes_alone() {
+fn firm_changes_survive_further_samples() {
     // A step up, a step down, a decline; extended sample by sample from 120 to 400.
     let (mut pairs, mut lost) = (0, Vec::new());
     for seed in 0..20 {
@@ -370,7 +370,7 @@ fn one_more_sample_leaves_firm_changes_alone() {
 }
 
 #[test]
-fn long_series_are_placed_to_the_sample() {
+fn changes_in_long_series_are_located_to_the_sample() {
     let mut values = Draw::new(8).white(60_000);
     for value in &mut values[33_333..] {
         *value += 8.0;
@@ -420,7 +420,7 @@ proptest! {
     }
 
     #[test]
-    fn a_mirror_shows_the_same_levels(seed in 0_u64..1000) {
+    fn negated_values_have_the_same_changes(seed in 0_u64..1000) {
         let values = steps(seed);
         let mirrored: Vec<f64> = values.iter().map(|value| -value).collect();
         let (plain, mirrored) = (found(&values), found(&mirrored));
@@ -435,7 +435,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn any_input_is_cut_in_order(
+    fn any_input_gives_ordered_segments(
         values in prop::collection::vec(
             prop_oneof![
                 prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL | prop::num::f64::ZERO,

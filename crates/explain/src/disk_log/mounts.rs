@@ -153,7 +153,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_tree_of_drawn_lines_or_ascii_and_escapes() {
+    fn box_drawing_and_ascii_trees_are_parsed() {
         let text = "$ findmnt\nTARGET SOURCE FSTYPE OPTIONS\n/ /dev/sda1 ext4 rw\n\
                     ├─/a\\x20b /dev/b xfs rw,discard\n| `-/c /dev/c btrfs ro\n\nnot a row\n";
         let mounts = parse_findmnt("findmnt", text).expect("rows");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_refused_at_its_line() {
+    fn errors_name_their_line() {
         let error = parse_findmnt("x.txt", "hello").expect_err("no head");
         assert_eq!(
             error.to_string(),
@@ -182,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "(TARGET OPTIONS\n)?(\\PC{0,20}[\n ]?){0,8}") {
+        fn any_text_parses_or_fails(text in "(TARGET OPTIONS\n)?(\\PC{0,20}[\n ]?){0,8}") {
             if let Ok(mounts) = parse_findmnt("x", &text) {
                 let options: usize = mounts.iter().map(|mount| mount.options.len()).sum();
                 prop_assert!(options <= text.matches(',').count() + mounts.len());
@@ -192,7 +192,7 @@ mod tests {
 
         /// Rows printed as findmnt does are parsed back.
         #[test]
-        fn rows_are_read_back(
+        fn rows_round_trip(
             rows in prop::collection::vec(("/[a-z/ ]{0,8}", "[a-z0-9]{1,6}", prop::collection::vec("[a-z]{1,8}", 1..4)), 0..6),
         ) {
             let mut text = String::from("TARGET SOURCE OPTIONS\n");

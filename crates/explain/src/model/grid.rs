@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bins_hold_means_and_skip_what_is_empty() {
+    fn bins_hold_means_and_empty_ones_are_skipped() {
         let times: Vec<i64> = (0..400).filter(|t| !(100..200).contains(t)).collect();
         let values: Vec<f64> = times.iter().map(|&t| (t % 4) as f64).collect();
         let grids = grids(&times, &values, 1);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn one_giant_does_not_count_for_more_than_its_limit() {
+    fn outliers_are_capped() {
         let mut values: Vec<f64> = (0..200).map(|i| f64::from((i * 7919) % 13)).collect();
         values[50] = 1e9;
         let (slow, sharp) = variants(&values);

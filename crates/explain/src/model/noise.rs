@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_coefficients_and_memory() {
+    fn regression_finds_coefficients_and_autocorrelation() {
         for phi in [0.0, 0.5, 0.9] {
             let (index, mut values) = noise(4000, phi, 3);
             let saw: Vec<f64> = index.iter().map(|&i| (i % 40) as f64 / 40.0).collect();
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_is_recognised_and_constants_are_refused() {
+    fn random_walks_are_recognised_and_constants_rejected() {
         let (index, values) = noise(1000, 1.0, 5);
         let fit = regress(&index, &values, &[]).expect("enough");
         assert!(fit.phi > 0.97);
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn useless_regressors_do_no_harm() {
+    fn redundant_regressors_get_zero() {
         let (index, values) = noise(300, 0.3, 7);
         let flat = vec![2.0; 300];
         let plain = regress(&index, &values, &[]).expect("enough");

@@ -180,7 +180,7 @@ mod tests {
     use crate::calendar::periods::{DAY_US, HOUR_US};
 
     #[test]
-    fn a_month_between_two_days_of_samples_is_no_gap_to_cut_at() {
+    fn a_month_long_gap_between_two_days_is_kept() {
         let two: Vec<i64> = (0..20)
             .map(|i| i * HOUR_US + i / 10 * 30 * DAY_US)
             .collect();

@@ -75,7 +75,9 @@ pub(crate) fn probability(
         best.par_extend(
             (best.len()..until)
                 .into_par_iter()
-                .map_init(Buffers::default, |buffers, number| noise.best(number, buffers)),
+                .map_init(Buffers::default, |buffers, number| {
+                    noise.best(number, buffers)
+                }),
         );
     }
     let p = count_f64(1 + as_good(&best)) / count_f64(1 + best.len());
@@ -172,7 +174,7 @@ impl Noise<'_> {
             white,
             red,
             prefix,
-        } = room;
+        } = buffers;
         let mut best = f64::MIN;
         for (order, source) in self.sources.iter().enumerate() {
             let index = &self.rest[source.grid].index;

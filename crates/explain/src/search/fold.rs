@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn each_form_is_found_where_it_is() {
+    fn each_form_is_located() {
         for phi in [0.0, 0.4, 0.9] {
             for at in [0, 1, 5, 23] {
                 let saw = folded(24, phi, Form::Sawtooth, at)
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rises_slowly_falls_at_its_reset() {
+    fn sawtooth_reset_is_located() {
         let duty = 0.1;
         for (form, way) in [(Form::Box { duty }, 1.0), (Form::Sawtooth, -1.0)] {
             for size in [3.0, -2.0] {
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn one_edge_leads_to_the_other() {
+    fn box_is_found_from_one_edge() {
         let duty = 11.0 / 24.0;
         let fold = folded(24, 0.9, Form::Box { duty }, 20);
         for (bin, width) in [(20, 2), (5, 2)] {
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn gain_is_half_the_squares_that_are_explained() {
+    fn gain_is_half_the_explained_sum_of_squares() {
         let fold = folded(24, 0.0, Form::Sawtooth, 3);
         let squares: f64 = 20.0
             * (0..24)

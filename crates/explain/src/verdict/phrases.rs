@@ -102,7 +102,7 @@ mod tests {
     use crate::calendar::weekdays::Weekdays;
 
     #[test]
-    fn days_of_the_week_stand_together() {
+    fn consecutive_weekdays_are_grouped() {
         let of = |days: &[usize]| {
             let mut set = [false; 7];
             for day in days {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_of_one_directory_stand_together() {
+    fn scripts_of_one_directory_are_grouped() {
         let of = |list: &[&str]| names(&list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
         assert_eq!(
             of(&["cron.weekly/fstrim", "cron.weekly/man-db"]),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_told_by_their_calendar() {
+    fn positions_are_formatted_by_cycle() {
         let sunday = 3 * DAY_US + 6 * HOUR_US + 47 * MINUTE_US;
         assert_eq!(place(Cycle::Week, sunday, HOUR_US), "Sunday 06:47");
         assert_eq!(place(Cycle::Day, sunday, HOUR_US), "06:47");

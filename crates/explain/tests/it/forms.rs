@@ -32,7 +32,7 @@ fn a_sawtooth_below_the_load_is_still_found() {
 }
 
 #[test]
-fn working_hours_are_told_as_load() {
+fn working_hours_are_reported_as_load() {
     let series = made(90 * 96, HOUR_US / 4, 21, |at| {
         let (hour, day) = (at.rem_euclid(DAY_US) / HOUR_US, at / DAY_US % 7);
         match (day < 5, (8..18).contains(&hour)) {
@@ -56,7 +56,7 @@ fn working_hours_are_told_as_load() {
 }
 
 #[test]
-fn a_steady_rise_is_told_without_a_pattern() {
+fn steady_rise_is_a_trend_without_a_pattern() {
     let rising = made(24 * 90, HOUR_US, 22, |at| {
         20.0 + 0.24 * at as f64 / DAY_US as f64
     });
@@ -77,7 +77,7 @@ fn a_steady_rise_is_told_without_a_pattern() {
 }
 
 #[test]
-fn a_sine_by_the_day_leaves_nothing_beside_it() {
+fn daily_sine_leaves_no_residual_pattern() {
     for seed in 1..=4 {
         let wave = made(24 * 90, HOUR_US, seed, |at| {
             20.0 + 4.0 * (std::f64::consts::TAU * at as f64 / DAY_US as f64).sin()
@@ -89,7 +89,7 @@ fn a_sine_by_the_day_leaves_nothing_beside_it() {
 }
 
 #[test]
-fn a_level_that_wanders_is_no_trend() {
+fn random_walk_is_not_a_trend() {
     for noise in [
         Noise::White,
         Noise::Ar1 { phi: 0.9 },
@@ -118,7 +118,7 @@ fn a_level_that_wanders_is_no_trend() {
 }
 
 #[test]
-fn a_dip_beside_a_wave_is_no_sawtooth() {
+fn a_dip_next_to_a_wave_is_not_a_sawtooth() {
     for (seed, len_h) in [(1, 1.0), (2, 1.5), (3, 4.0)] {
         let made = made(288 * 60, HOUR_US / 12, seed, |at| {
             let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
@@ -145,7 +145,7 @@ fn a_dip_beside_a_wave_is_no_sawtooth() {
 }
 
 #[test]
-fn of_two_jobs_each_gets_what_it_does() {
+fn effects_of_two_jobs_are_separated() {
     let made = made(48 * 84, HOUR_US / 2, 34, |at| {
         let week = at.rem_euclid(7 * DAY_US) as f64 / (7 * DAY_US) as f64;
         // Reset on Mondays at 06:47; the first sample after it is at 07:00.
@@ -169,7 +169,7 @@ fn of_two_jobs_each_gets_what_it_does() {
 }
 
 #[test]
-fn two_jobs_half_a_day_apart_are_two() {
+fn two_jobs_half_a_day_apart_are_separated() {
     for (seed, sizes) in [(41, (10.0, 6.0)), (42, (6.0, 10.0)), (43, (5.0, 15.0))] {
         let made = made(96 * 40, HOUR_US / 4, seed, |at| {
             let hour = at.rem_euclid(DAY_US) as f64 / HOUR_US as f64;
@@ -204,7 +204,7 @@ fn two_jobs_half_a_day_apart_are_two() {
 }
 
 #[test]
-fn what_began_late_is_told_with_the_size_that_it_has_since() {
+fn late_patterns_report_their_size_while_active() {
     // A job that ran all along but degrades values only in the last third of the time.
     let half_an_hour = |of_day: i64| of_day > 2 * HOUR_US && of_day <= 5 * HOUR_US / 2;
     let made = made(288 * 60, HOUR_US / 12, 6, |at| {
@@ -224,7 +224,7 @@ fn what_began_late_is_told_with_the_size_that_it_has_since() {
 }
 
 #[test]
-fn a_bend_is_no_wave() {
+fn a_slow_bend_is_not_a_wave() {
     // A disk that fills up: the residual of a straight line rises and falls once or twice.
     let made = made(24 * 90, HOUR_US, 3, |at| {
         let days = at as f64 / DAY_US as f64;
@@ -236,7 +236,7 @@ fn a_bend_is_no_wave() {
 }
 
 #[test]
-fn samples_may_be_dated_by_the_start_of_what_they_stand_for() {
+fn timestamps_may_mark_the_start_of_an_interval() {
     // Samples dated by the minute in which a job runs, as exports of buckets are; other jobs run at other
     // minutes.
     let made = made(1_440 * 30, HOUR_US / 60, 8, |at| {
@@ -255,7 +255,7 @@ fn samples_may_be_dated_by_the_start_of_what_they_stand_for() {
 }
 
 #[test]
-fn what_a_job_does_once_a_month_is_found_by_its_runs() {
+fn monthly_effects_are_found_by_job_runs() {
     // Samples at the exact times of the runs: the next one shows the effect of a run.
     let first = START_US / HOUR_US;
     let made = made(24 * 365, HOUR_US, 4, |at| {
@@ -278,7 +278,7 @@ fn what_a_job_does_once_a_month_is_found_by_its_runs() {
 }
 
 #[test]
-fn what_was_told_apart_is_not_told_apart_again() {
+fn separated_waves_are_not_separated_again() {
     // Ten times the load in working hours, and a stall on Sundays that is invisible to the eye: the wave
     // that is separated from its edges looks like a mixture again.
     let mut made = made(288 * 70, HOUR_US / 12, 5, |_| 0.0);

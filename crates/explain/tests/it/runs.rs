@@ -32,7 +32,7 @@ fn slow_on_working_days(seed: u64) -> Series {
 }
 
 #[test]
-fn a_collector_that_is_seconds_late_changes_no_cause() {
+fn a_late_collector_does_not_change_the_cause() {
     // The backup starts at the minute of the samples, some of which are taken right after it began.
     let exact = made(288 * 30, 5 * MINUTE_US, 4, |at| {
         if shows(at, 390, 20) { 50.0 } else { 20.0 }
@@ -54,7 +54,7 @@ fn a_collector_that_is_seconds_late_changes_no_cause() {
 }
 
 #[test]
-fn a_month_of_minutes_is_weighed_on_wide_bins_as_on_narrow_ones() {
+fn wide_bins_give_the_same_cause_as_narrow_ones() {
     // More samples than an exact fit uses.
     for start_min in [120, 197, 390] {
         let made = made(1_440 * 30, MINUTE_US, 5, |at| {
@@ -70,7 +70,7 @@ fn a_month_of_minutes_is_weighed_on_wide_bins_as_on_narrow_ones() {
 }
 
 #[test]
-fn a_log_that_lost_lines_acquits_no_job() {
+fn a_log_with_lost_lines_clears_no_job() {
     let made = made(144 * 60, 10 * MINUTE_US, 7, |at| {
         if shows(at, 75, 50) { 40.0 } else { 20.0 }
     });
@@ -103,7 +103,7 @@ fn a_log_that_lost_lines_acquits_no_job() {
 }
 
 #[test]
-fn what_a_job_of_working_days_does_is_one_pattern_of_its_size() {
+fn weekday_job_is_a_single_pattern() {
     let made = slow_on_working_days(2);
     let jobs = [
         cron("hourly", "15 * * * *", &made),
@@ -143,7 +143,7 @@ fn bursts_at_any_times_are_no_pattern() {
 }
 
 #[test]
-fn a_quiet_weekend_at_the_end_is_no_end() {
+fn a_quiet_final_weekend_does_not_end_the_pattern() {
     // From Monday to Sunday, 8 weeks: the last two days are quiet, as in every week.
     let made = slow_on_working_days(3);
     let verdict = only(made, &[]);

@@ -32,7 +32,7 @@ fn lag_one(values: &[f64]) -> f64 {
 }
 
 #[test]
-fn a_seed_gives_the_same_curve_and_another_seed_another() {
+fn curves_depend_only_on_the_seed() {
     let sawtooth = Sawtooth::default();
     assert_eq!(sawtooth.simulate(7), sawtooth.simulate(7));
     assert_ne!(sawtooth.simulate(7).series, sawtooth.simulate(8).series);
@@ -63,7 +63,7 @@ fn a_year_of_sawtooth_has_52_resets_on_sundays_at_06_47_local() {
 }
 
 #[test]
-fn without_noise_it_falls_by_12_percent_a_week_and_starts_anew_on_mondays() {
+fn noiseless_sawtooth_falls_12_percent_a_week_and_resets() {
     let made = Sawtooth {
         noise: 0.0,
         missing: 0.0,
@@ -132,7 +132,7 @@ fn every_day_has_one_spike_at_its_local_time_and_nothing_else_is_raised() {
 }
 
 #[test]
-fn noise_has_the_moments_that_it_is_said_to_have() {
+fn noise_has_the_documented_moments() {
     let null = |noise| {
         Null {
             first_day: date(2025, 1, 1),

@@ -24,7 +24,7 @@ fn working_hours(gap_us: i64, seed: u64, phi: f64) -> Series {
 }
 
 #[test]
-fn working_hours_are_one_pattern_and_their_weekends_no_jobs_doing() {
+fn working_hours_are_one_pattern_and_blame_no_job() {
     for (gap_us, phi) in [(HOUR_US, 0.3), (HOUR_US / 4, 0.7), (HOUR_US / 12, 0.7)] {
         for seed in 1..=3 {
             let made = working_hours(gap_us, seed, phi);
@@ -50,7 +50,7 @@ fn working_hours_are_one_pattern_and_their_weekends_no_jobs_doing() {
 }
 
 #[test]
-fn a_job_of_working_days_is_told_by_its_days() {
+fn weekday_job_is_identified_by_its_days() {
     let made = made(144 * 42, HOUR_US / 6, 3, |at| {
         let is_on = [1, 3].contains(&(at / DAY_US % 7));
         let of_day = at % DAY_US;
@@ -81,7 +81,7 @@ fn a_job_of_working_days_is_told_by_its_days() {
 }
 
 #[test]
-fn what_comes_every_day_comes_every_day() {
+fn daily_patterns_stay_daily() {
     for seed in 1..=6 {
         let made = made(24 * 42, HOUR_US, seed, |at| {
             if at % DAY_US / HOUR_US == 3 { 1.5 } else { 0.0 }
@@ -92,7 +92,7 @@ fn what_comes_every_day_comes_every_day() {
 }
 
 #[test]
-fn less_load_at_weekends_is_no_jobs_doing() {
+fn reduced_weekend_load_blames_no_job() {
     for share in [0.3, 0.6] {
         let made = made(24 * 49, HOUR_US, 7, |at| {
             let is_busy = (8..18).contains(&(at % DAY_US / HOUR_US));
@@ -122,7 +122,7 @@ fn less_on_sundays(share: f64) -> Series {
 }
 
 #[test]
-fn a_job_of_every_day_that_does_less_on_sundays_is_named() {
+fn daily_job_with_less_work_on_sundays_is_named() {
     for share in [0.0, 0.1, 0.25, 0.6] {
         let made = less_on_sundays(share);
         let jobs = [
@@ -147,7 +147,7 @@ fn a_job_of_every_day_that_does_less_on_sundays_is_named() {
 }
 
 #[test]
-fn what_a_job_of_every_hour_does_once_a_day_is_not_said_to_be_without_one() {
+fn daily_effects_of_an_hourly_job_are_attributed_to_it() {
     let made = less_on_sundays(1.0);
     let verdict = only(made.clone(), &[cron("sync", "0 * * * *", &made)]);
     assert_eq!(verdict.kind, Kind::Unattributed, "{}", verdict.sentence);
@@ -156,7 +156,7 @@ fn what_a_job_of_every_hour_does_once_a_day_is_not_said_to_be_without_one() {
 }
 
 #[test]
-fn jobs_of_midnight_run_on_their_own_days() {
+fn midnight_jobs_belong_to_the_day_that_begins() {
     // Samples are instantaneous: the one at midnight shows it.
     let made = made(288 * 56, HOUR_US / 12, 4, |at| {
         let is_on = at / DAY_US % 7 < 5 && at % DAY_US < HOUR_US / 2;
@@ -177,7 +177,7 @@ fn jobs_of_midnight_run_on_their_own_days() {
 }
 
 #[test]
-fn a_rest_of_hours_is_no_job_s_doing_where_samples_show_no_edge() {
+fn hours_of_reduced_load_in_coarse_samples_blame_no_job() {
     // Nobody works between 22:00 and 06:00, in two kinds of samples; values are better then, and a job runs
     // at 22:00.
     for (gap_us, kind) in [
@@ -200,7 +200,7 @@ fn a_rest_of_hours_is_no_job_s_doing_where_samples_show_no_edge() {
 }
 
 #[test]
-fn a_run_well_within_the_gap_needs_no_condition() {
+fn runs_well_within_the_gap_need_no_caveat() {
     // Samples are instantaneous, 5 to 20 seconds after every fifth minute.
     let late = noise(288 * 30, 8);
     let late_us = |i: usize| ((12.0 + 4.0 * late[i].clamp(-1.75, 2.0)) * 1e6) as i64;

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_shares_of_the_longest() {
+    fn bar_lengths_are_proportional() {
         let text = bars(
             &chart(vec![
                 bar(400.0, None),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_text() {
+    fn names_are_escaped() {
         let mut hostile = chart(vec![bar(1.0, None)]);
         hostile.title = "</svg><script>".to_owned();
         hostile.panels[0].name = "<b>".to_owned();

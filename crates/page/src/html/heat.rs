@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_text() {
+    fn names_are_escaped() {
         let text = heat(&grid(&[Some(1.0)], "<b x=\"'>&"), "c");
         assert!(!text.contains("<b x"));
     }

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_text() {
+    fn names_are_escaped() {
         let text = lines(&chart("</svg><b onload=\"x\">'&\u{202e}"), "\"><i>");
         assert!(!text.contains("<b ") && !text.contains("<i>") && !text.contains('\u{202e}'));
         assert!(!text.contains("onload=\"") && !text.contains("NaN"));
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_drawn_in_both_sizes_and_told_in_words() {
+    fn everything_is_drawn_in_both_sizes_and_listed_in_a_table() {
         let text = lines(&chart("a"), "c");
         for (part, count) in [
             ("class=\"wide\"", 1),

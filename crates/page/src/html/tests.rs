@@ -65,7 +65,7 @@ fn page(words: &str) -> Page {
 }
 
 #[test]
-fn words_stay_words() {
+fn untrusted_text_is_not_markup() {
     let text = html(&page(
         "</p><script>alert(1)</script>\"><img src=x onerror='a'>&\u{202e}",
     ));

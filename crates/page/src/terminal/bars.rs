@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_shares_of_the_longest() {
+    fn bar_lengths_are_proportional() {
         let mut long = bar("1", 400.0, None);
         long.marked = true;
         let chart = chart(vec![long, bar("2", 100.0, None), bar("3", f64::NAN, None)]);

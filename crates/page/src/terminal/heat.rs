@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn shades_stand_beside_values() {
+    fn values_have_shades() {
         let grid = grid(&[&[Some(2.0), Some(1.0)], &[Some(4.0), None]], "");
         assert_eq!(
             heat(&grid, 80, false),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_without_room_stand_below() {
+    fn columns_that_do_not_fit_continue_below() {
         let grid = grid(&[&[Some(2.0), Some(1.0)]], "364 MB/s");
         assert_eq!(
             heat(&grid, 24, false),

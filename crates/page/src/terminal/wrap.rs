@@ -152,7 +152,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn prose_is_filled() {
+    fn prose_is_wrapped() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("one  two   three", 20), ["one two three"]);
         assert!(wrap("  ", 10).is_empty());
@@ -189,7 +189,7 @@ mod tests {
         }
 
         #[test]
-        fn no_word_is_lost(text in "[a-z0-9` %]*", width in 1_usize..30) {
+        fn wrapping_keeps_every_word(text in "[a-z0-9` %]*", width in 1_usize..30) {
             let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
             prop_assert_eq!(letters(&wrap(&text, width).concat()), letters(&text));
         }

@@ -113,7 +113,7 @@ fn usual() -> Query {
 }
 
 #[test]
-fn it_is_asked_in_pieces_that_the_engine_makes() {
+fn requests_are_split_to_the_bucket_limit() {
     let server = Stub::start(engine(ES7, 25_000));
     let reading = ask(&server, &usual()).unwrap();
     let series = &reading.series[0];
@@ -190,7 +190,7 @@ fn counters_become_rates_at_the_ends_of_steps() {
 }
 
 #[test]
-fn fields_are_looked_for_before_anything_is_asked() {
+fn fields_are_checked_before_searching() {
     let server = Stub::start(engine(ES7, 10));
     let refuses = |query: Query, words: &str| {
         let error = ask(&server, &query).unwrap_err();
@@ -232,7 +232,7 @@ fn fields_are_looked_for_before_anything_is_asked() {
 }
 
 #[test]
-fn the_only_date_is_found() {
+fn the_only_date_field_is_used() {
     for (dates, outcome) in [
         (&["when"][..], "POST"),
         (
@@ -270,7 +270,7 @@ fn searched(answer: Answer) -> Stub {
 }
 
 #[test]
-fn refusals_come_in_the_servers_words() {
+fn refusals_include_the_servers_message() {
     let reason = r#"{"error":{"root_cause":[{"type":"x","reason":"Failed \u001b[1mto parse"}],"type":"y","reason":"all shards failed"},"status":400}"#;
     let server = searched(Answer::Body(400, reason.as_bytes().to_vec()));
     let error = ask(&server, &usual()).unwrap_err().to_string();
@@ -289,7 +289,7 @@ fn refusals_come_in_the_servers_words() {
 }
 
 #[test]
-fn trouble_on_the_way_is_an_error() {
+fn transport_failures_are_errors() {
     let whole = r#"{"aggregations":{"first":{"value":0},"last":{"value":60000}}}"#;
     let half = format!(
         "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{}",
@@ -321,7 +321,7 @@ fn trouble_on_the_way_is_an_error() {
 }
 
 #[test]
-fn shards_that_failed_are_told() {
+fn failed_shards_are_reported() {
     let answer = json!({
         "_shards": {"total": 5, "failed": 2, "failures": [{"reason": {"reason": "disk \u{1b}gone"}}]},
         "aggregations": {
@@ -336,7 +336,7 @@ fn shards_that_failed_are_told() {
 }
 
 #[test]
-fn limits_hold() {
+fn limits_are_enforced() {
     let server = Stub::start(engine(ES7, 5_000));
     let limits = Limits {
         samples_max: 100,
@@ -364,7 +364,7 @@ fn limits_hold() {
 
 /// Results of one race a day; each response holds at most 10,000.
 #[test]
-fn races_come_in_pages_and_none_is_lost() {
+fn races_are_paged_without_loss() {
     let all: Vec<Value> = (0..40)
         .flat_map(|day| {
             (0..600).map(move |task| {
@@ -411,7 +411,7 @@ fn races_come_in_pages_and_none_is_lost() {
 }
 
 #[test]
-fn a_url_is_recognised() {
+fn servers_are_identified() {
     let build = r#"{"status":"success","data":{"version":"2.42.0+ds"}}"#;
     let plain = r#"{"status":"success","data":{"resultType":"scalar","result":[0,"1"]}}"#;
     let opensearch = r#"{"version":{"distribution":"opensearch","number":"2.19.1"}}"#;
@@ -449,7 +449,7 @@ fn a_url_is_recognised() {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused(text in ".{0,200}") {
+    fn any_text_parses_or_fails(text in ".{0,200}") {
         let limits = Limits::default();
         let _ = read_answer(text.as_bytes(), "x", &usual(), &limits);
         let _ = rally::read_answer(text.as_bytes(), "x", &limits);
@@ -457,7 +457,7 @@ proptest! {
 
     /// Arbitrary buckets give finite values in ascending order of time, each time once.
     #[test]
-    fn buckets_become_a_sound_series(buckets in prop::collection::vec((any::<i64>(), prop::option::of(any::<f64>())), 0..20)) {
+    fn any_buckets_give_a_valid_series(buckets in prop::collection::vec((any::<i64>(), prop::option::of(any::<f64>())), 0..20)) {
         let list: Vec<Value> = buckets.iter()
             .map(|(key, value)| json!({"key": key, "figure": {"value": value}})).collect();
         let answer = json!({"aggregations": {"groups": {"buckets": [{"over_time": {"buckets": list}}]}}});

@@ -206,7 +206,7 @@ fn counters_become_rates_and_gauges_stay() {
 }
 
 #[test]
-fn rates_go_on_over_chunks_and_end_at_resets_and_gaps() {
+fn rates_span_chunks_but_not_resets_or_gaps() {
     let mut bytes = server_chunk(&[[0, 10, 3, 0, 0], [1, 20, 3, 0, 0]]);
     bytes.extend(server_chunk(&[[2, 50, 3, 0, 0], [3, 7, 3, 0, 0]]));
     bytes.extend(server_chunk(&[[4, 8, 3, 0, 0], [5000, 9, 3, 0, 0]]));
@@ -258,7 +258,7 @@ fn steps_hold_means_over_their_samples() {
 }
 
 #[test]
-fn times_and_patterns_select() {
+fn series_are_filtered_by_time_and_pattern() {
     let rows: Vec<[i64; 5]> = (0..20).map(|at| [at, 2 * at, 1, at, at]).collect();
     let bytes = server_chunk(&rows);
     let options = Options {
@@ -303,7 +303,7 @@ fn times_and_patterns_select() {
 }
 
 #[test]
-fn roles_of_sharded_clusters_are_seen_through() {
+fn role_prefixes_of_sharded_clusters_are_ignored() {
     assert!(metric::is_counter("shard.serverStatus.opcounters.insert"));
     assert!(metric::is_selected(
         metric::SELECTED,
@@ -329,7 +329,7 @@ fn roles_of_sharded_clusters_are_seen_through() {
 }
 
 #[test]
-fn a_cut_end_is_a_warning_and_damage_an_error_with_its_place() {
+fn truncation_is_a_warning_and_damage_an_error() {
     let first = server_chunk(&[[0, 10, 3, 0, 0], [1, 20, 3, 0, 0]]);
     let second = server_chunk(&[[2, 50, 3, 0, 0], [3, 70, 3, 0, 0]]);
     let whole = [first.clone(), second.clone()].concat();
@@ -359,7 +359,7 @@ fn a_cut_end_is_a_warning_and_damage_an_error_with_its_place() {
 }
 
 #[test]
-fn a_directory_is_read_in_order_and_damage_in_the_interim_file_is_told() {
+fn directories_are_read_in_order_and_interim_damage_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let put =
         |name: &str, bytes: &[u8]| std::fs::write(directory.path().join(name), bytes).unwrap();
@@ -410,7 +410,7 @@ fn a_directory_is_read_in_order_and_damage_in_the_interim_file_is_told() {
 
 /// Hostile sizes are neither trusted nor allocated.
 #[test]
-fn claims_beyond_the_limits_are_refused() {
+fn declared_sizes_beyond_the_limits_are_rejected() {
     let reference = bson(&[named("start", Made::Date(START_MS)), long("x", 1)]);
     let claim = |declared: u32, further: u32, behind: &[u8]| {
         let counts = [declared.to_le_bytes(), further.to_le_bytes()].concat();
@@ -498,13 +498,13 @@ fn expected(elements: &[(String, Made)], above: &str) -> Vec<Metric> {
 
 proptest! {
     #[test]
-    fn numbers_come_out_in_their_order(elements in prop::collection::vec(("[a-z ]{1,6}", any_value()), 0..8)) {
+    fn metrics_keep_their_order(elements in prop::collection::vec(("[a-z ]{1,6}", any_value()), 0..8)) {
         let document = bson(&elements);
         prop_assert_eq!(bson::metrics(&document).unwrap(), expected(&elements, ""));
     }
 
     #[test]
-    fn what_is_packed_is_unpacked(
+    fn chunks_round_trip(
         columns in (1_usize..6, 1_usize..40).prop_flat_map(|(metrics, samples)| {
             let value = prop_oneof![3 => Just(7_i64), 1 => any::<i64>(), 1 => 0_i64..20];
             prop::collection::vec(prop::collection::vec(value, samples), metrics)
@@ -522,7 +522,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_parse_or_fail(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = read_all(&bytes, &each_second());
         let _ = read_all(&file_document(&bytes), &each_second());
         let _ = read_all(&file_document(&packed(&bytes)), &each_second());
@@ -530,7 +530,7 @@ proptest! {
 
     /// Pattern matching agrees with a slow definition.
     #[test]
-    fn patterns_fit_as_they_should(pattern in "[ab*]{0,7}", text in "[ab]{0,7}") {
+    fn patterns_match_their_definition(pattern in "[ab*]{0,7}", text in "[ab]{0,7}") {
         fn fits(pattern: &[u8], text: &[u8]) -> bool {
             match pattern.split_first() {
                 None => text.is_empty(),

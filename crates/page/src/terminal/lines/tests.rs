@@ -10,7 +10,7 @@ fn chart(curves: Vec<Curve>) -> LineChart {
 }
 
 #[test]
-fn a_line_by_itself() {
+fn a_single_line() {
     // Eleven columns by thirteen rows: each column is 1.2 rows higher than the one before.
     let mut rise = chart(vec![Curve::line("rise", [(0.0, 0.0), (10.0, 4.0)])]);
     rise.x.label = "days".to_owned();
@@ -39,7 +39,7 @@ fn a_line_by_itself() {
 }
 
 #[test]
-fn a_range_and_its_middle() {
+fn a_range_and_its_mean() {
     let point = |x: f64, low: f64, y: f64, high: f64| Point {
         x,
         y,
@@ -207,7 +207,7 @@ proptest! {
 }
 
 #[test]
-fn a_span_without_an_end_reaches_to_the_edge() {
+fn open_spans_extend_to_the_edge() {
     let chart = LineChart {
         curves: vec![Curve {
             stretches: vec![vec![
