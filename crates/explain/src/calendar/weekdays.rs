@@ -31,7 +31,7 @@ impl Weekdays {
     }
 
     /// Returns the penalty for this choice in a comparison of likelihoods, in nats.
-    pub fn charge(self) -> f64 {
+    pub fn penalty(self) -> f64 {
         if self == Self::ALL { 0.0 } else { CHOICE_NATS }
     }
 

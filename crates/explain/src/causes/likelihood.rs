@@ -59,7 +59,7 @@ struct Model {
     cause: Cause,
     columns: Vec<Vec<f64>>,
     /// Penalty for its free parameters, in nats.
-    charge: f64,
+    penalty: f64,
     fit: Fit,
 }
 
@@ -67,7 +67,7 @@ impl Model {
     fn new(
         cause: Cause,
         columns: Vec<Vec<f64>>,
-        charge: f64,
+        penalty: f64,
         grid: &Grid,
         values: &[f64],
     ) -> Option<Self> {
@@ -76,7 +76,7 @@ impl Model {
         Some(Self {
             cause,
             columns,
-            charge,
+            penalty,
             fit,
         })
     }
@@ -229,7 +229,7 @@ pub(crate) fn score_causes(
             ScoredCause {
                 cause: model.cause,
                 score: 0.0,
-                gain: sum - alone.iter().sum::<f64>() - model.charge,
+                gain: sum - alone.iter().sum::<f64>() - model.penalty,
             }
         })
         .collect();
@@ -262,7 +262,7 @@ fn models(
 ) -> Vec<Model> {
     let pattern = &found.pattern;
     let count = count_f64(grid.len()).ln();
-    let new = |cause, columns, charge| Model::new(cause, columns, charge, grid, values);
+    let new = |cause, columns, penalty| Model::new(cause, columns, penalty, grid, values);
     let mut models: Vec<Model> = new(Cause::Nothing, Vec::new(), 0.0).into_iter().collect();
     let ends =
         usize::from(found.active.start > 0) + usize::from(found.active.end < found.onsets.len());
@@ -279,23 +279,27 @@ fn models(
         .collect();
     let days = pattern.clock.weekdays();
     let works_less = days != Weekdays::ALL && days.count() >= WORKDAYS_MIN;
-    let of_class = |(number, fit, charge): (usize, RunsFit, f64)| {
+    let of_class = |(number, fit, penalty): (usize, RunsFit, f64)| {
         let class = &classes[number];
-        let cells = form_of_runs(&class.starts_us, class, &fit, grid);
-        let charge = charge + 0.5 * count;
+        let cells = shape_of_runs(&class.starts_us, class, &fit, grid);
+        let penalty = penalty + 0.5 * count;
         // The effect may have begun or ended although the job keeps running.
         let meanwhile: Vec<f64> = cells.iter().zip(&on).map(|(cell, on)| cell * on).collect();
         let cause = |amplitude| Cause::Class(number, RunsFit { amplitude, ..fit });
-        let throughout = new(cause(0.0), vec![cells], charge);
+        let throughout = new(cause(0.0), vec![cells], penalty);
         let meanwhile = (ends > 0)
-            .then(|| new(cause(0.0), vec![meanwhile, on.clone()], charge + bounds))
+            .then(|| new(cause(0.0), vec![meanwhile, on.clone()], penalty + bounds))
             .flatten();
         // A daily job may have less to do at weekends.
         let on_days = works_less.then(|| {
-            let is_on = |start: &&(i64, i64)| pattern.clock.is_of_days(fit.at.of(**start));
+            let is_on = |start: &&(i64, i64)| pattern.clock.is_on_its_days(fit.at.of(**start));
             let starts: Vec<(i64, i64)> = class.starts_us.iter().filter(is_on).copied().collect();
-            let cells = form_of_runs(&starts, class, &fit, grid);
-            new(cause(0.0), vec![cells], charge + days.charge() + LESS_NATS)
+            let cells = shape_of_runs(&starts, class, &fit, grid);
+            new(
+                cause(0.0),
+                vec![cells],
+                penalty + days.penalty() + LESS_NATS,
+            )
         });
         let fitted = (throughout.into_iter())
             .chain(meanwhile)
@@ -317,13 +321,13 @@ fn models(
     };
     if let Some((unknown, is_bounded)) = unknown {
         let shape = shape_of(unknown, grid);
-        let charge = charge_of_unknown(unknown, grid);
-        let (columns, charge) = if is_bounded {
-            (vec![shape, on], charge + bounds)
+        let penalty = penalty_of_unknown(unknown, grid);
+        let (columns, penalty) = if is_bounded {
+            (vec![shape, on], penalty + bounds)
         } else {
-            (vec![shape], charge)
+            (vec![shape], penalty)
         };
-        let unknown = new(Cause::Unknown, columns, charge);
+        let unknown = new(Cause::Unknown, columns, penalty);
         let known = |number: &usize| {
             lost_lines(*number, unknown.as_ref()?, pattern, grid, classes, in_gaps)
         };
@@ -345,8 +349,8 @@ fn lost_lines(
     classes: &[Class],
     in_gaps: &(impl Fn(usize, i64) -> Matches + Sync),
 ) -> Option<Model> {
-    let is_of_period = matches!(pattern.clock, Clock::Fixed { .. });
-    if !classes[number].is_observed || !is_of_period || pattern.form == Form::Wave {
+    let shares_period_with = matches!(pattern.clock, Clock::Fixed { .. });
+    if !classes[number].is_observed || !shares_period_with || pattern.form == Form::Wave {
         return None;
     }
     let runs = in_gaps(number, 0);
@@ -366,13 +370,15 @@ fn lost_lines(
     Some(Model {
         cause: Cause::Class(number, fit),
         columns: unknown.columns.clone(),
-        charge: unknown.charge - phases_of(pattern, grid).ln() + LOST_NATS + count_f64(alike).ln(),
+        penalty: unknown.penalty - phase_count(pattern, grid).ln()
+            + LOST_NATS
+            + count_f64(alike).ln(),
         fit: unknown.fit.clone(),
     })
 }
 
 /// Returns the number of bins of a period in which a pattern may begin.
-fn phases_of(pattern: &Pattern, grid: &Grid) -> f64 {
+fn phase_count(pattern: &Pattern, grid: &Grid) -> f64 {
     (pattern.clock.period_us() / as_f64(grid.width_us)).max(1.0)
 }
 
@@ -394,26 +400,22 @@ fn shape_of(pattern: &Pattern, grid: &Grid) -> Vec<f64> {
         .map(|at| at + middle)
         .collect();
     let is_on = |wall: i64| (pattern.active_us.0..=pattern.active_us.1).contains(&wall);
-    ages(
-        &just_before_samples(&starts, grid),
-        period_us,
-        &grid.wall_us,
-    )
-    .into_iter()
-    .zip(&grid.wall_us)
-    .map(|(age, &wall)| {
-        if is_on(wall) {
-            pattern.form.at(age)
-        } else {
-            0.0
-        }
-    })
-    .collect()
+    ages(&align_to_samples(&starts, grid), period_us, &grid.wall_us)
+        .into_iter()
+        .zip(&grid.wall_us)
+        .map(|(age, &wall)| {
+            if is_on(wall) {
+                pattern.form.at(age)
+            } else {
+                0.0
+            }
+        })
+        .collect()
 }
 
 /// Returns the time right before the first sample after each start; for starts before all samples, where
 /// one would have been.
-fn just_before_samples(starts: &[i64], grid: &Grid) -> Vec<i64> {
+fn align_to_samples(starts: &[i64], grid: &Grid) -> Vec<i64> {
     let Some(&first) = grid.wall_us.first() else {
         return starts.to_vec();
     };
@@ -429,7 +431,7 @@ fn just_before_samples(starts: &[i64], grid: &Grid) -> Vec<i64> {
 }
 
 /// Returns the penalty for a pattern with a period of its own, excluding its start and end.
-fn charge_of_unknown(pattern: &Pattern, grid: &Grid) -> f64 {
+fn penalty_of_unknown(pattern: &Pattern, grid: &Grid) -> f64 {
     let count = count_f64(grid.len()).ln();
     // A wave of h harmonics has 2h coefficients, the other forms have one.
     let coefficients = match pattern.form {
@@ -441,9 +443,9 @@ fn charge_of_unknown(pattern: &Pattern, grid: &Grid) -> f64 {
         Form::Box { .. } => count_f64(2 * BOX_BINS.len()).ln(),
         _ => std::f64::consts::LN_2,
     };
-    phases_of(pattern, grid).ln()
+    phase_count(pattern, grid).ln()
         + forms
-        + pattern.clock.weekdays().charge()
+        + pattern.clock.weekdays().penalty()
         + 0.5 * coefficients * count
 }
 
@@ -498,7 +500,7 @@ fn prescreen(
                 return Vec::new();
             }
             let task = RunsTask::new(number, class, pattern.grid, grid, forms, fit.phi);
-            let charge = if rivals(class) { alike } else { others };
+            let penalty = if rivals(class) { alike } else { others };
             task.search_each(&white, fit.phi, &prefix, |shift| {
                 SHIFTS
                     .iter()
@@ -510,7 +512,7 @@ fn prescreen(
                 (
                     number,
                     found,
-                    charge + task.charge_of(found.form, found.shift),
+                    penalty + task.penalty_of(found.form, found.shift),
                 )
             })
             .collect::<Vec<_>>()
@@ -529,18 +531,14 @@ fn prescreen(
 }
 
 /// Returns the shape that a class's runs imply on a grid.
-fn form_of_runs(starts: &[(i64, i64)], class: &Class, fit: &RunsFit, grid: &Grid) -> Vec<f64> {
+fn shape_of_runs(starts: &[(i64, i64)], class: &Class, fit: &RunsFit, grid: &Grid) -> Vec<f64> {
     let starts: Vec<i64> = starts.iter().map(|&start| fit.at.of(start)).collect();
     let period_us = class.period_of(fit.form);
     let Form::Box { duty } = fit.form else {
-        return ages(
-            &just_before_samples(&starts, grid),
-            period_us,
-            &grid.wall_us,
-        )
-        .into_iter()
-        .map(|age| fit.form.at(age))
-        .collect();
+        return ages(&align_to_samples(&starts, grid), period_us, &grid.wall_us)
+            .into_iter()
+            .map(|age| fit.form.at(age))
+            .collect();
     };
     let width = as_count(duty * as_f64(period_us) / as_f64(grid.width_us)).max(1);
     let mut cells = vec![0.0; grid.len()];

@@ -50,7 +50,7 @@ pub(crate) fn gaps(found: &Found, samples: &Samples) -> Vec<(i64, i64)> {
     let (first, last) = found.pattern.interval_us;
     let on = found.active_onsets(samples);
     on.iter()
-        .zip(events_of(&found.pattern, &on, samples))
+        .zip(samples_around_onsets(&found.pattern, &on, samples))
         .filter_map(|((at, _), gap)| {
             let (from, to) = gap?;
             let first = samples.offsets.utc_us(at + first);
@@ -144,7 +144,7 @@ fn misses_recur(has_run: &[bool]) -> bool {
 }
 
 /// Returns the times of the samples before and after each onset, except at the very ends.
-pub(crate) fn events_of(
+pub(crate) fn samples_around_onsets(
     pattern: &Pattern,
     on: &[(i64, f64)],
     samples: &Samples,

@@ -1,6 +1,6 @@
 //! Keeps only changes that are robust to deviations from the noise model.
 
-use super::decide::{self, Charges, Cut, Stretch};
+use super::decide::{self, Cut, Penalties, Stretch};
 use super::grid::Grid;
 use super::robust;
 
@@ -31,29 +31,29 @@ pub(super) fn confirm(
     shortest: usize,
     floor_variance: f64,
 ) -> (Cut, Vec<f64>) {
-    let charges = Charges::new(grid, floor_variance);
+    let penalties = Penalties::new(grid, floor_variance);
     // Each round but the last removes at least one change.
     'rounds: loop {
         let mut gains;
-        (cut, gains) = eliminate(grid, cut, charges);
+        (cut, gains) = eliminate(grid, cut, penalties);
         let mut longer = COARSER;
         let coarsest = COARSE_BLOCKS_MIN.max(COARSE_BLOCKS_PER_STRETCH * cut.stretches.len());
         while cut.stretches.len() > 1 && grid.len() / longer >= coarsest {
             let (starts, places) = blocks_within(&cut.stretches, longer);
             let coarse = Grid::averaged(&grid.x, &grid.y, &starts);
-            let coarse_charges = Charges::new(&coarse, floor_variance / longer as f64);
-            let kept = decide::cut(&coarse, &places, 1, coarse_charges);
+            let coarse_penalties = Penalties::new(&coarse, floor_variance / longer as f64);
+            let kept = decide::cut(&coarse, &places, 1, coarse_penalties);
             if kept.stretches.len() < cut.stretches.len() {
                 let kept: Vec<usize> = kept.stretches[1..]
                     .iter()
                     .map(|stretch| starts[stretch.from])
                     .collect();
-                cut = decide::cut(grid, &kept, shortest, charges);
+                cut = decide::cut(grid, &kept, shortest, penalties);
                 continue 'rounds;
             }
             for (change, gain) in gains.iter_mut().enumerate() {
                 let without = merged(&kept.stretches, change).map(|stretches| {
-                    decide::evaluate(&coarse, stretches, coarse_charges).criterion
+                    decide::evaluate(&coarse, stretches, coarse_penalties).criterion
                 });
                 *gain = gain.min(without[0].min(without[1]) - kept.criterion);
             }
@@ -78,8 +78,8 @@ fn blocks_within(stretches: &[Stretch], longer: usize) -> (Vec<usize>, Vec<usize
 
 /// Removes changes that are not worth their cost once innovations are capped, the least valuable first;
 /// removes all of them if no change at all explains more. Returns the gain of each remaining one.
-fn eliminate(grid: &Grid, mut cut: Cut, charges: Charges) -> (Cut, Vec<f64>) {
-    let capped = Capped::new(grid, &cut, charges);
+fn eliminate(grid: &Grid, mut cut: Cut, penalties: Penalties) -> (Cut, Vec<f64>) {
+    let capped = Capped::new(grid, &cut, penalties);
     let mut now = capped.criterion(&cut.stretches);
     let none = [false, true].map(|sloped| {
         let whole = vec![Stretch {
@@ -95,7 +95,7 @@ fn eliminate(grid: &Grid, mut cut: Cut, charges: Charges) -> (Cut, Vec<f64>) {
         .expect("there are two");
     loop {
         if none.0 <= now {
-            return (decide::evaluate(grid, none.1, charges), Vec::new());
+            return (decide::evaluate(grid, none.1, penalties), Vec::new());
         }
         let without: Vec<(f64, Vec<Stretch>)> = (0..cut.stretches.len() - 1)
             .map(|change| capped.without(&cut.stretches, change))
@@ -104,7 +104,7 @@ fn eliminate(grid: &Grid, mut cut: Cut, charges: Charges) -> (Cut, Vec<f64>) {
         match least {
             Some((criterion, stretches)) if *criterion <= now => {
                 now = *criterion;
-                cut = decide::evaluate(grid, stretches.clone(), charges);
+                cut = decide::evaluate(grid, stretches.clone(), penalties);
             }
             _ => {
                 let gains = without
@@ -131,16 +131,16 @@ fn merged(stretches: &[Stretch], change: usize) -> [Vec<Stretch>; 2] {
 /// The criterion with capped innovations.
 struct Capped<'a> {
     grid: &'a Grid,
-    charges: Charges,
+    penalties: Penalties,
     cap: f64,
 }
 
 impl<'a> Capped<'a> {
     /// The cap is relative to a model's own innovations.
-    fn new(grid: &'a Grid, cut: &Cut, charges: Charges) -> Self {
+    fn new(grid: &'a Grid, cut: &Cut, penalties: Penalties) -> Self {
         let mut capped = Self {
             grid,
-            charges,
+            penalties,
             cap: f64::INFINITY,
         };
         let mut innovations = Vec::with_capacity(grid.len());
@@ -154,7 +154,7 @@ impl<'a> Capped<'a> {
         let (phi, _) = decide::best_phi(self.grid, stretches);
         let mut rss = 0.0;
         self.innovations(stretches, phi, |e| rss += (e * e).min(self.cap));
-        self.charges.misfit(rss) + self.charges.of(stretches)
+        self.penalties.misfit(rss) + self.penalties.of(stretches)
     }
 
     /// Returns the better of the two segmentations without one of the changes.

@@ -44,13 +44,13 @@ pub(super) struct Cut {
 
 /// Costs of the parts of a model.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Charges {
+pub(super) struct Penalties {
     blocks: f64,
     /// Added to the residual sum of squares, for rounding of the samples.
     floor: f64,
 }
 
-impl Charges {
+impl Penalties {
     /// `floor_variance`: the minimum variance of each block.
     pub fn new(grid: &Grid, floor_variance: f64) -> Self {
         let blocks = grid.len() as f64;
@@ -119,9 +119,9 @@ impl Fits {
 
     /// Returns the segmentation of least cost for a given innovation variance, and its residual sum of
     /// squares.
-    fn cheapest(&self, charges: Charges, variance: f64) -> (Vec<Stretch>, f64) {
+    fn cheapest(&self, penalties: Penalties, variance: f64) -> (Vec<Stretch>, f64) {
         let by_nats = 0.5 / variance;
-        let (change, slope) = (charges.change(), charges.slope());
+        let (change, slope) = (penalties.change(), penalties.slope());
         let mut least = vec![(0.0, 0, false); self.ends.len()];
         for j in 1..self.ends.len() {
             let mut best = (f64::INFINITY, 0, false);
@@ -217,7 +217,7 @@ fn minimise(f: impl Fn(f64) -> f64) -> (f64, f64) {
 /// and Robin (2017). For given phi and variance the dynamic program is exact. A minimum of the whole
 /// criterion also minimises the program at its own variance (because the logarithm is concave), so descents
 /// from several variances and coefficients find it.
-pub(super) fn cut(grid: &Grid, places: &[usize], shortest: usize, charges: Charges) -> Cut {
+pub(super) fn cut(grid: &Grid, places: &[usize], shortest: usize, penalties: Penalties) -> Cut {
     let mut ends = vec![0];
     ends.extend(places);
     ends.push(grid.len());
@@ -227,7 +227,7 @@ pub(super) fn cut(grid: &Grid, places: &[usize], shortest: usize, charges: Charg
         to: grid.len(),
         sloped: false,
     };
-    let mut best = evaluate(grid, vec![whole], charges);
+    let mut best = evaluate(grid, vec![whole], penalties);
     let mut offer = |cut: Cut| {
         if cut.criterion < best.criterion {
             best = cut;
@@ -239,19 +239,22 @@ pub(super) fn cut(grid: &Grid, places: &[usize], shortest: usize, charges: Charg
             sloped: true,
             ..whole
         }],
-        charges,
+        penalties,
     ));
     for phi in PHI_STARTS {
         let fits = Fits::new(grid, &ends, shortest, phi);
-        let none = charges.variance(fits.between(0, ends.len() - 1).0);
-        let all = charges.variance(fits.cheapest(charges, charges.floor / charges.blocks).1);
+        let none = penalties.variance(fits.between(0, ends.len() - 1).0);
+        let all = penalties.variance(
+            fits.cheapest(penalties, penalties.floor / penalties.blocks)
+                .1,
+        );
         let mut seen: Vec<Vec<Stretch>> = Vec::new();
         for start in 0..VARIANCE_STARTS {
             let share = f64::from(u32::try_from(start).unwrap_or(0)) / (VARIANCE_STARTS - 1) as f64;
             let mut variance = all * (none / all).powf(share);
             for _ in 0..DESCENT_MAX {
-                let (stretches, rss) = fits.cheapest(charges, variance);
-                variance = charges.variance(rss);
+                let (stretches, rss) = fits.cheapest(penalties, variance);
+                variance = penalties.variance(rss);
                 if seen.contains(&stretches) {
                     break;
                 }
@@ -259,15 +262,15 @@ pub(super) fn cut(grid: &Grid, places: &[usize], shortest: usize, charges: Charg
             }
         }
         for stretches in seen {
-            offer(evaluate(grid, stretches, charges));
+            offer(evaluate(grid, stretches, penalties));
         }
     }
     // Once more with the coefficient that was found.
     for _ in 0..DESCENT_MAX {
         let fits = Fits::new(grid, &ends, shortest, best.phi);
         let rss = rss_of(grid, &best.stretches, best.phi);
-        let (stretches, _) = fits.cheapest(charges, charges.variance(rss));
-        let next = evaluate(grid, stretches, charges);
+        let (stretches, _) = fits.cheapest(penalties, penalties.variance(rss));
+        let next = evaluate(grid, stretches, penalties);
         if next.criterion >= best.criterion {
             break;
         }
@@ -278,9 +281,9 @@ pub(super) fn cut(grid: &Grid, places: &[usize], shortest: usize, charges: Charg
 
 /// Moves changes to where they fit best between their neighbours: a proposed position comes from an
 /// interval that may contain two changes.
-pub(super) fn settle(grid: &Grid, mut cut: Cut, shortest: usize, charges: Charges) -> Cut {
+pub(super) fn settle(grid: &Grid, mut cut: Cut, shortest: usize, penalties: Penalties) -> Cut {
     for _ in 0..DESCENT_MAX {
-        let next = evaluate(grid, moved(grid, &cut, shortest), charges);
+        let next = evaluate(grid, moved(grid, &cut, shortest), penalties);
         if next.criterion >= cut.criterion {
             break;
         }
@@ -319,10 +322,10 @@ fn moved(grid: &Grid, cut: &Cut, shortest: usize) -> Vec<Stretch> {
 }
 
 /// Evaluates a segmentation with its best AR(1) coefficient.
-pub(super) fn evaluate(grid: &Grid, stretches: Vec<Stretch>, charges: Charges) -> Cut {
+pub(super) fn evaluate(grid: &Grid, stretches: Vec<Stretch>, penalties: Penalties) -> Cut {
     let (phi, rss) = best_phi(grid, &stretches);
     Cut {
-        criterion: charges.misfit(rss) + charges.of(&stretches),
+        criterion: penalties.misfit(rss) + penalties.of(&stretches),
         stretches,
         phi,
     }

@@ -1,7 +1,7 @@
 //! Change detection for a series of samples.
 
 use super::confirm;
-use super::decide::{self, Charges, Stretch};
+use super::decide::{self, Penalties, Stretch};
 use super::grid::{BLOCKS_MAX, Grid};
 use super::place::{self, SHORTEST};
 use super::point::{ChangeOptions, ChangePoint, Segment, Segments};
@@ -47,10 +47,10 @@ pub fn segments(times_us: &[i64], values: &[f64], options: &ChangeOptions) -> Se
     }
     let floor_variance = scaled.rounding_variance / per_block as f64;
     let places = propose::places(&grid, SHORTEST);
-    let charges = Charges::new(&grid, floor_variance);
-    let (cut, gains) = noise_free(&grid, charges).unwrap_or_else(|| {
-        let cut = decide::cut(&grid, &places, SHORTEST, charges);
-        let cut = decide::settle(&grid, cut, SHORTEST, charges);
+    let penalties = Penalties::new(&grid, floor_variance);
+    let (cut, gains) = noise_free(&grid, penalties).unwrap_or_else(|| {
+        let cut = decide::cut(&grid, &places, SHORTEST, penalties);
+        let cut = decide::settle(&grid, cut, SHORTEST, penalties);
         confirm::confirm(&grid, cut, SHORTEST, floor_variance)
     });
     let lined = place::place(&grid, &cut.stretches, cut.phi, &scaled, per_block);
@@ -97,7 +97,7 @@ pub fn segments(times_us: &[i64], values: &[f64], options: &ChangeOptions) -> Se
 /// Returns the segmentation of values without any noise, and the gain of each change, if the series
 /// consists of nothing else. A random walk with rare steps would explain it as well, but each step is
 /// unmistakable.
-fn noise_free(grid: &Grid, charges: Charges) -> Option<(decide::Cut, Vec<f64>)> {
+fn noise_free(grid: &Grid, penalties: Penalties) -> Option<(decide::Cut, Vec<f64>)> {
     let mut ends: Vec<usize> = (1..grid.len())
         .filter(|&block| (grid.y[block] - grid.y[block - 1]).abs() > 1e-9)
         .collect();
@@ -120,13 +120,13 @@ fn noise_free(grid: &Grid, charges: Charges) -> Option<(decide::Cut, Vec<f64>)> 
     }
     let gain = |pair: &[Stretch]| {
         let (jump, _) = grid.fit_plain(pair[0].from, pair[1].to);
-        charges.misfit(jump) - charges.misfit(0.0) - charges.change()
+        penalties.misfit(jump) - penalties.misfit(0.0) - penalties.change()
     };
     let gains: Vec<f64> = stretches.windows(2).map(gain).collect();
     if gains.iter().any(|gain| *gain <= 0.0) {
         return None;
     }
-    let criterion = charges.misfit(0.0) + charges.of(&stretches);
+    let criterion = penalties.misfit(0.0) + penalties.of(&stretches);
     let cut = decide::Cut {
         stretches,
         phi: 0.0,

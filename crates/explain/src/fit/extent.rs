@@ -61,7 +61,7 @@ fn evidence(pattern: &Pattern, grid: &Grid) -> Vec<(i64, f64)> {
         .into_iter()
         .zip(&grid.wall_us[1..])
     {
-        let near = nearest_of(&onsets, wall);
+        let near = nearest_onset(&onsets, wall);
         let sum = &mut gains[near].1;
         *sum = if sum.is_nan() { gain } else { *sum + gain };
     }
@@ -71,7 +71,7 @@ fn evidence(pattern: &Pattern, grid: &Grid) -> Vec<(i64, f64)> {
 }
 
 /// Returns the index of the nearest onset; 0 if there is none.
-pub(crate) fn nearest_of(onsets: &[i64], wall: i64) -> usize {
+pub(crate) fn nearest_onset(onsets: &[i64], wall: i64) -> usize {
     let next = onsets.partition_point(|&at| at <= wall);
     match next {
         0 => 0,
@@ -148,8 +148,8 @@ fn stretch(gains: &[(i64, f64)]) -> Range<usize> {
     best.0 = gains[best.1.clone()].iter().map(|(_, gain)| gain).sum();
     let ends = usize::from(best.1.start > 0) + usize::from(best.1.end < gains.len());
     // Each end was selected among as many positions as there are onsets, and has to be clear.
-    let charge = count_f64(ends) * (count_f64(gains.len().max(1)).ln() + 3.0);
-    if best.0 - total > charge {
+    let penalty = count_f64(ends) * (count_f64(gains.len().max(1)).ln() + 3.0);
+    if best.0 - total > penalty {
         best.1
     } else {
         0..gains.len()
@@ -158,10 +158,10 @@ fn stretch(gains: &[(i64, f64)]) -> Range<usize> {
 
 /// Returns whether a few large occurrences make up a pattern that most periods do not show: the typical
 /// size is much smaller than the fitted one, or has the opposite sign.
-fn is_made_by_few(pattern: &Pattern, grid: &Grid) -> bool {
+fn is_dominated_by_few(pattern: &Pattern, grid: &Grid) -> bool {
     // A sawtooth with its own period may be a dip next to load; that is separated later.
     if pattern.form == Form::Sawtooth && pattern.class.is_some() {
-        return typical_of_sawtooth(pattern, grid).is_some_and(|typical| typical < SLOPE_MIN);
+        return typical_slope(pattern, grid).is_some_and(|typical| typical < SLOPE_MIN);
     }
     let Form::Box { duty } = pattern.form else {
         return false;
@@ -182,7 +182,7 @@ fn is_made_by_few(pattern: &Pattern, grid: &Grid) -> bool {
 
 /// Returns the typical change from one half of a period to the other, relative to that of the fitted
 /// sawtooth. `None` if periods have too few samples.
-fn typical_of_sawtooth(pattern: &Pattern, grid: &Grid) -> Option<f64> {
+fn typical_slope(pattern: &Pattern, grid: &Grid) -> Option<f64> {
     let phases = pattern.clock.phases(&grid.wall_us);
     let is_on = |i: &usize| (pattern.active_us.0..=pattern.active_us.1).contains(&grid.wall_us[*i]);
     let on: Vec<usize> = (0..grid.len()).filter(is_on).collect();
@@ -203,7 +203,7 @@ fn typical_of_sawtooth(pattern: &Pattern, grid: &Grid) -> Option<f64> {
 }
 
 /// Returns whether a wave that follows no calendar has so few cycles that it may be a slow bend.
-fn is_bend(pattern: &Pattern, grid: &Grid) -> bool {
+fn is_slow_bend(pattern: &Pattern, grid: &Grid) -> bool {
     let period_us = pattern.clock.period_us();
     let is = |calendar_us: i64| (period_us / as_f64(calendar_us) - 1.0).abs() < 0.01;
     let span_us = as_f64(grid.span_bins()) * as_f64(grid.width_us);
@@ -214,12 +214,13 @@ fn is_bend(pattern: &Pattern, grid: &Grid) -> bool {
 
 /// Returns whether most of its occurrences support a pattern, always or while it is active.
 pub(crate) fn is_supported(pattern: &Pattern, grids: &[Grid]) -> bool {
-    if is_bend(pattern, &grids[pattern.grid]) {
+    if is_slow_bend(pattern, &grids[pattern.grid]) {
         return false;
     }
-    !is_made_by_few(pattern, &grids[pattern.grid]) || {
+    !is_dominated_by_few(pattern, &grids[pattern.grid]) || {
         let found = bounded(pattern.clone(), grids);
-        found.active.len() >= ON_RARE && !is_made_by_few(&found.pattern, &grids[found.pattern.grid])
+        found.active.len() >= ON_RARE
+            && !is_dominated_by_few(&found.pattern, &grids[found.pattern.grid])
     }
 }
 

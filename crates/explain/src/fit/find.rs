@@ -2,13 +2,13 @@
 //! again.
 
 use super::extent::{bounded, is_supported, onsets_of};
-use super::forms::{each_form, of_any_form};
+use super::forms::{each_form, with_best_form};
 use super::found::{Findings, Found};
 use super::likelihood::likeliest;
 use super::refine::refine;
 use super::size::{HARMONICS_MAX, fit, grid_to_fit};
 use super::together::fit_together;
-use super::weekdays::gain_of_days;
+use super::weekdays::weekday_gain;
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant, grids};
 use crate::model::noise::{Fit, Null, whiten};
@@ -143,7 +143,7 @@ fn is_residual_of(pattern: &Pattern, known: &Found) -> bool {
         let duty = pattern.form.duty();
         let period_us = pattern.clock.period_us();
         let ratio = other.clock.period_us() / period_us;
-        if pattern.is_of_period(other) || pattern.class.is_some() {
+        if pattern.shares_period_with(other) || pattern.class.is_some() {
             // Half a period of the highest harmonic is the narrowest feature of a wave.
             let narrowest = 0.5 / count_f64(HARMONICS_MAX);
             return match other.form {
@@ -204,7 +204,7 @@ impl<'a> Search<'a> {
         // More classes mean more trials.
         let more = count_f64(classes.len().max(1)).ln();
         for task in &mut runs {
-            task.charge += more;
+            task.penalty += more;
         }
         Self {
             values,
@@ -224,7 +224,7 @@ impl<'a> Search<'a> {
         // The search treats all days alike.
         let of_days = by_period
             .as_ref()
-            .map_or(0.0, |some| gain_of_days(some, &self.grids[some.grid]));
+            .map_or(0.0, |some| weekday_gain(some, &self.grids[some.grid]));
         // Users understand a calendar better than "after each run", so runs have to explain clearly more.
         let enough = least + of_days + least.max(RUNS_BONUS) * 0.2;
         let (statistic, by_runs) = match self.best_runs(classes, enough) {
@@ -237,7 +237,7 @@ impl<'a> Search<'a> {
                 (by_period, Some(by_runs))
             }
             (Some(by_runs), by_period) => {
-                match self.of_regular(classes, &by_runs, by_period.as_ref()) {
+                match self.best_for_regular_class(classes, &by_runs, by_period.as_ref()) {
                     Some(regular) => (regular, None),
                     None => (by_runs, by_period),
                 }
@@ -251,7 +251,7 @@ impl<'a> Search<'a> {
             other => found.best_without_jobs = other,
         }
         if found.across_schedule_change.is_none() {
-            self.fit_where_on(samples, classes, &mut found);
+            self.refit_while_active(samples, classes, &mut found);
         }
         let rest: Vec<f64> = self
             .values
@@ -277,7 +277,7 @@ impl<'a> Search<'a> {
 
     /// The runs of a periodic job carry no more information than their period. Returns the most likely of
     /// these: the same form with that period, any other form with it, and `by_period`.
-    fn of_regular(
+    fn best_for_regular_class(
         &mut self,
         classes: &[Class],
         by_runs: &Pattern,
@@ -309,7 +309,7 @@ impl<'a> Search<'a> {
 
     /// Fits the form of a pattern that began late or ended early again where it is active; it was fitted to
     /// the whole series.
-    fn fit_where_on(&self, samples: &Samples, classes: &[Class], found: &mut Found) {
+    fn refit_while_active(&self, samples: &Samples, classes: &[Class], found: &mut Found) {
         let active_us = found.pattern.active_us;
         if active_us == (i64::MIN, i64::MAX) {
             return;
@@ -326,7 +326,7 @@ impl<'a> Search<'a> {
                 let mut pattern = found.pattern.clone();
                 pattern.active_us = (i64::MIN, i64::MAX);
                 let grids = grids(&wall_us, &values, samples.gap_us);
-                Some(of_any_form(&grids, pattern))
+                Some(with_best_form(&grids, pattern))
             }
             Some(class) => {
                 let part = Samples {
@@ -403,8 +403,8 @@ impl<'a> Search<'a> {
         let refined = refined.into_iter().map(|(_, pattern)| pattern).collect();
         let pattern = likeliest(&self.grids, refined)?;
         let multiple = self.multiple(&pattern);
-        let mut patterns = vec![of_any_form(&self.grids, pattern)];
-        patterns.extend(multiple.map(|multiple| of_any_form(&self.grids, multiple)));
+        let mut patterns = vec![with_best_form(&self.grids, pattern)];
+        patterns.extend(multiple.map(|multiple| with_best_form(&self.grids, multiple)));
         Some((statistic, likeliest(&self.grids, patterns)?))
     }
 
@@ -446,7 +446,7 @@ impl<'a> Search<'a> {
             .filter_map(|task| {
                 let noise = self.whitened.get(&(task.grid, task.variant))?.as_ref()?;
                 let fit = task.search(&noise.white, noise.null.phi, &noise.prefix)?;
-                Some((fit.gain - task.charge, task, fit))
+                Some((fit.gain - task.penalty, task, fit))
             })
             .filter(|(statistic, ..)| *statistic > enough)
             .collect();

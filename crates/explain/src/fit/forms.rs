@@ -7,7 +7,7 @@ use super::extent::is_supported;
 use super::likelihood::likeliest;
 use super::refine::refine;
 use super::size::widest_for;
-use super::weekdays::on_its_days;
+use super::weekdays::restricted_to_weekdays;
 use crate::calendar::periods::{DAY_US, is_period};
 use crate::model::form::Form;
 use crate::model::grid::{Grid, Variant};
@@ -18,7 +18,7 @@ use crate::search::periods::{Candidate, Scratch, Task};
 use rayon::prelude::*;
 
 /// Returns the pattern with the same period and the form that fits best, on the weekdays that show it.
-pub(crate) fn of_any_form(grids: &[Grid], pattern: Pattern) -> Pattern {
+pub(crate) fn with_best_form(grids: &[Grid], pattern: Pattern) -> Pattern {
     let period_us = pattern.clock.period_us();
     let mut all = vec![pattern.clone()];
     all.extend(each_form(grids, period_us, |_| true));
@@ -31,7 +31,7 @@ pub(crate) fn of_any_form(grids: &[Grid], pattern: Pattern) -> Pattern {
         all.clone()
     };
     let on_days = |daily: &Pattern| {
-        let some = on_its_days(daily, &grids[daily.grid])?;
+        let some = restricted_to_weekdays(daily, &grids[daily.grid])?;
         is_supported(&some, grids).then_some(some)
     };
     let some: Vec<Pattern> = daily.par_iter().filter_map(on_days).collect();

@@ -49,7 +49,7 @@ pub(crate) fn likelihood(grid: &Grid, patterns: &[&Pattern]) -> f64 {
         .sum();
     let days = patterns
         .iter()
-        .map(|pattern| pattern.clock.weekdays().charge());
-    let charge = 0.5 * count_f64(coefficients) * count_f64(grid.len()).ln() + days.sum::<f64>();
-    regress(&grid.index, &grid.sharp, &shapes).map_or(f64::MIN, |fit| fit.log_likelihood - charge)
+        .map(|pattern| pattern.clock.weekdays().penalty());
+    let penalty = 0.5 * count_f64(coefficients) * count_f64(grid.len()).ln() + days.sum::<f64>();
+    regress(&grid.index, &grid.sharp, &shapes).map_or(f64::MIN, |fit| fit.log_likelihood - penalty)
 }

@@ -4,7 +4,7 @@
 //! others, and a dip on top of a wave of load is separated from it.
 
 use super::extent::bounded;
-use super::forms::{each_form, of_any_form};
+use super::forms::{each_form, with_best_form};
 use super::found::{Findings, Found};
 use super::likelihood::{common_grid, likeliest, likelihood};
 use super::size::{fit, grid_to_fit};
@@ -38,14 +38,14 @@ pub(crate) fn fit_together(samples: &Samples, findings: &mut Findings) {
     while number < findings.patterns.len() {
         // A wave that was separated is not tried again.
         let is_apart =
-            is_free(&findings.patterns[number]) && separate_wave(samples, findings, number);
+            has_own_period(&findings.patterns[number]) && separate_wave(samples, findings, number);
         number += 1 + usize::from(is_apart);
     }
     for _ in 0..TURNS {
         if findings.patterns.len() < 2 {
             break;
         }
-        waves_beside_others(samples, findings);
+        refit_waves(samples, findings);
         for number in 0..findings.patterns.len() {
             if findings.patterns[number].pattern.form != Form::Wave {
                 fit_again(samples, findings, number);
@@ -107,7 +107,7 @@ fn split_into_parts(samples: &Samples, findings: &mut Findings) {
     let mut pairs = (0..findings.patterns.len())
         .flat_map(|part| (0..findings.patterns.len()).map(move |whole| (part, whole)));
     let Some((part, whole, count)) = pairs.find_map(|(part, whole)| {
-        let count = parts_of(&findings.patterns[part], &findings.patterns[whole])?;
+        let count = part_count(&findings.patterns[part], &findings.patterns[whole])?;
         Some((part, whole, count))
     }) else {
         return;
@@ -184,8 +184,9 @@ fn split_into_parts(samples: &Samples, findings: &mut Findings) {
 }
 
 /// Returns how many periods of `part` fit into one of `whole`, if both are boxes that coincide.
-fn parts_of(part: &Found, whole: &Found) -> Option<usize> {
-    let is_box = |found: &Found| is_free(found) && matches!(found.pattern.form, Form::Box { .. });
+fn part_count(part: &Found, whole: &Found) -> Option<usize> {
+    let is_box =
+        |found: &Found| has_own_period(found) && matches!(found.pattern.form, Form::Box { .. });
     let short_us = part.pattern.clock.period_us();
     let ratio = whole.pattern.clock.period_us() / short_us;
     let count = ratio.round();
@@ -204,8 +205,8 @@ fn parts_of(part: &Found, whole: &Found) -> Option<usize> {
 }
 
 /// Fits the waves again jointly with all patterns, because a wave alone absorbs part of a dip.
-fn waves_beside_others(samples: &Samples, findings: &mut Findings) {
-    let is_wave = |found: &Found| found.pattern.form == Form::Wave && is_free(found);
+fn refit_waves(samples: &Samples, findings: &mut Findings) {
+    let is_wave = |found: &Found| found.pattern.form == Form::Wave && has_own_period(found);
     if !findings.patterns.iter().any(is_wave) {
         return;
     }
@@ -234,7 +235,7 @@ fn waves_beside_others(samples: &Samples, findings: &mut Findings) {
 }
 
 /// Returns whether its clock is a period rather than the runs of jobs.
-fn is_free(found: &Found) -> bool {
+fn has_own_period(found: &Found) -> bool {
     matches!(found.pattern.clock, Clock::Fixed { .. }) && found.across_schedule_change.is_none()
 }
 
@@ -256,14 +257,14 @@ fn fit_again(samples: &Samples, findings: &mut Findings, number: usize) {
     let values = sum(&findings.rest, &found.pattern.values(&samples.wall_us));
     let grids = grids(&samples.wall_us, &values, samples.gap_us);
     let mut pattern = found.pattern.clone();
-    if is_free(found) {
+    if has_own_period(found) {
         pattern.active_us = (i64::MIN, i64::MAX);
     }
     let grid = &grids[pattern.grid];
     if fit(&mut pattern, grid).is_none() {
         return;
     }
-    if !is_free(found) {
+    if !has_own_period(found) {
         findings.rest = difference(&values, &pattern.values(&samples.wall_us));
         findings.patterns[number].pattern = pattern;
         return;
@@ -272,7 +273,7 @@ fn fit_again(samples: &Samples, findings: &mut Findings, number: usize) {
         p: found.p,
         p_extrapolated: found.p_extrapolated,
         best_without_jobs: found.best_without_jobs.clone(),
-        ..bounded(of_any_form(&grids, pattern), &grids)
+        ..bounded(with_best_form(&grids, pattern), &grids)
     };
     findings.rest = difference(&values, &again.pattern.values(&samples.wall_us));
     findings.patterns[number] = again;
@@ -284,7 +285,8 @@ fn fit_again(samples: &Samples, findings: &mut Findings, number: usize) {
 fn separate_wave(samples: &Samples, findings: &mut Findings, number: usize) -> bool {
     let found = &findings.patterns[number];
     let period_us = found.pattern.clock.period_us();
-    let is_alike = |other: &Found| is_free(other) && other.pattern.is_of_period(&found.pattern);
+    let is_alike =
+        |other: &Found| has_own_period(other) && other.pattern.shares_period_with(&found.pattern);
     let others: Vec<usize> = (number + 1..findings.patterns.len())
         .filter(|&other| is_alike(&findings.patterns[other]))
         .collect();

@@ -18,7 +18,7 @@ const BINS_MIN: i64 = 6;
 const WEEKS_MIN: usize = 2;
 
 /// Returns a daily box restricted to the weekdays that show it, if that explains clearly more.
-pub(crate) fn on_its_days(pattern: &Pattern, grid: &Grid) -> Option<Pattern> {
+pub(crate) fn restricted_to_weekdays(pattern: &Pattern, grid: &Grid) -> Option<Pattern> {
     let Clock::Fixed {
         period_us,
         origin_us,
@@ -49,12 +49,12 @@ pub(crate) fn on_its_days(pattern: &Pattern, grid: &Grid) -> Option<Pattern> {
         ..pattern.clone()
     };
     fit(&mut some, grid)?;
-    (gain_of_days(&some, grid) > GAIN_MIN).then_some(some)
+    (weekday_gain(&some, grid) > GAIN_MIN).then_some(some)
 }
 
 /// Returns how much more a pattern on some days explains than on all days, in nats, minus the penalty; 0
 /// for a daily one.
-pub(crate) fn gain_of_days(pattern: &Pattern, grid: &Grid) -> f64 {
+pub(crate) fn weekday_gain(pattern: &Pattern, grid: &Grid) -> f64 {
     let mut all = pattern.clone();
     match &mut all.clock {
         Clock::Fixed { days, .. } if *days != Weekdays::ALL => *days = Weekdays::ALL,

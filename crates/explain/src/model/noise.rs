@@ -61,7 +61,7 @@ impl Null {
         }
         let mean = values.iter().sum::<f64>() / count_f64(values.len());
         let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
-        let phi = phi_of(index, &centred, true);
+        let phi = autocorrelation(index, &centred, true);
         whiten(index, &centred, phi, scratch);
         let robust = robust_scale(&scratch[1..]);
         // Residuals of a pattern must not look like heavy tails, nor a few huge outliers like noise.
@@ -109,7 +109,7 @@ pub(crate) fn whiten(index: &[i64], values: &[f64], phi: f64, out: &mut Vec<f64>
 
 /// Returns the autocorrelation of adjacent filled bins; bias-corrected (Marriott and Pope 1954) if
 /// `corrected`.
-pub(crate) fn phi_of(index: &[i64], residuals: &[f64], corrected: bool) -> f64 {
+pub(crate) fn autocorrelation(index: &[i64], residuals: &[f64], corrected: bool) -> f64 {
     let (mut products, mut before, mut after, mut pairs) = (0.0, 0.0, 0.0, 0usize);
     for i in 1..residuals.len() {
         if index[i] - index[i - 1] == 1 {
@@ -145,7 +145,7 @@ pub(crate) fn regress(index: &[i64], values: &[f64], regressors: &[&[f64]]) -> O
     for _ in 0..ROUNDS {
         residuals.clear();
         residuals.extend((0..values.len()).map(|i| residual(i, values, regressors, &coefficients)));
-        let next = phi_of(index, &residuals, false);
+        let next = autocorrelation(index, &residuals, false);
         let settled = (next - phi).abs() < 1e-4;
         phi = next;
         if settled {

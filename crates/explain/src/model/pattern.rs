@@ -78,7 +78,7 @@ impl Clock {
     }
 
     /// Returns whether the daily onset nearest to a local time is on one of its days.
-    pub fn is_of_days(&self, wall_us: i64) -> bool {
+    pub fn is_on_its_days(&self, wall_us: i64) -> bool {
         match self {
             Self::Fixed {
                 period_us,
@@ -182,12 +182,12 @@ impl Pattern {
             }
             _ => false,
         };
-        self.is_of_period(other)
+        self.shares_period_with(other)
             && (self.coincides_with(other) && ratio < 1.0 || is_patch && ratio < PATCH_MAX)
     }
 
     /// Returns whether it shares its period, and some days of the week, with another one.
-    pub fn is_of_period(&self, other: &Self) -> bool {
+    pub fn shares_period_with(&self, other: &Self) -> bool {
         let (days, known) = (self.clock.weekdays(), other.clock.weekdays());
         days.intersects(known)
             && (self.clock.period_us() / other.clock.period_us() - 1.0).abs() < 0.01

@@ -63,7 +63,7 @@ pub(crate) fn prepare(series: &Series, zone: &TimeZone) -> Prepared {
         Err(Unusable::NotDated(series.dating))
     } else if times_us.len() < SAMPLES_MIN {
         Err(Unusable::TooFew(times_us.len()))
-    } else if only_rises(&values) {
+    } else if looks_like_counter(&values) {
         Err(Unusable::Counter)
     } else {
         let offsets = UtcOffsets::new(zone, times_us[0], times_us[times_us.len() - 1]);
@@ -99,7 +99,7 @@ fn usual_gap(times_us: &[i64]) -> i64 {
 
 /// Returns whether the values look like a counter: whole numbers from 0 on, of which more than half of at
 /// least 50 steps increase and at most one in 200 decreases.
-fn only_rises(values: &[f64]) -> bool {
+fn looks_like_counter(values: &[f64]) -> bool {
     let steps: Vec<f64> = values.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let falls = steps.iter().filter(|step| **step < 0.0).count();
     let rises = steps.iter().filter(|step| **step > 0.0).count();

@@ -209,7 +209,7 @@ impl Noise<'_> {
                     summed = true;
                 }
                 if let Some(fit) = task.search(white, phi, prefix) {
-                    best = best.max(fit.gain - task.charge);
+                    best = best.max(fit.gain - task.penalty);
                 }
             }
         }

@@ -65,7 +65,7 @@ pub(crate) struct Task {
     /// Whether the period is a calendar period.
     pub is_calendar: bool,
     /// Penalty for the number of trials, in nats.
-    pub charge: f64,
+    pub penalty: f64,
 }
 
 /// The result of a task.
@@ -104,7 +104,7 @@ pub(crate) fn tasks(grids: &[Grid], cycles: Range<f64>) -> Vec<Task> {
                         window: 0..grid.len(),
                         period_bins: (bins, bins),
                         is_calendar: true,
-                        charge: (bins * count_f64(CALENDARS_US.len() * 4)).ln(),
+                        penalty: (bins * count_f64(CALENDARS_US.len() * 4)).ln(),
                     });
                 }
             }
@@ -147,7 +147,7 @@ pub(crate) fn tasks(grids: &[Grid], cycles: Range<f64>) -> Vec<Task> {
                 window: window.clone(),
                 period_bins: periods,
                 is_calendar: false,
-                charge: tried.max(1.0).ln(),
+                penalty: tried.max(1.0).ln(),
             });
         }
     }
@@ -258,7 +258,7 @@ impl Task {
             window: 0..grid.len(),
             period_bins: (period_bins, period_bins),
             is_calendar: true,
-            charge: 0.0,
+            penalty: 0.0,
         }
     }
 
@@ -424,7 +424,7 @@ impl Task {
 
     fn candidate(&self, best: Best, period: f64, gain: f64, fold: &Fold) -> Candidate {
         Candidate {
-            statistic: gain - self.charge,
+            statistic: gain - self.penalty,
             period_bins: period,
             phase_bins: count_f64(best.bin) * period / count_f64(fold.pairs.len()),
             form: best.form,
@@ -469,7 +469,7 @@ impl Task {
             }
         }
         Some(Candidate {
-            statistic: gain - self.charge,
+            statistic: gain - self.penalty,
             period_bins: period,
             phase_bins,
             form: best.form,

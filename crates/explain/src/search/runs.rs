@@ -264,7 +264,7 @@ pub(crate) struct RunsTask {
     /// The variant of the values.
     pub variant: Variant,
     /// Penalty for the number of classes tried, in nats.
-    pub charge: f64,
+    pub penalty: f64,
     /// Whitened forms, sparse, with their norms.
     forms: Vec<Prepared>,
 }
@@ -351,7 +351,7 @@ impl RunsTask {
                 Forms::Of(variant) | Forms::Boxes(variant, _) => variant,
                 Forms::All { .. } => Variant::Slow,
             },
-            charge: 0.0,
+            penalty: 0.0,
             forms,
         }
     }
@@ -381,7 +381,7 @@ impl RunsTask {
     }
 
     /// Returns the penalty for the forms tried: one in two is a sawtooth.
-    pub fn charge_of(&self, form: Form, shift: i64) -> f64 {
+    pub fn penalty_of(&self, form: Form, shift: i64) -> f64 {
         let boxes = self
             .forms
             .iter()
@@ -417,7 +417,7 @@ impl RunsTask {
                 };
                 RunsFit {
                     gain: 0.5 * sum * sum / prepared.norm
-                        - self.charge_of(prepared.form, prepared.shift),
+                        - self.penalty_of(prepared.form, prepared.shift),
                     form: prepared.form,
                     at: prepared.at,
                     shift: prepared.shift,

@@ -485,8 +485,9 @@ impl Waves {
     fn new(findings: &Findings, found: &Found) -> Self {
         let size = |found: &Found| found.pattern.size().abs();
         let waves = || findings.patterns.iter().filter(|other| is_wave(other));
-        let is_larger =
-            |wave: &Found| wave.pattern.is_of_period(&found.pattern) && size(wave) > size(found);
+        let is_larger = |wave: &Found| {
+            wave.pattern.shares_period_with(&found.pattern) && size(wave) > size(found)
+        };
         Self {
             is_daily: waves().any(|wave| Rhythm::of(&wave.pattern).cycle == Cycle::Day),
             is_larger: waves().any(is_larger),

@@ -82,7 +82,7 @@ impl Lasting {
         samples: &Samples,
         jobs: &[JobRuns],
     ) -> Self {
-        let happened = happened(jobs, &samples.times_us);
+        let job_events = job_events(jobs, &samples.times_us);
         let times = &samples.times_us;
         let changes = segmentation
             .changes
@@ -99,7 +99,7 @@ impl Lasting {
                     levels: Some((change.level_before, change.level_after)),
                     slopes_per_day: Some((change.slope_before_per_day, change.slope_after_per_day)),
                     provisional: change.provisional,
-                    coincidence: coincidence((from, to), 2 * samples.gap_us, &happened),
+                    coincidence: coincidence((from, to), 2 * samples.gap_us, &job_events),
                 }
             })
             .collect();
@@ -111,7 +111,7 @@ impl Lasting {
         Self {
             changes,
             bounds: main.map_or(Vec::new(), |(found, recurrence)| {
-                bounds(found, recurrence, samples, &happened)
+                bounds(found, recurrence, samples, &job_events)
             }),
             trend,
         }
@@ -123,7 +123,7 @@ fn bounds(
     found: &Found,
     recurrence: &Recurrence,
     samples: &Samples,
-    happened: &[(i64, Coincidence)],
+    job_events: &[(i64, Coincidence)],
 ) -> Vec<LastingChange> {
     let period_us = as_i64(found.pattern.clock.period_us());
     let (first, last) = found.pattern.active_us;
@@ -145,7 +145,7 @@ fn bounds(
                 levels: None,
                 slopes_per_day: None,
                 provisional: false,
-                coincidence: coincidence((from, to), period_us, happened),
+                coincidence: coincidence((from, to), period_us, job_events),
             }
         })
         .collect()
@@ -153,7 +153,7 @@ fn bounds(
 
 /// Returns when jobs began to run much more or less often, in microseconds. Logged runs are not compared
 /// with computed ones, because today's schedule is no evidence of yesterday's.
-fn happened(jobs: &[JobRuns], times_us: &[i64]) -> Vec<(i64, Coincidence)> {
+fn job_events(jobs: &[JobRuns], times_us: &[i64]) -> Vec<(i64, Coincidence)> {
     let (Some(&first), Some(&last)) = (times_us.first(), times_us.last()) else {
         return Vec::new();
     };
@@ -189,11 +189,11 @@ fn happened(jobs: &[JobRuns], times_us: &[i64]) -> Vec<(i64, Coincidence)> {
 fn coincidence(
     (from_us, to_us): (i64, i64),
     reach_us: i64,
-    happened: &[(i64, Coincidence)],
+    job_events: &[(i64, Coincidence)],
 ) -> Option<Coincidence> {
     let near = |at: i64| at >= from_us - reach_us && at <= to_us + reach_us;
     let middle = from_us + (to_us - from_us) / 2;
-    happened
+    job_events
         .iter()
         .filter(|(at, _)| near(*at))
         .min_by_key(|(at, _)| (at - middle).abs())

@@ -4,7 +4,7 @@ use super::result::{Cycle, Effect, Folded, Interval, Shape};
 use crate::calendar::offsets::moment;
 use crate::calendar::periods::{DAY_US, HOUR_US, MONDAY_US, is_period, start_of};
 use crate::calendar::weekdays::Weekdays;
-use crate::causes::matches::events_of;
+use crate::causes::matches::samples_around_onsets;
 use crate::fit::found::Found;
 use crate::model::form::Form;
 use crate::model::pattern::{Clock, Pattern};
@@ -227,7 +227,7 @@ fn events(pattern: &Pattern, on: &[(i64, f64)], samples: &Samples) -> Vec<Interv
     if pattern.form == Form::Wave {
         return Vec::new();
     }
-    events_of(pattern, on, samples)
+    samples_around_onsets(pattern, on, samples)
         .into_iter()
         .flatten()
         .take(EVENTS_MAX)
